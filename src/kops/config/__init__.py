@@ -1,0 +1,1 @@
+"""Contexts: paths, loading, precedence, secrets, and one connection translated for each client."""
