@@ -1,0 +1,125 @@
+"""Reducers: an aggregation written in Python, one pure step a record, in the order of offsets.
+
+A state file names one as ``aggregate: {reducer: NAME, as: double}``, where NAME is that of an installed plugin or
+``module:attribute``. The attribute is a :class:`Reducer`, a class of them without arguments, or a plain function
+``(key, value, aggregate) -> aggregate``. Spark's executors import it again, so it must be importable there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol, runtime_checkable
+
+from kops.core.errors import ConfigError
+
+
+@runtime_checkable
+class Reducer(Protocol):
+    """An aggregation: where it starts, and how one record changes it. Both pure; values are what the formats decode to."""
+
+    def initial(self) -> Any:
+        """Return the aggregate before the first record of a key; ``None`` when the first record alone decides."""
+
+    def add(self, key: Any, value: Any, aggregate: Any) -> Any:
+        """Return the aggregate after one record; ``None`` deletes the key.
+
+        :param value: the record's value, never ``None``
+        :param aggregate: not to be changed in place
+        """
+
+
+@dataclass(frozen=True)
+class FunctionReducer:
+    """A plain function as a reducer that starts from nothing."""
+
+    function: Callable[[Any, Any, Any], Any]
+
+    def initial(self) -> Any:
+        """Return nothing: the first record alone decides."""
+        return None
+
+    def add(self, key: Any, value: Any, aggregate: Any) -> Any:
+        """Return what the function says."""
+        return self.function(key, value, aggregate)
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """What a store holds, or last logged, for a key.
+
+    :param value: ``None`` for a tombstone
+    :param timestamp: of the changelog record, milliseconds since the epoch
+    """
+
+    value: Any
+    timestamp: int
+
+
+def step(reducer: Reducer, key: Any, value: Any, timestamp: int, before: Aggregate | None) -> Aggregate | None:
+    """Return what a key holds after one record of the input.
+
+    From ``KStreamAggregate`` and ``KStreamReduce`` of Kafka Streams: a null key or value is dropped; the first
+    record starts from the initializer and gives its own timestamp, a later one gives the greater of both; a result
+    of ``None`` is a tombstone with the record's timestamp (``ChangeLoggingTimestampedKeyValueBytesStore``), and the
+    record after it starts afresh.
+
+    :param before: ``None`` when nothing was seen of the key
+    """
+    if key is None or value is None:
+        return before
+    if before is None or before.value is None:
+        aggregate, newest = reducer.initial(), timestamp
+    else:
+        aggregate, newest = before.value, max(timestamp, before.timestamp)
+    after = reducer.add(key, value, aggregate)
+    return Aggregate(after, timestamp if after is None else newest)
+
+
+def fold(reducer: Reducer, key: Any, records: Iterable[tuple[Any, int]], before: Aggregate | None = None) -> Aggregate | None:
+    """Return what a key holds after all its records.
+
+    :param records: value and timestamp, in the order of offsets
+    """
+    for value, timestamp in records:
+        before = step(reducer, key, value, timestamp, before)
+    return before
+
+
+def as_reducer(thing: Any, name: str) -> Reducer:
+    """Return a reducer made of what an entry point or ``module:attribute`` gave.
+
+    :raises ConfigError: when it is none of the three forms
+    """
+    try:
+        reducer = thing() if isinstance(thing, type) else thing
+    except TypeError as needs_more:
+        raise ConfigError(f"the reducer class {name} cannot be made without arguments: {needs_more}") from needs_more
+    if isinstance(reducer, Reducer):
+        return reducer
+    if callable(reducer):
+        return FunctionReducer(reducer)
+    raise ConfigError(
+        f"{name} is not a reducer but a {type(thing).__name__}",
+        hint="give an object with initial() and add(key, value, aggregate), or a function (key, value, aggregate)",
+    )
+
+
+def load_reducer(reference: str) -> Reducer:
+    """Import the reducer that ``module:attribute`` names; the executors do so too.
+
+    :raises ConfigError: when there is no such module or attribute, or it is not a reducer
+    """
+    module, colon, attribute = reference.partition(":")
+    if not (module and colon and attribute):
+        raise ConfigError(f"{reference!r} does not name a reducer", hint="write it as module:attribute, such as my_reducers:highest")
+    try:
+        thing: Any = import_module(module)
+        for part in attribute.split("."):
+            thing = getattr(thing, part)
+    except (ImportError, AttributeError) as missing:
+        raise ConfigError(
+            f"cannot import the reducer {reference}: {missing}", hint="install it where kops runs, and on Spark's executors"
+        ) from missing
+    return as_reducer(thing, reference)

@@ -1,0 +1,60 @@
+import pytest
+
+from kops.core.errors import ConfigError
+from kops.core.reducers import Aggregate, as_reducer, fold, load_reducer, step
+
+
+class Sum:
+    def initial(self):
+        return 0
+
+    def add(self, key, value, aggregate):
+        return None if value == "forget" else aggregate + value
+
+
+class Needy:
+    def __init__(self, something):
+        pass
+
+
+def largest(key, value, aggregate):
+    return value if aggregate is None else max(value, aggregate)
+
+
+SUM = Sum()
+
+
+def test_first_record_gives_its_timestamp_and_later_ones_the_greatest():
+    assert fold(SUM, "k", [(2000, 100), (2000, 90), (2000, 105)]) == Aggregate(6000, 105)
+
+
+def test_null_key_or_value_is_dropped():
+    assert step(SUM, None, 1, 5, None) is None
+    assert step(SUM, "k", None, 50, Aggregate(1, 5)) == Aggregate(1, 5)
+
+
+def test_none_is_a_tombstone_with_the_records_timestamp_and_what_follows_starts_afresh():
+    assert fold(SUM, "k", [(5, 100), ("forget", 90)]) == Aggregate(None, 90)
+    assert fold(SUM, "k", [(5, 100), ("forget", 90), (7, 80)]) == Aggregate(7, 80)
+
+
+def test_a_function_starts_from_the_first_value():
+    assert fold(as_reducer(largest, "largest"), "k", [(3, 1), (9, 2), (4, 3)]) == Aggregate(9, 3)
+
+
+def test_load_by_reference():
+    assert load_reducer("operator:attrgetter.__call__") is not None
+    with pytest.raises(ConfigError, match="cannot import the reducer no_such_module:x"):
+        load_reducer("no_such_module:x")
+    with pytest.raises(ConfigError, match="does not name a reducer"):
+        load_reducer("largest")
+
+
+@pytest.mark.parametrize("thing", [42, Needy])
+def test_other_things_are_refused(thing):
+    with pytest.raises(ConfigError, match="reducer"):
+        as_reducer(thing, "thing")
+
+
+def test_a_class_is_made():
+    assert fold(as_reducer(Sum, "Sum"), "k", [(1, 1)]) == Aggregate(1, 1)
