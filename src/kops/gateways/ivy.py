@@ -1,0 +1,146 @@
+"""Maven artifacts with all that they need, fetched by the Ivy that PySpark ships.
+
+Nothing else is needed on the machine: no Maven, no Coursier. Ivy reads Maven's POMs, checks the checksums, and keeps
+what it fetched in its cache, so an interrupted run goes on where it was.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from kops.core.errors import MissingRequirement
+
+Report = Callable[[str], None]
+"""Takes a line of progress."""
+
+MAVEN_CENTRAL = "https://repo1.maven.org/maven2/"
+
+_SETTINGS = """<ivysettings>
+  <settings defaultResolver="maven"/>
+  <timeout-constraints><timeout-constraint name="patient" connectionTimeout="15000" readTimeout="120000"/></timeout-constraints>
+  <resolvers><ibiblio name="maven" m2compatible="true" root={root} timeoutConstraint="patient"/></resolvers>
+</ivysettings>
+"""
+
+_MODULE = """<ivy-module version="2.0">
+  <info organisation="kops" module="jars"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+    {dependencies}
+  </dependencies>
+</ivy-module>
+"""
+
+_SIGNS_OF_FAILURE = (
+    "UnknownHost",
+    "unknown host",
+    "Host ",
+    "Connection refused",
+    "timed out",
+    "Server access error",
+    "unresolved dependency",
+    "not found",
+    "FAILED",
+)
+"""What Ivy's lines about a failure have in them, the most telling first."""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A Maven artifact.
+
+    :param organisation: Maven's group id
+    """
+
+    organisation: str
+    name: str
+    version: str
+
+
+def pyspark_jars() -> Path:
+    """Return the folder of the jars that the installed PySpark ships (PySpark itself is not imported).
+
+    :raises MissingRequirement: when PySpark is not installed, or without jars
+    """
+    spec = importlib.util.find_spec("pyspark")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        if (Path(place) / "jars").is_dir():
+            return Path(place) / "jars"
+    raise MissingRequirement("PySpark is not installed with its jars", hint="install kops again: pip install --force-reinstall kops")
+
+
+def pyspark_version() -> str:
+    """Return the version of the installed PySpark."""
+    return importlib.metadata.version("pyspark")
+
+
+def resolve(
+    artifacts: Sequence[Artifact], *, java: Path, work: Path, repository: str = MAVEN_CENTRAL, exclude: Sequence[str] = (), report: Report
+) -> list[Path]:
+    """Fetch artifacts and their runtime dependencies; return the files, in Ivy's cache under ``work``.
+
+    :param work: folder for Ivy's cache and its own files
+    :param exclude: organisations (group ids) to leave out wherever they come up
+    :raises MissingRequirement: when something cannot be fetched
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    settings, module, listing = work / "settings.xml", work / "ivy.xml", work / "classpath.txt"
+    settings.write_text(_SETTINGS.format(root=quoteattr(repository)), encoding="utf-8")
+    module.write_text(_module(artifacts, exclude), encoding="utf-8")
+    listing.unlink(missing_ok=True)
+    ivy = sorted(pyspark_jars().glob("ivy-*.jar"))
+    if not ivy:
+        raise MissingRequirement(f"there is no ivy jar in {pyspark_jars()}", hint="install PySpark again")
+    files: tuple[str | Path, ...] = ("-settings", settings, "-ivy", module, "-cache", work / "cache", "-cachepath", listing)
+    command = [str(part) for part in (java, "-cp", ivy[-1], "org.apache.ivy.Main", *files, "-types", "jar", "bundle")]
+    lines = _run(command, report)
+    if not listing.exists():
+        raise MissingRequirement(f"the jars cannot be fetched from {repository}: {_reason(lines)}")
+    return [Path(path) for path in listing.read_text(encoding="utf-8").strip().split(os.pathsep)]
+
+
+def _module(artifacts: Sequence[Artifact], exclude: Sequence[str]) -> str:
+    wanted = [
+        f"<dependency org={quoteattr(a.organisation)} name={quoteattr(a.name)} rev={quoteattr(a.version)} conf='default->default'/>"
+        for a in artifacts
+    ]
+    left_out = [f"<exclude org={quoteattr(organisation)}/>" for organisation in exclude]
+    return _MODULE.format(dependencies="\n    ".join([*wanted, *left_out]))
+
+
+def _run(command: Sequence[str], report: Report) -> list[str]:
+    """Run Ivy, report each file as it is fetched, and return what it printed."""
+    lines: list[str] = []
+    found = fetched = 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+        assert process.stdout is not None  # noqa: S101 - asked for with PIPE
+        try:
+            for raw in process.stdout:
+                line = raw.strip()
+                lines.append(line)
+                if line.startswith("found "):
+                    found += 1
+                    report(f"resolving {line.split()[1]} ({found})")
+                elif line.startswith("downloading "):
+                    fetched += 1
+                    report(f"fetching {line.split()[1].rpartition('/')[2]} ({fetched} of {found})")
+        except BaseException:
+            process.kill()
+            raise
+    return lines if process.returncode == 0 else [*lines, f"ivy ended with exit code {process.returncode}"]
+
+
+def _reason(lines: Sequence[str]) -> str:
+    """Find the line of Ivy's output that says why."""
+    for sign in _SIGNS_OF_FAILURE:
+        for line in lines:
+            if sign in line and not line.startswith("::::"):
+                return line.lstrip(":! ").strip()
+    return lines[-1] if lines else "Ivy said nothing"

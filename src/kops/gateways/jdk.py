@@ -1,0 +1,87 @@
+"""The Java of this machine: ``JAVA_HOME`` first, then the ``PATH``."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kops.core.errors import MissingRequirement
+
+MINIMUM_VERSION = 17
+"""Kafka's brokers need 17 since 4.0 (KIP-1013); PySpark 4 needs 17 as well."""
+
+_INSTALL = f"install a JDK {MINIMUM_VERSION} or newer (apt install default-jdk-headless, brew install openjdk), or point JAVA_HOME at one"
+
+
+@dataclass(frozen=True)
+class Jdk:
+    """A Java found on this machine.
+
+    :param java: path of the ``java`` program
+    :param version: major version: 17, 21
+    """
+
+    java: Path
+    version: int
+
+    def tool(self, name: str) -> Path:
+        """Return the path of another program of the same JDK: ``javac``, ``keytool``.
+
+        :raises MissingRequirement: when there is none: a JRE, not a JDK
+        """
+        beside = self.java.resolve().parent / name
+        found = beside if beside.exists() else _on_path(name, os.environ) if not os.environ.get("JAVA_HOME") else None
+        if found is None:
+            raise MissingRequirement(f"there is no {name} beside {self.java}: this is a JRE, a JDK is needed", hint=_INSTALL)
+        return found
+
+
+def find_java(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the path of ``java``.
+
+    :raises MissingRequirement: when there is none
+    """
+    home = environment.get("JAVA_HOME")
+    if home:
+        java = Path(home) / "bin" / "java"
+        if not os.access(java, os.X_OK):
+            raise MissingRequirement(f"JAVA_HOME is {home}, but there is no bin/java in it", hint=f"unset JAVA_HOME, or {_INSTALL}")
+        return java
+    found = _on_path("java", environment)
+    if found is None:
+        raise MissingRequirement("there is no java on the PATH, and JAVA_HOME is not set", hint=_INSTALL)
+    return found
+
+
+def require_jdk(environment: Mapping[str, str] = os.environ) -> Jdk:
+    """Return the Java of this machine when it is new enough.
+
+    :raises MissingRequirement: no Java, one that does not start, or one that is too old
+    """
+    java = find_java(environment)
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as broken:
+        raise MissingRequirement(f"{java} does not start: {broken}", hint=_INSTALL) from broken
+    version = parse_version(answer.stderr + answer.stdout)
+    if version < MINIMUM_VERSION:
+        raise MissingRequirement(
+            f"{java} is Java {version or 'of an unknown version'}, and {MINIMUM_VERSION} or newer is needed", hint=_INSTALL
+        )
+    return Jdk(java, version)
+
+
+def parse_version(text: str) -> int:
+    """Return the major version out of ``java -version``: 8 for "1.8.0_402", 17 for "17.0.15"; 0 when it is not there."""
+    found = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(found.group(1)) if found else 0
+
+
+def _on_path(name: str, environment: Mapping[str, str]) -> Path | None:
+    found = shutil.which(name, path=environment.get("PATH", os.defpath))
+    return Path(found) if found else None

@@ -1,0 +1,126 @@
+"""Processes of this machine: start one that outlives the shell, know it again, stop it.
+
+A pid alone is not an identity: the number is used again after the process ends, and after a restart of the machine.
+A process is therefore remembered by its pid and the time it started, and nothing is ever signalled when they differ.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_POLL_SECONDS = 0.05
+_STATE_FIELD = 0
+_START_TIME_FIELD = 19
+"""In ``/proc/PID/stat`` after the name in parentheses (proc(5): fields 3 and 22)."""
+
+
+@dataclass(frozen=True)
+class ProcessIdentity:
+    """One process, never another that got its pid later.
+
+    :param started: when it started, as :func:`start_time` tells it; opaque, compared for equality
+    """
+
+    pid: int
+    started: str
+
+    @property
+    def running(self) -> bool:
+        """Tell whether this very process is alive (a zombie is not)."""
+        return start_time(self.pid) == self.started
+
+
+def start_time(pid: int) -> str | None:
+    """Return when the process with this pid started, None when there is none.
+
+    On Linux the boot id and the clock ticks since the boot; elsewhere what ``ps -o lstart`` says.
+    """
+    _reap(pid)
+    proc = Path("/proc")
+    if not (proc / "self" / "stat").exists():
+        return _start_time_by_ps(pid)
+    try:
+        stat = (proc / str(pid) / "stat").read_text(errors="replace")
+        boot = (proc / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[_STATE_FIELD] in {"Z", "X"} else f"{boot}:{fields[_START_TIME_FIELD]}"
+
+
+def _start_time_by_ps(pid: int) -> str | None:
+    found = subprocess.run(
+        ["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False, env={"LC_ALL": "C", **os.environ}
+    )
+    state, _, started = found.stdout.strip().partition(" ")
+    return None if found.returncode or state.startswith("Z") or not started else started.strip()
+
+
+def _reap(pid: int) -> None:
+    """Collect the process if it is our own child and has ended, so that it is not taken for a live one."""
+    with contextlib.suppress(OSError):
+        os.waitpid(pid, os.WNOHANG)
+
+
+def start_detached(command: Sequence[str], *, log: Path, directory: Path, environment: Mapping[str, str]) -> ProcessIdentity:
+    """Start a process in a session of its own, so that it survives the shell and its Ctrl-C.
+
+    :param log: takes what the process prints, appended
+    """
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=directory,
+            env=dict(environment),
+            start_new_session=True,
+        )
+    process.returncode = 0  # it is not ours to wait for: no ResourceWarning, no reaping behind start_time's back
+    return ProcessIdentity(process.pid, start_time(process.pid) or "ended")
+
+
+def send(process: ProcessIdentity, number: signal.Signals) -> bool:
+    """Signal this very process; return False when it is gone, or when its pid is now another's."""
+    if not process.running:
+        return False
+    try:
+        os.kill(process.pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def stop(process: ProcessIdentity, *, grace: float = 30.0) -> bool:
+    """End a process: SIGTERM, then SIGKILL after the grace period in seconds; return when it is gone.
+
+    :returns: True when it ended by itself within the grace period, False when it had to be killed
+    """
+    if not send(process, signal.SIGTERM) or wait_until_gone(process, grace):
+        return True
+    kill(process)
+    return False
+
+
+def kill(process: ProcessIdentity) -> None:
+    """End a process at once (SIGKILL), and return when it is gone."""
+    send(process, signal.SIGKILL)
+    wait_until_gone(process, 30.0)
+
+
+def wait_until_gone(process: ProcessIdentity, seconds: float) -> bool:
+    """Wait until the process is gone; return False when it still runs after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while process.running:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
