@@ -1,0 +1,12 @@
+"""Fixtures for every test; each group of them is a module of ``support/``.
+
+``broker``, ``own_broker``, ``topic``: a real Kafka (support/kafka.py). ``run_kops``, ``kops_process``: the command line
+(support/command_line.py). Each test has a home folder of its own (support/isolation.py).
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+pytest_plugins = ["support.isolation", "support.kafka", "support.command_line", "support.skipped"]

@@ -1,0 +1,71 @@
+"""kops as its users run it: in this process (fast), or in one of its own (signals, pipes, terminals)."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of kops came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    def ok(self) -> "Outcome":
+        """Return itself when the exit code is 0, else fail showing what was said."""
+        assert self.code == 0, f"exit code {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+        return self
+
+
+def _run(*arguments: object, input: str | bytes = "") -> Outcome:  # noqa: A002 - as subprocess.run names it
+    from kops.cli.main import main
+
+    given = input.encode() if isinstance(input, str) else input
+    streams = [io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", write_through=True) for content in (given, b"", b"")]
+    saved = sys.stdin, sys.stdout, sys.stderr
+    sys.stdin, sys.stdout, sys.stderr = streams
+    try:
+        code = main([str(argument) for argument in arguments])
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = saved
+    out, err = (stream.buffer.getvalue().decode() for stream in streams[1:])
+    return Outcome(int(code or 0), out, err)
+
+
+@pytest.fixture
+def run_kops():
+    """Run kops in this process: ``run_kops("topics", "list", "-B", servers, "-o", "json").ok().json``; no terminal."""
+    return _run
+
+
+@pytest.fixture
+def kops_process():
+    """Start kops as a process: ``kops_process("state", "rebuild", ...)`` gives a Popen with text pipes; ended with the test."""
+    started: list[subprocess.Popen] = []
+
+    def start(*arguments: object, **options: Any) -> subprocess.Popen:
+        command = [sys.executable, "-m", "kops", *(str(argument) for argument in arguments)]
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen(command, **{**pipes, "env": dict(os.environ), **options})
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

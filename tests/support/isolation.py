@@ -1,0 +1,36 @@
+"""Every test has a home of its own: nothing of the person's configuration is read, nothing of it is written.
+
+Only the jars are shared with the person's kops, through ``KOPS_CACHE_DIR``, since they take a minute to fetch.
+"""
+
+import os
+import time
+
+import pytest
+
+from kops.config.paths import directories
+
+KEPT = ("KOPS_CACHE_DIR", "KOPS_JARS_DIR", "KOPS_MAVEN_REPOSITORY")
+FIXED = {"NO_COLOR": "1", "COLUMNS": "80", "LINES": "24", "TZ": "UTC"}
+XDG = {"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_DATA_HOME": "data"}
+
+
+def pytest_configure() -> None:
+    os.environ["KOPS_CACHE_DIR"] = str(directories(os.environ).cache)
+    for name in list(os.environ):
+        if name.startswith("KOPS_") and not name.startswith("KOPS_TEST_") and name not in KEPT:
+            del os.environ[name]
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
+        os.environ.pop(name, None)
+    os.environ.update(FIXED)
+    time.tzset()
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory, monkeypatch):
+    """Give the test an empty home; return it."""
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(folder))
+    for variable, name in XDG.items():
+        monkeypatch.setenv(variable, str(folder / name))
+    return folder
