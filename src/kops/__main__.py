@@ -1,0 +1,5 @@
+"""``python -m kops``."""
+
+from kops.cli.main import main
+
+raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""click only: one small file a noun; parse, call one operation, render."""

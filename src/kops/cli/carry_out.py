@@ -1,0 +1,126 @@
+"""A plan on the command line: shown, saved, approved, carried out, and its result rendered."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kops.cli.approve import approve
+from kops.cli.options import Approval
+from kops.core.errors import UsageProblem
+from kops.core.plan import ItemResult, Plan, Result
+from kops.operations.protocol import carry_out as run_protocol
+from kops.operations.protocol import refuse_read_only
+from kops.operations.registry import mutation_named
+from kops.output.render import cell, render_rows, write_json, write_yaml
+
+if TYPE_CHECKING:
+    from kops.cli.session import Session
+    from kops.operations.journal import Entry
+
+PLAN_COLUMNS = ("target", "action", "before", "after", "reason")
+RESULT_COLUMNS = ("target", "status", "value", "error")
+SHOWN_ITEMS = 40
+
+
+def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str = "") -> int:
+    """Show, save, approve and run a plan; return the exit code."""
+    if approval.plan_out:
+        save_plan(plan, Path(approval.plan_out))
+        session.note(f"the plan is saved; `kops apply {approval.plan_out}` carries it out")
+        return 0
+    if approval.dry_run:
+        show_plan_as_data(session, plan)
+        return 0
+    if not plan.changes:
+        note_warnings(session, plan)
+        session.note(f"nothing to do: {plan.summary}")
+        finish(session, Result(tuple(unchanged(plan))), None)
+        return 0
+    refuse_read_only(session.connection)
+    result, entry = run_protocol(
+        session,
+        plan,
+        mutation_named(plan.operation),
+        approve=lambda shown: approve(shown, approval, session.connection, lambda it: show_plan(session, it)),
+        journal=session.journal,
+        undoes=undoes,
+    )
+    finish(session, result, entry)
+    return int(result.exit_code)
+
+
+def save_plan(plan: Plan, path: Path) -> None:
+    """Write a plan to a file of its own, readable by its owner only.
+
+    :raises UsageProblem: when the file exists or cannot be written
+    """
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            write_json(plan.as_json(), file)
+    except OSError as error:
+        raise UsageProblem(f"cannot write the plan to {path}: {error.strerror}", hint="name a file that does not exist yet") from error
+
+
+def plan_rows(plan: Plan, limit: int | None = None) -> list[dict[str, Any]]:
+    """Return the plan's items as rows."""
+    items = plan.items if limit is None else plan.items[:limit]
+    return [{key: getattr(item, key) for key in PLAN_COLUMNS} for item in items]
+
+
+def note_warnings(session: Session, plan: Plan) -> None:
+    """Say the plan's warnings on stderr."""
+    for warning in plan.warnings:
+        session.note(f"warning: {warning}")
+
+
+def show_plan(session: Session, plan: Plan) -> None:
+    """Show the plan to the person who approves it, on stderr."""
+    session.note(f"{plan.summary}  [{plan.context}]")
+    table = io.StringIO()
+    render_rows(plan_rows(plan, SHOWN_ITEMS), PLAN_COLUMNS, "table", table, terminal=sys.stderr.isatty())
+    session.note(table.getvalue().rstrip())
+    if len(plan.items) > SHOWN_ITEMS:
+        session.note(f"... and {len(plan.items) - SHOWN_ITEMS} more; --dry-run shows all")
+    note_warnings(session, plan)
+
+
+def show_plan_as_data(session: Session, plan: Plan) -> None:
+    """Write the plan to stdout in the chosen format, for --dry-run."""
+    if session.output_format == "json":
+        write_json(plan.as_json(), sys.stdout)
+    elif session.output_format == "yaml":
+        write_yaml(json.loads(json.dumps(plan.as_json())), sys.stdout)
+    else:
+        session.note(f"{plan.summary}  [{plan.context}]")
+        session.render(plan_rows(plan), PLAN_COLUMNS)
+        note_warnings(session, plan)
+        session.note("dry run: nothing was changed")
+
+
+def unchanged(plan: Plan) -> list[ItemResult]:
+    """Return results for a plan without changes."""
+    from kops.core.plan import Status
+
+    return [ItemResult(item.target, Status.UNCHANGED) for item in plan.items]
+
+
+def finish(session: Session, result: Result, entry: Entry | None) -> None:
+    """Write the result to stdout, and where it is journalled to stderr."""
+    body = result.as_json() | ({"journal_id": entry.id} if entry else {})
+    if session.output_format == "json":
+        write_json(body, sys.stdout)
+    elif session.output_format == "yaml":
+        write_yaml(json.loads(json.dumps(body)), sys.stdout)
+    else:
+        rows = [{**item, "value": cell(item.get("value")), "error": (item.get("error") or {}).get("message")} for item in body["items"]]
+        columns = RESULT_COLUMNS if result.status.value in ("partial", "failed", "unknown") else RESULT_COLUMNS[:3]
+        session.render(rows, columns)
+    for message in result.messages:
+        session.note(message)
+    if entry:
+        session.note(f"{result.status.value}; journal {entry.id}, taken back by `kops undo {entry.id}`")

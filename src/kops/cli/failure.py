@@ -1,0 +1,62 @@
+"""Errors for people and for programs: one line and a hint, or a JSON object; always on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from kops.core.errors import ExitCode, KopsError, Terminated
+
+ISSUES = "please report this, with the output of the same command with --debug"
+
+
+def report(error: BaseException, argv: Sequence[str]) -> int:
+    """Write an error to stderr and return its exit code."""
+    body, code = describe(error)
+    debug = "--debug" in argv or bool(os.environ.get("KOPS_DEBUG"))
+    if debug:
+        traceback.print_exception(error)
+    if wants_json(argv):
+        click.echo(json.dumps({"version": 1, "status": "failed", "items": [], "errors": [body]}, ensure_ascii=False), err=True)
+        return code
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        click.echo(error.ctx.get_usage(), err=True)
+    click.echo(f"kops: error: {body['message']}", err=True)
+    if body.get("hint"):
+        click.echo(f"hint: {body['hint']}", err=True)
+    return code
+
+
+def describe(error: BaseException) -> tuple[dict[str, object], int]:
+    """Return the error object and the exit code for any exception."""
+    if isinstance(error, KopsError):
+        return error.as_json(), int(error.exit_code)
+    if isinstance(error, click.ClickException):
+        body = {"code": "usage", "message": error.format_message(), "exit_code": error.exit_code}
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            body["hint"] = f"try `{error.ctx.command_path} --help`"
+        return body, error.exit_code
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return {"code": "interrupted", "message": "interrupted; nothing was changed", "exit_code": 130}, int(ExitCode.INTERRUPTED)
+    if isinstance(error, Terminated):
+        return {"code": "terminated", "message": "terminated; nothing was changed", "exit_code": 143}, int(ExitCode.TERMINATED)
+    if isinstance(error, SystemExit):
+        return {"code": "exit", "message": str(error.code), "exit_code": 1}, error.code if isinstance(error.code, int) else 1
+    message = f"bug: {type(error).__name__}: {error}"
+    return {"code": "bug", "message": message, "hint": ISSUES, "exit_code": 1}, int(ExitCode.FAILED)
+
+
+def wants_json(argv: Sequence[str]) -> bool:
+    """Tell whether ``-o json`` is among the arguments; the parser may have failed before it got there."""
+    joined = " ".join(argv[: argv.index("--")] if "--" in argv else argv)
+    return any(form in f" {joined} " for form in (" -o json ", " -ojson ", " --output json ", " --output=json "))
+
+
+def warn(text: str) -> None:
+    """Write a warning to stderr."""
+    print(f"kops: warning: {text}", file=sys.stderr)  # noqa: T201 - stderr, also from modules without click

@@ -1,0 +1,86 @@
+"""The root command, and the only place where an exception becomes an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from kops import __version__
+from kops.cli.lazy import LazyGroup
+from kops.cli.options import META
+
+NOUNS = {
+    "context": ("kops.cli.context:group", "Clusters that kops knows, and how to reach them."),
+    "topics": ("kops.cli.topics:group", "List, describe, create and delete topics."),
+    "groups": ("kops.cli.groups:group", "Consumer groups: list, describe, lag."),
+    "offsets": ("kops.cli.offsets:group", "Committed offsets: show, seek, reset, export."),
+    "changelog": ("kops.cli.changelog:group", "Read the changelog of a Kafka Streams store."),
+    "state": ("kops.cli.state:group", "Rebuild, verify and compare a Kafka Streams application's state."),
+    "apply": ("kops.cli.journal:apply", "Carry out a plan saved with --plan-out."),
+    "journal": ("kops.cli.journal:group", "What was changed, by whom, and what is unfinished."),
+    "undo": ("kops.cli.journal:undo", "Take back a journal entry."),
+    "sandbox": ("kops.cli.sandbox:group", "A real Kafka on this machine."),
+    "doctor": ("kops.cli.doctor:doctor", "Check what kops needs on this machine."),
+    "demo": ("kops.cli.demo:demo", "The tour: an application's state broken and rebuilt, on a real Kafka."),
+    "plugins": ("kops.cli.plugins:group", "Installed plugins."),
+    "completion": ("kops.cli.completion:completion", "Shell completion for bash, zsh and fish."),
+}
+
+
+def plugin_command(name: str) -> click.Command | None:
+    """Return a plugin's command, looked up only when kops has none of that name."""
+    from kops.plugins.loader import load_command
+
+    command: click.Command | None = load_command(name)
+    return command
+
+
+@click.group(cls=LazyGroup, nouns=NOUNS, plugin=plugin_command, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kops")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Operate Kafka: topics, groups, offsets, and the state of Kafka Streams applications.
+
+    Nothing changes by surprise: every change is planned, shown, approved, verified, and can be undone.
+    """
+    from kops.cli.session import Session
+
+    ctx.obj = ctx.with_resource(Session(ctx.meta.setdefault(META, {})))
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run kops and return its exit code."""
+    argv = list(sys.argv[1:] if arguments is None else arguments)
+    _terminate_orderly()
+    try:
+        code: Any = cli.main(argv, prog_name="kops", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone (`| head`): nothing is left to say, not even at interpreter exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except BaseException as error:
+        from kops.cli.failure import report
+
+        return report(error, argv)
+    return code if isinstance(code, int) else 0
+
+
+def _terminate_orderly() -> None:
+    """Let SIGTERM end a mutation as Ctrl-C does: said and journalled."""
+    from kops.core.errors import Terminated
+
+    def terminate(_number: int, _frame: object) -> None:
+        raise Terminated
+
+    try:
+        signal.signal(signal.SIGTERM, terminate)
+    except ValueError:  # not the main thread: the embedding program decides
+        return

@@ -1,0 +1,67 @@
+"""Options that many commands share.
+
+The shared ones work before and after the verb: each stores its value in ``ctx.meta``, where the inner one wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OUTPUT_FORMATS = ("table", "json", "yaml", "csv", "name")
+META = "kops.settings"
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    settings = ctx.meta.setdefault(META, {})
+    if param.name and value not in (None, (), False):
+        settings[param.name] = (*settings.get(param.name, ()), *value) if isinstance(value, tuple) else value
+
+
+def _shared(*names: str, **attributes: Any) -> Callable[[], click.Option]:
+    return lambda: click.Option(names, callback=_remember, expose_value=False, **attributes)
+
+
+SHARED_OPTIONS: tuple[Callable[[], click.Option], ...] = (
+    _shared("-o", "--output", type=click.Choice(OUTPUT_FORMATS), help="Format of stdout. [default: table]"),
+    _shared("-c", "--context", metavar="NAME", help="Context to use; see `kops context list`."),
+    _shared("-B", "--bootstrap-server", "bootstrap_server", metavar="HOST:PORT", help="Brokers, in place of the context's."),
+    _shared("-X", "--property", "properties", metavar="KEY=VALUE", multiple=True, help="A client property; repeatable."),
+    _shared("--command-config", metavar="FILE", help="A Java client.properties, as Apache's tools take it."),
+    _shared("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Time limit of one request. [default: 30]"),
+    _shared("-q", "--quiet", is_flag=True, help="No progress or notes on stderr."),
+    _shared("-v", "--verbose", is_flag=True, help="The client's own log on stderr."),
+    _shared("--debug", is_flag=True, help="A traceback with every error."),
+)
+
+
+@dataclass(frozen=True)
+class Approval:
+    """What the command line says about approving a plan."""
+
+    dry_run: bool = False
+    yes: bool = False
+    confirm: str | None = None
+    plan_out: str | None = None
+
+
+def mutation(command: F) -> F:
+    """Add ``--dry-run``, ``--yes``, ``--confirm`` and ``--plan-out``; the command gets them as ``approval``."""
+    import functools
+
+    @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and change nothing.")
+    @click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+    @click.option("--confirm", metavar="NAME", help="Name what is deleted or replaced, in place of typing it.")
+    @click.option(
+        "--plan-out", metavar="FILE", type=click.Path(dir_okay=False), help="Save the plan for `kops apply FILE`; change nothing."
+    )
+    @functools.wraps(command)
+    def wrapped(*args: Any, dry_run: bool, yes: bool, confirm: str | None, plan_out: str | None, **kwargs: Any) -> Any:
+        return command(*args, approval=Approval(dry_run, yes, confirm, plan_out), **kwargs)
+
+    return wrapped  # type: ignore[return-value]

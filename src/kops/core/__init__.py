@@ -1,0 +1,1 @@
+"""Pure and standard library only: models, offset arithmetic, time grammar, plans, errors."""

@@ -1,0 +1,168 @@
+"""Every error that kops raises on purpose, with its exit code.
+
+An error says what is wrong and where (``message``), and what to do (``hint``). ``slug`` is stable and
+machine-readable. The codes are the contract of the command line; nothing below ``cli.main`` exits.
+
+====  =====================================================
+code  meaning
+====  =====================================================
+0     done, or nothing to do
+1     failed, or found unhealthy or different
+2     usage or configuration
+3     cannot reach or authenticate
+4     timed out, outcome unknown
+5     refused before any change
+6     partial: some items failed
+130   interrupted (143: terminated)
+====  =====================================================
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, ClassVar
+
+
+class ExitCode(IntEnum):
+    """Process exit codes."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    TIMED_OUT = 4
+    REFUSED = 5
+    PARTIAL = 6
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+class KopsError(Exception):
+    """Base of all expected errors.
+
+    :param message: what is wrong, and where, in one sentence without a final full stop
+    :param hint: what to do about it, if kops knows
+    :param details: facts for ``-o json``; JSON values only
+    """
+
+    exit_code: ClassVar[ExitCode] = ExitCode.FAILED
+    slug: ClassVar[str] = "failed"
+
+    def __init__(self, message: str, *, hint: str | None = None, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details = details
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the error object of the JSON contract."""
+        body: dict[str, Any] = {"code": self.slug, "message": self.message, "exit_code": int(self.exit_code)}
+        if self.hint:
+            body["hint"] = self.hint
+        if self.details:
+            body["details"] = self.details
+        return body
+
+
+class OperationFailed(KopsError):
+    """The cluster or a service answered with a failure."""
+
+    slug = "operation_failed"
+
+
+class NotFound(KopsError):
+    """A topic, group, context or journal entry that does not exist."""
+
+    slug = "not_found"
+
+
+class VerificationFailed(KopsError):
+    """What was read back is not what was written."""
+
+    slug = "verification_failed"
+
+
+class UndecodableRecord(KopsError):
+    """A record whose bytes are not of the format that was named."""
+
+    slug = "undecodable_record"
+
+
+class UsageProblem(KopsError):
+    """A value on the command line or in a file that cannot be used."""
+
+    exit_code = ExitCode.USAGE
+    slug = "usage"
+
+
+class ConfigError(UsageProblem):
+    """The configuration is wrong: which file, which key."""
+
+    slug = "configuration"
+
+
+class MissingRequirement(UsageProblem):
+    """Something that kops needs is not on this machine (Java, jars, an extra)."""
+
+    slug = "missing_requirement"
+
+
+class Unreachable(KopsError):
+    """No answer from any of the addresses."""
+
+    exit_code = ExitCode.UNREACHABLE
+    slug = "unreachable"
+
+
+class AuthenticationFailed(Unreachable):
+    """The other side answered, and refused who we are."""
+
+    slug = "authentication_failed"
+
+
+class AuthorizationFailed(KopsError):
+    """The other side knows who we are, and refuses the action."""
+
+    slug = "authorization_failed"
+
+
+class TimedOut(KopsError):
+    """No answer in time; for a mutation the outcome is unknown."""
+
+    exit_code = ExitCode.TIMED_OUT
+    slug = "timed_out"
+
+
+class Refused(KopsError):
+    """Refused before any change."""
+
+    exit_code = ExitCode.REFUSED
+    slug = "refused"
+
+
+class ApprovalRequired(Refused):
+    """Nobody approved the plan."""
+
+    slug = "approval_required"
+
+
+class StateMoved(Refused):
+    """The cluster is no longer what the plan was computed from (compare-and-set)."""
+
+    slug = "state_moved"
+
+
+class GroupActive(Refused):
+    """The group has members, so its offsets and state must not be moved."""
+
+    slug = "group_active"
+
+
+class ReadOnlyContext(Refused):
+    """The context does not allow mutations."""
+
+    slug = "read_only_context"
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived; like KeyboardInterrupt, not an Exception."""

@@ -1,0 +1,139 @@
+"""What Kafka has, in kops' own types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+
+
+@dataclass(frozen=True, order=True)
+class TopicPartition:
+    """A partition of a topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}:{self.partition}"
+
+
+@dataclass(frozen=True)
+class Broker:
+    """A broker of a cluster."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster: its id never changes, its addresses may.
+
+    :param controller: broker id of the controller as clients see it; None when there is none
+    """
+
+    cluster_id: str
+    controller: int | None
+    brokers: tuple[Broker, ...]
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition's leader and replicas, as broker ids; the leader is None while there is none."""
+
+    partition: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    in_sync_replicas: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic's partitions, without its settings."""
+
+    name: str
+    partitions: tuple[Partition, ...]
+    topic_id: str | None = None
+    internal: bool = False
+
+    @property
+    def replication_factor(self) -> int:
+        """Return the number of replicas of the first partition."""
+        return len(self.partitions[0].replicas) if self.partitions else 0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of a topic or broker.
+
+    :param value: None when the broker does not show it (sensitive)
+    :param source: ``topic``, ``broker``, ``broker default`` (dynamic cluster-wide) or ``default``
+    """
+
+    name: str
+    value: str | None
+    source: str
+    read_only: bool = False
+    sensitive: bool = False
+
+
+@dataclass(frozen=True)
+class NewTopic:
+    """A topic to be created; None lets the broker choose."""
+
+    name: str
+    partitions: int | None = None
+    replication_factor: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The offsets that a partition has: ``log_start_offset`` <= offset < ``log_end_offset``."""
+
+    log_start_offset: int
+    log_end_offset: int
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A committed offset: the next one that the group will process.
+
+    :param metadata: the text that the client stored with it; None when it is not UTF-8 and could not be read
+    """
+
+    offset: int
+    metadata: str | None = ""
+    leader_epoch: int | None = None
+
+
+@dataclass(frozen=True)
+class Member:
+    """A live member of a group and the partitions it has."""
+
+    member_id: str
+    client_id: str
+    host: str
+    assignment: tuple[TopicPartition, ...] = ()
+    group_instance_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group.
+
+    :param state: EMPTY, STABLE, ... in Kafka's words, upper case; UNKNOWN when the client cannot see it
+    :param type: classic, consumer, share, streams, connect or unknown
+    :param protocol: assignor of a classic group: ``stream`` marks a live Kafka Streams application
+    """
+
+    group_id: str
+    state: str
+    type: str
+    protocol: str = ""
+    coordinator: Broker | None = None
+    members: tuple[Member, ...] = ()

@@ -1,0 +1,171 @@
+"""Plans and results: a mutation as data, before and after it ran.
+
+A plan is computed from what was read, says per item what will change and why, and carries the state it was
+computed from so that applying it can be refused when that state moved (compare-and-set). It is JSON all through:
+``-o json`` prints it, ``--plan-out`` saves it, ``kops apply`` runs it later, the journal keeps it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Any, TypeAlias
+
+from kops.core.errors import ExitCode, UsageProblem
+
+PLAN_VERSION = 1
+
+Json: TypeAlias = Any
+"""A value that ``json.dumps`` takes without help."""
+
+
+class Severity(str, Enum):
+    """How much approval a plan needs."""
+
+    MODERATE = "moderate"
+    """``y`` on a terminal, ``--yes`` without one."""
+    SEVERE = "severe"
+    """The name typed on a terminal, or ``--confirm NAME``: deleting, truncating, replacing."""
+
+
+class Status(str, Enum):
+    """The outcome of one item, and of a whole result."""
+
+    DONE = "done"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    PARTIAL = "partial"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that a plan changes, or leaves alone and says why.
+
+    :param target: what, as the user would name it: ``orders``, ``orders:0``, ``billing orders:0``
+    :param action: a verb: create, delete, move, append, none
+    :param before: the value now, None when there is none
+    :param after: the value then, None when it goes away
+    :param reason: why this value: clamped, past the end, no commit yet
+    """
+
+    target: str
+    action: str
+    before: Json = None
+    after: Json = None
+    reason: str = ""
+
+    @property
+    def changes(self) -> bool:
+        """Tell whether applying this item would change anything."""
+        return self.action != "none"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A mutation, decided and not yet done.
+
+    :param operation: name in ``kops.operations.registry``, such as ``offsets.reset``
+    :param summary: one sentence for the person who approves
+    :param cluster_id: of the cluster that was read
+    :param context: name of the context, or the bootstrap servers when there is none
+    :param confirm: the name to type when the severity is SEVERE
+    :param guard: the state that the plan was computed from; compared again before applying
+    :param arguments: what applying needs beyond the items
+    :param warnings: what the approver should know, a sentence each
+    """
+
+    operation: str
+    summary: str
+    cluster_id: str
+    context: str
+    items: tuple[Item, ...]
+    severity: Severity = Severity.MODERATE
+    confirm: str = ""
+    guard: Json = field(default_factory=dict)
+    arguments: Json = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    version: int = PLAN_VERSION
+
+    @property
+    def changes(self) -> tuple[Item, ...]:
+        """Return the items that change something."""
+        return tuple(item for item in self.items if item.changes)
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the plan as JSON values."""
+        body = asdict(self)
+        body["severity"] = self.severity.value
+        return body
+
+
+def plan_from_json(body: Json) -> Plan:
+    """Read a plan back.
+
+    :raises UsageProblem: when it is not a plan of a version that this kops understands
+    """
+    if not isinstance(body, dict) or body.get("version") != PLAN_VERSION or "operation" not in body:
+        raise UsageProblem("this is not a kops plan of version 1", hint="make one with --plan-out FILE")
+    try:
+        items = tuple(Item(**item) for item in body["items"])
+        return Plan(**{**body, "items": items, "severity": Severity(body["severity"]), "warnings": tuple(body["warnings"])})
+    except (KeyError, TypeError, ValueError) as broken:
+        raise UsageProblem(f"the plan is damaged: {broken}", hint="make it again with --plan-out FILE") from broken
+
+
+@dataclass(frozen=True)
+class ItemResult:
+    """What became of one item.
+
+    :param error: an error object (``KopsError.as_json``) when it failed
+    :param value: what was read back, where there is something to read
+    """
+
+    target: str
+    status: Status
+    error: Json = None
+    value: Json = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a mutation did, item by item.
+
+    :param messages: sentences for the person, such as what to do next
+    """
+
+    items: tuple[ItemResult, ...]
+    messages: tuple[str, ...] = ()
+    facts: Json = field(default_factory=dict)
+
+    @property
+    def status(self) -> Status:
+        """Sum the items up: done, unchanged, partial, failed or unknown."""
+        seen = {item.status for item in self.items}
+        bad = seen & {Status.FAILED, Status.UNKNOWN}
+        if not bad:
+            return Status.DONE if Status.DONE in seen else Status.UNCHANGED
+        if Status.DONE in seen:
+            return Status.PARTIAL
+        return Status.FAILED if Status.FAILED in bad else Status.UNKNOWN
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Return the exit code of the command."""
+        return {
+            Status.FAILED: ExitCode.FAILED,
+            Status.PARTIAL: ExitCode.PARTIAL,
+            Status.UNKNOWN: ExitCode.TIMED_OUT,
+        }.get(self.status, ExitCode.DONE)
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the JSON envelope of a mutation."""
+        items = [{k: v for k, v in asdict(item).items() if v is not None} | {"status": item.status.value} for item in self.items]
+        errors = [{"target": item.target, **item.error} for item in self.items if item.error]
+        body: dict[str, Json] = {"version": PLAN_VERSION, "status": self.status.value, "items": items, "errors": errors}
+        if self.messages:
+            body["messages"] = list(self.messages)
+        if self.facts:
+            body["facts"] = self.facts
+        return body

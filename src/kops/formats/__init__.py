@@ -1,0 +1,1 @@
+"""Bytes <-> values: primitive serdes, JSON, Kafka Streams keys. Pure."""

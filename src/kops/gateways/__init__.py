@@ -1,0 +1,1 @@
+"""The only network code: Kafka, HTTP services and processes."""

@@ -1,0 +1,67 @@
+"""Kafka through confluent-kafka; above this package there are only kops types and errors."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from kops.config.connection import Connection
+from kops.gateways.kafka.client import Client
+
+if TYPE_CHECKING:
+    from kops.core.models import Cluster
+    from kops.gateways.kafka.groups import Groups
+    from kops.gateways.kafka.offsets import Offsets
+    from kops.gateways.kafka.records import Records
+    from kops.gateways.kafka.topics import Topics
+
+
+class Kafka:
+    """One cluster, its requests by subject. Nothing connects before it is used."""
+
+    def __init__(self, connection: Connection, *, verbose: bool = False) -> None:
+        self.client = Client(connection, verbose=verbose)
+
+    @cached_property
+    def topics(self) -> Topics:
+        """Topics and their settings."""
+        from kops.gateways.kafka.topics import Topics
+
+        return Topics(self.client)
+
+    @cached_property
+    def offsets(self) -> Offsets:
+        """Log start and end offsets, and offsets by time."""
+        from kops.gateways.kafka.offsets import Offsets
+
+        return Offsets(self.client)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Consumer groups and their committed offsets."""
+        from kops.gateways.kafka.groups import Groups
+
+        return Groups(self.client)
+
+    @cached_property
+    def records(self) -> Records:
+        """Records of frozen offset ranges."""
+        from kops.gateways.kafka.records import Records
+
+        return Records(self.client)
+
+    def cluster(self) -> Cluster:
+        """Return the cluster's id, controller and brokers, asked once.
+
+        :raises Unreachable: when no broker answers
+        """
+        return self._cluster
+
+    @cached_property
+    def _cluster(self) -> Cluster:
+        from kops.core.models import Broker, Cluster
+
+        found = self.client.wait(self.client.admin.describe_cluster(request_timeout=self.client.timeout), "describe the cluster")
+        brokers = tuple(Broker(node.id, node.host, node.port, node.rack) for node in found.nodes)
+        controller = found.controller.id if found.controller else None
+        return Cluster(found.cluster_id, controller, tuple(sorted(brokers, key=lambda broker: broker.id)))

@@ -1,0 +1,134 @@
+"""Makes confluent-kafka clients from a connection, and waits for their futures.
+
+librdkafka retries a connection for as long as it is asked to and tells the reason only by callback. So every wait
+polls for those reasons, and a refused login or unreachable brokers end the wait at once with the reason.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kops.config.connection import Connection
+from kops.core.errors import AuthenticationFailed, KopsError, TimedOut, Unreachable
+from kops.gateways.kafka.translate import is_authentication, is_unreachable, translate
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Producer
+    from confluent_kafka.admin import AdminClient
+
+T = TypeVar("T")
+
+POLL_SECONDS = 0.05
+UNREACHABLE_GRACE_SECONDS = 2.0
+"""A broker that restarts comes back within this time; a wrong address does not."""
+
+_QUIET = logging.getLogger("kops.librdkafka")
+
+
+class Client:
+    """Clients of one cluster, made when first used."""
+
+    def __init__(self, connection: Connection, *, verbose: bool = False) -> None:
+        self.connection = connection
+        self.timeout = connection.timeout
+        self._verbose = verbose
+        self._trouble: tuple[float, Any] | None = None
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """Librdkafka's settings, secrets included: never to be shown."""
+        from kops.config.librdkafka import librdkafka_settings
+
+        return dict(librdkafka_settings(self.connection))
+
+    @cached_property
+    def admin(self) -> AdminClient:
+        """The admin client."""
+        from confluent_kafka.admin import AdminClient
+
+        return self._make(AdminClient, {})
+
+    def consumer(self, overrides: dict[str, Any]) -> Consumer:
+        """Return a new consumer with further settings."""
+        from confluent_kafka import Consumer
+
+        return self._make(Consumer, overrides)
+
+    def producer(self, overrides: dict[str, Any]) -> Producer:
+        """Return a new producer with further settings."""
+        from confluent_kafka import Producer
+
+        return self._make(Producer, overrides)
+
+    def wait(self, future: Future[T], doing: str, *, timeout: float | None = None) -> T:
+        """Wait for an admin request.
+
+        :param doing: what is being done, for the error: ``create topic orders``
+        :param timeout: seconds; the connection's when None
+        :raises KopsError: translated from Kafka's error
+        """
+        from confluent_kafka import KafkaException
+
+        limit = self.timeout if timeout is None else timeout
+        deadline = time.monotonic() + limit
+        while True:
+            try:
+                result = future.result(POLL_SECONDS)
+            except FutureTimeout:
+                self.admin.poll(0)
+                self.raise_trouble(doing)
+                if time.monotonic() > deadline:
+                    raise self._timed_out(doing, limit) from None
+            except KafkaException as error:
+                self.admin.poll(0)
+                self.raise_trouble(doing, grace=0)
+                raise translate(error.args[0], doing, self.connection.bootstrap_servers) from error
+            else:
+                self._trouble = None
+                return result
+
+    def outcome(self, future: Future[T], doing: str, *, timeout: float | None = None) -> T | KopsError:
+        """Wait for one of many requests and return its error as a value; unreachable brokers still raise."""
+        try:
+            return self.wait(future, doing, timeout=timeout)
+        except Unreachable:
+            raise
+        except KopsError as error:
+            return error
+
+    def raise_trouble(self, doing: str, *, grace: float = UNREACHABLE_GRACE_SECONDS) -> None:
+        """Raise what librdkafka reported by callback, if it ends all hope."""
+        if self._trouble is None:
+            return
+        since, error = self._trouble
+        if is_authentication(error) or time.monotonic() - since > grace:
+            raise translate(error, doing, self.connection.bootstrap_servers)
+
+    def _on_error(self, error: Any) -> None:
+        if is_authentication(error) or (is_unreachable(error) and self._trouble is None):
+            self._trouble = (time.monotonic(), error)
+
+    def _timed_out(self, doing: str, seconds: float) -> KopsError:
+        if self._trouble is not None:
+            return translate(self._trouble[1], doing, self.connection.bootstrap_servers)
+        return TimedOut(f"could not {doing} within {seconds:g} s", hint="raise --timeout, or see whether the brokers are overloaded")
+
+    def _make(self, kind: Any, overrides: dict[str, Any]) -> Any:
+        from confluent_kafka import KafkaException
+
+        if not self._verbose:
+            _QUIET.addHandler(logging.NullHandler())
+            _QUIET.propagate = False
+        settings = {"client.id": "kops", **self.settings, "error_cb": self._on_error, **overrides}
+        try:
+            return kind(settings, logger=None if self._verbose else _QUIET)
+        except KafkaException as error:
+            raise translate(error.args[0], "make a Kafka client", self.connection.bootstrap_servers) from error
+
+
+__all__ = ["AuthenticationFailed", "Client"]

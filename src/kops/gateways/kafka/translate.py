@@ -1,0 +1,75 @@
+"""KafkaError -> KopsError: the one place that knows Kafka's error codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kops.core.errors import (
+    AuthenticationFailed,
+    AuthorizationFailed,
+    ConfigError,
+    GroupActive,
+    KopsError,
+    NotFound,
+    OperationFailed,
+    TimedOut,
+    Unreachable,
+    UsageProblem,
+)
+
+_UNREACHABLE = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "NETWORK_EXCEPTION")
+_AUTHENTICATION = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")
+_TIMED_OUT = ("_TIMED_OUT", "_TIMED_OUT_QUEUE", "REQUEST_TIMED_OUT", "_MSG_TIMED_OUT", "_WAIT_COORD", "COORDINATOR_LOAD_IN_PROGRESS")
+_NOT_FOUND = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "GROUP_ID_NOT_FOUND", "UNKNOWN_TOPIC_ID")
+_AUTHORIZATION = (
+    "TOPIC_AUTHORIZATION_FAILED",
+    "GROUP_AUTHORIZATION_FAILED",
+    "CLUSTER_AUTHORIZATION_FAILED",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+)
+_USAGE = ("INVALID_CONFIG", "INVALID_PARTITIONS", "INVALID_REPLICATION_FACTOR", "TOPIC_EXCEPTION", "POLICY_VIOLATION", "INVALID_REQUEST")
+_GROUP_ACTIVE = ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "GROUP_SUBSCRIBED_TO_TOPIC")
+
+
+def is_unreachable(error: Any) -> bool:
+    """Tell whether an error means that no broker can be reached."""
+    return error.name() in ("_ALL_BROKERS_DOWN", "_RESOLVE")
+
+
+def is_authentication(error: Any) -> bool:
+    """Tell whether an error means that the brokers refuse who we are, or that TLS fails."""
+    return error.name() in _AUTHENTICATION
+
+
+def translate(error: Any, doing: str, brokers: Sequence[str] = ()) -> KopsError:
+    """Return the kops error for a confluent_kafka.KafkaError.
+
+    :param doing: what was being done: ``delete topic orders``
+    :param brokers: bootstrap servers, named when they cannot be reached
+    """
+    name, text = error.name(), (error.str() or "").strip()
+    message = f"could not {doing}: {text or name}"
+    details = {"kafka_error": name}
+    addresses = ",".join(brokers)
+    if name in _AUTHENTICATION:
+        hint = "check the security settings: `kops context show --resolved` says where each comes from"
+        return AuthenticationFailed(f"{addresses} refused the connection: {text or name}", hint=hint, **details)
+    if name in _UNREACHABLE:
+        hint = "check the address and that the brokers run; `kops context show --resolved` says where the address comes from"
+        return Unreachable(f"no broker answers at {addresses}", hint=hint, **details)
+    if name in _TIMED_OUT:
+        return TimedOut(message, hint="the outcome is unknown: look before trying again; --timeout gives more time", **details)
+    if name in _NOT_FOUND:
+        return NotFound(message, hint="check the name; `kops topics list` and `kops groups list` show what there is", **details)
+    if name in _AUTHORIZATION:
+        return AuthorizationFailed(message, hint="the principal of this context lacks the right; ask for an ACL", **details)
+    if name in _GROUP_ACTIVE:
+        return GroupActive(
+            f"could not {doing}: the group has members, or was joined meanwhile", hint="stop the application, then try again", **details
+        )
+    if name in _USAGE:
+        return UsageProblem(message, hint="the broker refused the request; see its reason", **details)
+    if name in ("_INVALID_ARG", "_CONF"):
+        return ConfigError(f"a client setting is not valid: {text}", hint="see -X and the context's settings", **details)
+    return OperationFailed(message, hint=None, **details)

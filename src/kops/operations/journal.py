@@ -1,0 +1,177 @@
+"""The journal: an entry on disk before a mutation starts, closed after it.
+
+One JSON file an entry under the state folder. An entry is written whole, synced and renamed, so a crash leaves either
+the old or the new content. An entry still ``open`` whose process is gone is a crash: it is shown, finished or undone.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import secrets
+import socket
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from kops.core.errors import ConfigError, NotFound
+from kops.core.plan import ItemResult, Json, Plan, Status, plan_from_json
+
+JOURNAL_VERSION = 1
+
+
+class EntryStatus(str, Enum):
+    """How far an entry is."""
+
+    OPEN = "open"
+    DONE = "done"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    INTERRUPTED = "interrupted"
+
+    @classmethod
+    def of(cls, status: Status) -> EntryStatus:
+        """Return the entry's status for a result's."""
+        return {Status.PARTIAL: cls.PARTIAL, Status.FAILED: cls.FAILED, Status.UNKNOWN: cls.UNKNOWN}.get(status, cls.DONE)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One mutation: who, when, where, what was planned, what came of it.
+
+    :param started: ISO-8601 UTC; ``ended`` likewise, empty while open
+    :param undoes: the entry that this one takes back; ``undone_by`` is the other direction
+    """
+
+    id: str
+    status: EntryStatus
+    user: str
+    host: str
+    pid: int
+    started: str
+    plan: Plan
+    ended: str = ""
+    results: tuple[Json, ...] = ()
+    error: Json = None
+    undoes: str = ""
+    undone_by: str = ""
+    version: int = JOURNAL_VERSION
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the entry as JSON values."""
+        body = asdict(self)
+        return body | {"status": self.status.value, "plan": self.plan.as_json(), "results": list(self.results)}
+
+    @property
+    def item_results(self) -> tuple[ItemResult, ...]:
+        """Return the results as they were when the entry was closed."""
+        return tuple(ItemResult(**{**body, "status": Status(body["status"])}) for body in self.results)
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The entries in a folder."""
+
+    folder: Path
+    _clock: Any = field(default=lambda: datetime.now(timezone.utc), repr=False)
+
+    def open(self, plan: Plan, *, undoes: str = "") -> Entry:
+        """Write an entry before its mutation starts."""
+        now = self._clock()
+        entry = Entry(
+            id=f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(2)}",
+            status=EntryStatus.OPEN,
+            user=_user(),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started=_iso(now),
+            plan=plan,
+            undoes=undoes,
+        )
+        self._write(entry)
+        return entry
+
+    def close(self, entry: Entry, status: EntryStatus, results: Sequence[ItemResult], *, error: Json = None) -> Entry:
+        """Write what became of an entry."""
+        bodies = tuple({**asdict(result), "status": result.status.value} for result in results)
+        closed = replace(entry, status=status, results=bodies, error=error, ended=_iso(self._clock()))
+        self._write(closed)
+        return closed
+
+    def mark_undone(self, entry_id: str, *, by: str) -> None:
+        """Note on an entry that another one took it back (or finished it)."""
+        self._write(replace(self.read(entry_id), undone_by=by))
+
+    def read(self, entry_id: str) -> Entry:
+        """Return one entry; ``last`` is the newest.
+
+        :raises NotFound: when there is no such entry
+        """
+        if entry_id == "last":
+            newest = next(self.entries(), None)
+            if newest is None:
+                raise NotFound("the journal is empty", hint="nothing has been changed from this machine yet")
+            return newest
+        path = self.folder / f"{entry_id}.json"
+        if not path.is_file() or "/" in entry_id:
+            raise NotFound(f"no journal entry {entry_id}", hint="`kops journal list` shows them")
+        return _read(path)
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield all entries, newest first."""
+        for path in sorted(self.folder.glob("*.json"), reverse=True):
+            yield _read(path)
+
+    def _write(self, entry: Entry) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self.folder / f"{entry.id}.json"
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            json.dump(entry.as_json(), file, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def crashed(entry: Entry) -> bool:
+    """Tell whether an entry is still open although its process on this machine is gone."""
+    if entry.status is not EntryStatus.OPEN or entry.host != socket.gethostname():
+        return False
+    try:
+        os.kill(entry.pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return entry.pid == os.getpid()
+
+
+def _read(path: Path) -> Entry:
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+        plan = plan_from_json(body["plan"])
+        return Entry(**{**body, "status": EntryStatus(body["status"]), "plan": plan, "results": tuple(body["results"])})
+    except (OSError, ValueError, KeyError, TypeError) as broken:
+        raise ConfigError(f"journal entry {path} cannot be read: {broken}", hint="move the file away if it is of no use") from broken
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def _iso(moment: datetime) -> str:
+    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

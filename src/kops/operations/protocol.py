@@ -1,0 +1,186 @@
+"""The safety protocol: the one way in which kops changes anything.
+
+plan -> show -> approve -> compare-and-set -> journal -> apply -> read back -> close the journal. A command makes a plan;
+everything after it happens here, so it is written and tested once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import ClassVar, Protocol
+
+from kops.config.connection import Connection
+from kops.config.paths import Directories
+from kops.core.errors import ExitCode, KopsError, ReadOnlyContext, Refused, StateMoved, Terminated, TimedOut
+from kops.core.plan import Item, ItemResult, Plan, Result, Status
+from kops.core.progress import Progress
+from kops.gateways.kafka import Kafka
+from kops.operations.journal import Entry, EntryStatus, Journal
+
+
+class Services(Protocol):
+    """What a session offers to every operation."""
+
+    @property
+    def connection(self) -> Connection:
+        """The resolved connection."""
+
+    @property
+    def directories(self) -> Directories:
+        """Where kops keeps things."""
+
+    @property
+    def kafka(self) -> Kafka:
+        """The cluster."""
+
+    @property
+    def progress(self) -> Progress:
+        """Where to tell what is going on."""
+
+    def now(self) -> datetime:
+        """Return the time, in UTC."""
+
+
+class Mutation(ABC):
+    """One kind of change, registered by name in ``kops.operations.registry``."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def check(self, services: Services, plan: Plan) -> None:
+        """Compare the cluster with what the plan was computed from.
+
+        :raises Refused: (StateMoved, GroupActive, ...) when it moved; nothing has been changed then
+        """
+
+    @abstractmethod
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Change the cluster, yielding the result of each changing item as it is known."""
+
+    @abstractmethod
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Read back what was written; an item that is not as planned becomes FAILED (``verification_failed``)."""
+
+    @abstractmethod
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that takes the done items back.
+
+        :raises Refused: when they cannot be taken back, with the reason
+        """
+
+    def resume(self, services: Services, plan: Plan) -> Plan:  # noqa: ARG002 - the contract for those that can
+        """Return the plan for what is left of an interrupted one, computed from the cluster as it is now.
+
+        :raises Refused: when running the original command again is the way
+        """
+        raise Refused(
+            f"an interrupted {self.name} is finished by running its command again", hint="what is already done is recognised and left alone"
+        )
+
+    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
+        """Return sentences for the person who ran it: what to do next."""
+        return ()
+
+
+class InterruptedMutation(KopsError):
+    """A mutation was stopped in the middle; says what was and what was not done."""
+
+    slug = "interrupted"
+
+    def __init__(self, plan: Plan, results: Sequence[ItemResult], entry: Entry, code: ExitCode) -> None:
+        done = [result.target for result in results if result.status is Status.DONE]
+        reported = {result.target for result in results}
+        left = [item.target for item in plan.changes if item.target not in reported]
+        super().__init__(
+            f"interrupted: {len(done)} of {len(plan.changes)} done ({_some(done)}); not known to be done: {_some(left)}",
+            hint=f"`kops journal show {entry.id}` has the details; `kops undo {entry.id}` takes it back",
+            journal_id=entry.id,
+            done=done,
+            not_done=left,
+        )
+        self.exit_code = code  # type: ignore[misc]  # the signal decides: 130 or 143
+
+
+def carry_out(
+    services: Services, plan: Plan, mutation: Mutation, *, approve: Callable[[Plan], None], journal: Journal, undoes: str = ""
+) -> tuple[Result, Entry]:
+    """Run a plan that has something to change through the protocol.
+
+    :param approve: shows the plan and raises ``ApprovalRequired`` when nobody agrees
+    :param undoes: the journal entry that this plan takes back
+    :raises Refused: before any change
+    :raises InterruptedMutation: on SIGINT or SIGTERM while applying
+    """
+    refuse_read_only(services.connection)
+    refuse_other_cluster(services, plan)
+    approve(plan)
+    mutation.check(services, plan)
+    entry = journal.open(plan, undoes=undoes)
+    results: list[ItemResult] = []
+    try:
+        for result in mutation.apply(services, plan):
+            results.append(result)
+        results = list(mutation.verify(services, plan, results))
+        messages = mutation.messages(services, plan, results)
+    except (KeyboardInterrupt, Terminated) as stopped:
+        journal.close(entry, EntryStatus.INTERRUPTED, results)
+        code = ExitCode.INTERRUPTED if isinstance(stopped, KeyboardInterrupt) else ExitCode.TERMINATED
+        raise InterruptedMutation(plan, results, entry, code) from stopped
+    except KopsError as failure:
+        status = EntryStatus.UNKNOWN if isinstance(failure, TimedOut) else EntryStatus.FAILED
+        if isinstance(failure, Refused) and not results:
+            status = EntryStatus.REFUSED
+        journal.close(entry, status, results, error=failure.as_json())
+        failure.details.setdefault("journal_id", entry.id)
+        failure.hint = f"{failure.hint}; " if failure.hint else ""
+        failure.hint += f"see `kops journal show {entry.id}`"
+        raise
+    except BaseException as bug:
+        journal.close(entry, EntryStatus.FAILED, results, error={"code": "bug", "message": repr(bug)})
+        raise
+    result = Result(tuple(results), messages)
+    journal.close(entry, EntryStatus.of(result.status), results)
+    if undoes and result.status is Status.DONE:
+        journal.mark_undone(undoes, by=entry.id)
+    return result, entry
+
+
+def refuse_read_only(connection: Connection) -> None:
+    """Refuse any mutation in a context that is marked read-only."""
+    if connection.read_only:
+        raise ReadOnlyContext(
+            f"context {connection.name} is read-only", hint="use another context with -c, or set read_only = false in its configuration"
+        )
+
+
+def refuse_other_cluster(services: Services, plan: Plan) -> None:
+    """Refuse a plan that was made for another cluster, whatever its address says."""
+    actual = services.kafka.cluster().cluster_id
+    if actual != plan.cluster_id:
+        raise StateMoved(
+            f"the plan is for cluster {plan.cluster_id}, and this is cluster {actual}",
+            hint="make the plan again on this cluster, or choose the right context with -c",
+        )
+
+
+def compare_guard(plan: Plan, actual: object, what: str) -> None:
+    """Refuse when the state that a plan was computed from is not the state now.
+
+    :param actual: the same JSON as ``plan.guard``, read now
+    """
+    if actual != plan.guard:
+        raise StateMoved(f"{what} changed since the plan was made", hint="run the command again to plan from what is there now")
+
+
+def failed(item: Item, error: KopsError) -> ItemResult:
+    """Return the result of an item that failed."""
+    return ItemResult(item.target, Status.FAILED, error=error.as_json())
+
+
+def _some(names: Sequence[str], limit: int = 5) -> str:
+    if not names:
+        return "none"
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more

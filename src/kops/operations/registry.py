@@ -1,0 +1,33 @@
+"""Every kind of mutation by name, so that ``apply``, ``undo`` and ``journal finish`` find it again.
+
+The modules are named, not imported: only the one that is asked for is loaded.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from kops.core.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from kops.operations.protocol import Mutation
+
+MUTATIONS = {
+    "topics.create": "kops.operations.topics_create:CREATE",
+    "topics.delete": "kops.operations.topics_delete:DELETE",
+    "offsets.move": "kops.operations.offsets_move:MOVE",
+    "state.rebuild": "kops.operations.state:REBUILD",
+}
+
+
+def mutation_named(name: str) -> Mutation:
+    """Return the mutation of a plan.
+
+    :raises UsageProblem: when this kops does not know it
+    """
+    if name not in MUTATIONS:
+        raise UsageProblem(f"this kops cannot carry out plans of the kind {name}", hint="use the version of kops that made the plan")
+    module, attribute = MUTATIONS[name].split(":")
+    mutation: Mutation = getattr(importlib.import_module(module), attribute)
+    return mutation

@@ -1,0 +1,1 @@
+"""One renderer: table, json, yaml, csv, name; progress on stderr."""

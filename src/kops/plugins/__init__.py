@@ -1,0 +1,1 @@
+"""The public API for plugins, and the loader."""
