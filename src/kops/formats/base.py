@@ -1,0 +1,98 @@
+"""What a format is, and how its errors name the record."""
+
+from __future__ import annotations
+
+import base64
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from kops.core.errors import UndecodableRecord
+
+
+@runtime_checkable
+class Format(Protocol):
+    """Bytes of a record's key or value, to a value and back. Pure and without state."""
+
+    @property
+    def name(self) -> str:
+        """Return the name on the command line and in state files."""
+
+    def encode(self, value: Any) -> bytes | None:
+        """Return the bytes of a value, or of its text as typed on a command line; ``None`` stays ``None``.
+
+        :raises UsageProblem: when the value is not one of this format
+        """
+
+    def decode(self, data: bytes) -> Any:
+        """Return the value of some bytes.
+
+        :raises UndecodableRecord: when the bytes are not of this format, without saying which record
+        """
+
+    def show(self, value: Any) -> Any:
+        """Return a decoded value as JSON holds it: text, a number, a list, an object."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where some bytes were found.
+
+    :param part: ``key`` or ``value``
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    part: str
+
+
+def decode_at(form: Format, data: bytes | None, place: Place) -> Any:
+    """Decode, naming the record when that fails; ``None`` stays ``None``.
+
+    :raises UndecodableRecord: with topic, partition, offset, part and format in its details
+    """
+    if data is None:
+        return None
+    try:
+        return form.decode(data)
+    except UndecodableRecord as wrong:
+        raise UndecodableRecord(
+            f"the {place.part} of {place.topic}:{place.partition} at offset {place.offset} is not {form.name}: {wrong.message}",
+            hint=f"name another --{place.part} format, or pass over such records with --on-error skip",
+            topic=place.topic,
+            partition=place.partition,
+            offset=place.offset,
+            part=place.part,
+            format=form.name,
+            **as_text_or_base64(data[:64]),
+        ) from wrong
+
+
+def is_readable(text: str) -> bool:
+    """Tell whether a text can be shown as it is: nothing but printable characters, tabs and line ends."""
+    return text.isprintable() or all(letter.isprintable() or letter in "\t\n\r" for letter in text)
+
+
+def readable_text(data: bytes) -> str | None:
+    """Return the bytes as text when they are readable UTF-8."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if is_readable(text) else None
+
+
+def as_text_or_base64(data: bytes) -> dict[str, str]:
+    """Return ``{"data": ..., "encoding": "text" | "base64"}``."""
+    text = readable_text(data)
+    if text is not None:
+        return {"data": text, "encoding": "text"}
+    return {"data": base64.b64encode(data).decode(), "encoding": "base64"}
+
+
+def number_as_json(value: float) -> float | str:
+    """Return a number, or the text Java gives what JSON has no number for: ``NaN``, ``Infinity``, ``-Infinity``."""
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")

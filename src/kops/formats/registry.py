@@ -1,0 +1,46 @@
+"""The built-in formats by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from kops.core.errors import UsageProblem
+from kops.formats.base import Format
+from kops.formats.primitives import Bytes, Float, Integer, Json, String, Uuid
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        form.name: form
+        for form in (
+            String(),
+            Bytes(),
+            Integer("long", ">q"),
+            Integer("int", ">i"),
+            Integer("short", ">h"),
+            Float("double", ">d"),
+            Float("float", ">f"),
+            Json(),
+            Uuid(),
+        )
+    }
+)
+
+
+def format_named(name: str) -> Format:
+    """Return a built-in format.
+
+    :raises UsageProblem: naming the nearest match
+    """
+    try:
+        return FORMATS[name]
+    except KeyError:
+        raise unknown_format(name, FORMATS) from None
+
+
+def unknown_format(name: str, known: Mapping[str, object]) -> UsageProblem:
+    """Return the error for a name that nothing has, with the nearest match."""
+    near = get_close_matches(name.lower(), list(known), n=1)
+    guess = f"did you mean {near[0]}? " if near else ""
+    return UsageProblem(f"there is no format {name!r}", hint=f"{guess}formats: {', '.join(known)}")

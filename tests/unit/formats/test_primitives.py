@@ -1,0 +1,142 @@
+import json
+import math
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.formats.base import Format, Place, decode_at
+from kops.formats.registry import FORMATS, format_named
+
+CASES = json.loads((Path(__file__).parent / "golden" / "serializers.json").read_text("utf-8"))["cases"]
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['format']} {case['value']}")
+def test_bytes_are_those_of_kafkas_serializers(case):
+    form, data = FORMATS[case["format"]], bytes.fromhex(case["bytes"])
+    assert form.encode(case["value"]) == data
+    assert form.encode(form.decode(data)) == data
+    assert form.show(form.decode(data)) == case["value"] or form.encode(form.show(form.decode(data))) == data
+
+
+def test_every_serializer_has_its_cases():
+    assert {case["format"] for case in CASES} == set(FORMATS) - {"bytes", "json"}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_null_stays_null_and_the_protocol_holds(name):
+    assert isinstance(FORMATS[name], Format)
+    assert FORMATS[name].name == name
+    assert FORMATS[name].encode(None) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("string", b"\xff\xfe"),
+        ("long", b"1234567"),
+        ("long", b""),
+        ("int", b"12345678"),
+        ("short", b"1"),
+        ("double", b"6000.000"[:7]),
+        ("float", b"12345678"),
+        ("json", b"{'a': 1}"),
+        ("json", b""),
+        ("json", b"NaN"),
+        ("json", b"\xff"),
+        ("json", b"[" * 100_000),
+        ("uuid", b"not a uuid"),
+        ("uuid", b"0123456789abcdef"),
+        ("uuid", b"\xff" * 36),
+    ],
+)
+def test_wrong_bytes_name_the_record(name, data):
+    with pytest.raises(UndecodableRecord) as caught:
+        decode_at(FORMATS[name], data, Place("orders", 3, 77, "value"))
+    assert caught.value.message.startswith(f"the value of orders:3 at offset 77 is not {name}: ")
+    assert "--value" in caught.value.hint
+    facts = caught.value.details
+    assert (facts["topic"], facts["partition"], facts["offset"], facts["part"], facts["format"]) == ("orders", 3, 77, "value", name)
+    json.dumps(caught.value.as_json(), allow_nan=False)
+
+
+def test_nothing_is_decoded_of_a_tombstone():
+    assert decode_at(FORMATS["long"], None, Place("orders", 0, 1, "value")) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("long", 2**63),
+        ("long", "6000.5"),
+        ("long", 6000.0),
+        ("long", True),
+        ("long", "1_000"),
+        ("int", -(2**31) - 1),
+        ("short", "40000"),
+        ("double", "abc"),
+        ("double", "1_0"),
+        ("float", 1e300),
+        ("string", 5),
+        ("string", "\ud800"),
+        ("bytes", "base64:***"),
+        ("json", "{a: 1}"),
+        ("json", [math.nan]),
+        ("json", ["\ud800"]),
+        ("uuid", "123e4567"),
+    ],
+)
+def test_wrong_values_are_refused(name, value):
+    with pytest.raises(UsageProblem):
+        FORMATS[name].encode(value)
+
+
+@given(st.binary(max_size=40))
+def test_bytes_show_and_read_back(data):
+    shown = FORMATS["bytes"].show(FORMATS["bytes"].decode(data))
+    prefix = "base64:" if shown["encoding"] == "base64" else ""
+    if prefix or not shown["data"].startswith("base64:"):
+        assert FORMATS["bytes"].encode(prefix + shown["data"]) == data
+
+
+@given(JSON_VALUES.filter(lambda value: value is not None and not isinstance(value, str)))
+def test_json_round_trip(value):
+    form = FORMATS["json"]
+    try:
+        data = form.encode(value)
+    except UsageProblem:
+        assert "\\ud" in json.dumps(value)  # a lone surrogate has no UTF-8
+        return
+    assert form.decode(data) == value
+
+
+def test_json_is_compact_and_keeps_text():
+    assert FORMATS["json"].encode('{"a": [1, "ü"]}') == '{"a":[1,"ü"]}'.encode()
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_a_float_is_shown_short_and_has_the_same_bytes(value):
+    shown = FORMATS["float"].show(value)
+    assert struct.pack(">f", shown) == struct.pack(">f", value)
+    assert len(repr(shown)) <= max(len(repr(value)), 15)
+
+
+def test_numbers_that_json_lacks_are_text():
+    shown = FORMATS["json"].show({"a": [json.loads("1e999"), 1.5]})
+    assert shown == {"a": ["Infinity", 1.5]}
+    assert FORMATS["float"].show(struct.unpack(">f", bytes.fromhex("3dcccccd"))[0]) == 0.1
+
+
+def test_unknown_format_names_the_nearest():
+    with pytest.raises(UsageProblem) as caught:
+        format_named("Strnig")
+    assert "did you mean string?" in caught.value.hint
+    assert "long, int, short" in caught.value.hint
