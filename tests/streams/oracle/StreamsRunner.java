@@ -1,0 +1,160 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.streams.CloseOptions;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.TopologyDescription.Source;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
+
+/**
+ * A real application of a {@link Topologies} specification.
+ *
+ * <p>Arguments: BOOTSTRAP_SERVERS SPEC_FILE STATE_DIR, then any of --application ID, --guarantee at_least_once|exactly_once_v2,
+ * --threads N, --config name=value, --client-config FILE, --stop-when-idle. Prints READY when it runs, CAUGHT_UP when its committed
+ * offsets have reached the end of its topics, FAILED and the cause, and STOPPED after a clean close; SIGTERM closes it and leaves the group.
+ */
+public final class StreamsRunner {
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final long POLL_MILLIS = 50;
+
+    private StreamsRunner() {}
+
+    public static void main(String[] arguments) throws Exception {
+        Properties settings = new Properties();
+        JsonNode spec = Codecs.JSON.readTree(Files.readString(Path.of(arguments[1])));
+        settings.putAll(Topologies.settings(spec));
+        settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, arguments[0]);
+        settings.put(StreamsConfig.STATE_DIR_CONFIG, arguments[2]);
+        boolean stopWhenIdle = false;
+        for (int at = 3; at < arguments.length; at++) {
+            switch (arguments[at]) {
+                case "--application" -> settings.put(StreamsConfig.APPLICATION_ID_CONFIG, arguments[++at]);
+                case "--guarantee" -> settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, arguments[++at]);
+                case "--threads" -> settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, arguments[++at]);
+                case "--config" -> {
+                    String[] pair = arguments[++at].split("=", 2);
+                    settings.put(pair[0], pair[1]);
+                }
+                case "--client-config" -> {
+                    try (var reader = Files.newBufferedReader(Path.of(arguments[++at]))) {
+                        settings.load(reader);
+                    }
+                }
+                case "--stop-when-idle" -> stopWhenIdle = true;
+                default -> throw new IllegalArgumentException("unknown option: " + arguments[at]);
+            }
+        }
+        System.exit(run(spec, settings, stopWhenIdle));
+    }
+
+    private static int run(JsonNode spec, Properties settings, boolean stopWhenIdle) throws Exception {
+        KafkaStreams streams = new KafkaStreams(Topologies.build(spec), settings);
+        CountDownLatch closing = new CountDownLatch(1);
+        Thread main = Thread.currentThread();
+        int[] exit = {0};
+        streams.setUncaughtExceptionHandler(problem -> {
+            say("FAILED " + problem);
+            exit[0] = 1;
+            closing.countDown();
+            return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
+        });
+        streams.setStateListener((now, before) -> {
+            if (now == KafkaStreams.State.RUNNING) {
+                say("READY");
+            }
+        });
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            closing.countDown();
+            try {
+                main.join(PATIENCE.toMillis());
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }));
+        streams.start();
+        watch(streams, settings, spec, closing, stopWhenIdle);
+        boolean clean = streams.close(
+                CloseOptions.groupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP).withTimeout(PATIENCE));
+        say(clean ? "STOPPED" : "FAILED to close in time");
+        Runtime.getRuntime().halt(clean ? exit[0] : 1); // the shutdown hook waits for this thread, so this thread ends the process
+        return 0;
+    }
+
+    /** Says CAUGHT_UP each time the application reaches the end of its topics after having been behind. */
+    private static void watch(KafkaStreams streams, Properties settings, JsonNode spec, CountDownLatch closing, boolean stopWhenIdle)
+            throws Exception {
+        Properties adminSettings = new Properties();
+        settings.forEach((name, value) -> {
+            if (!name.equals(StreamsConfig.APPLICATION_ID_CONFIG)) {
+                adminSettings.put(name, value);
+            }
+        });
+        String group = settings.getProperty(StreamsConfig.APPLICATION_ID_CONFIG);
+        Set<String> topics = Topologies.build(spec).describe().subtopologies().stream()
+                .flatMap(part -> part.nodes().stream())
+                .filter(node -> node instanceof Source)
+                .flatMap(node -> ((Source) node).topicSet().stream())
+                .map(topic -> topic.endsWith("-repartition") ? group + "-" + topic : topic)
+                .collect(Collectors.toSet());
+        boolean told = false;
+        try (Admin admin = Admin.create(adminSettings)) {
+            while (!closing.await(POLL_MILLIS, TimeUnit.MILLISECONDS)) {
+                boolean caughtUp = streams.state() == KafkaStreams.State.RUNNING && lag(admin, group, topics) == 0;
+                if (caughtUp && !told) {
+                    say("CAUGHT_UP");
+                    if (stopWhenIdle) {
+                        return;
+                    }
+                }
+                told = caughtUp;
+            }
+        }
+    }
+
+    /** Records between the committed offsets and the ends; a repartition topic that is not there yet is a lag of one. */
+    private static long lag(Admin admin, String group, Set<String> topics) throws InterruptedException {
+        try {
+            // First what is committed, then the ends: all that was forwarded before the commit is then counted.
+            Map<TopicPartition, OffsetAndMetadata> committed = admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get();
+            List<TopicPartition> partitions = new ArrayList<>();
+            admin.describeTopics(topics).allTopicNames().get().forEach((name, topic) ->
+                    topic.partitions().forEach(partition -> partitions.add(new TopicPartition(name, partition.partition()))));
+            Map<TopicPartition, OffsetSpec> earliest = new HashMap<>();
+            Map<TopicPartition, OffsetSpec> latest = new HashMap<>();
+            partitions.forEach(partition -> {
+                earliest.put(partition, OffsetSpec.earliest());
+                latest.put(partition, OffsetSpec.latest());
+            });
+            Map<TopicPartition, ListOffsetsResultInfo> starts = admin.listOffsets(earliest).all().get();
+            Map<TopicPartition, ListOffsetsResultInfo> ends = admin.listOffsets(latest).all().get();
+            return partitions.stream().mapToLong(partition -> {
+                OffsetAndMetadata at = committed.get(partition);
+                return ends.get(partition).offset() - (at == null ? starts.get(partition).offset() : at.offset());
+            }).sum();
+        } catch (ExecutionException notYet) {
+            return 1;
+        }
+    }
+
+    private static synchronized void say(String line) {
+        System.out.println(line);
+        System.out.flush();
+    }
+}

@@ -1,0 +1,269 @@
+"""The real Kafka Streams, for tests: programs described by data, what they write without a broker, and how to compare it.
+
+One :class:`Program` gives both sides of a proof: the JSON from which ``oracle/Topologies.java`` builds the Kafka Streams program,
+and the state file from which kops computes the same store.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from kops.config.paths import directories
+from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
+from kops.gateways.jdk import require_jdk
+
+JAVA_SOURCES = Path(__file__).parent.parent / "streams" / "oracle"
+JVM_OPTIONS = ("-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Dorg.apache.logging.log4j.level=WARN")
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record of a topic.
+
+    :param timestamp: milliseconds since the epoch
+    :param partition: ``None`` where it is not known, or the default partitioner's choice
+    :param offset: ``None`` where it is not known
+    """
+
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+    headers: Headers = ()
+    partition: int | None = None
+    offset: int | None = None
+
+
+@dataclass(frozen=True)
+class Where:
+    """A condition on a field of the value, or on the value itself: ``not_null``, ``eq``, ``ne``, ``gt``, ``ge``, ``lt``, ``le``."""
+
+    op: str
+    value: float | str | None = None
+    field: str | None = None
+
+    def sql(self) -> str:
+        """Return it as Spark SQL."""
+        column = _column(self.field)
+        if self.op == "not_null":
+            return f"{column} is not null"
+        sign = {"eq": "=", "ne": "<>", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}[self.op]
+        return f"{column} {sign} {self.value!r}"
+
+
+@dataclass(frozen=True)
+class KeyBy:
+    """A new key, from a field of the value or the value itself, through a repartition topic of this name."""
+
+    format: str = "string"
+    field: str | None = None
+    repartition: str = "totals"
+    partitions: int | None = None
+
+
+@dataclass(frozen=True)
+class Program:
+    """One key-value store from one topic.
+
+    :param schema: Spark's schema of JSON values
+    :param kind: see ``Topologies.java``
+    :param field: the field that is aggregated; ``None``: the whole value
+    :param format: of the store's values
+    :param config: settings of Kafka Streams
+    """
+
+    kind: str
+    format: str
+    field: str | None = None
+    key: str = "string"
+    value: str = "json"
+    schema: str = "id int, item string, price double"
+    where: Where | None = None
+    key_by: KeyBy | None = None
+    application: str = "app"
+    topic: str = "in"
+    output: str | None = None
+    store: str = "totals"
+    config: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def changelog(self) -> str:
+        """Return the name of its changelog topic."""
+        return f"{self.application}-{self.store}-changelog"
+
+    @property
+    def repartition(self) -> str | None:
+        """Return the name of its repartition topic, if it has one."""
+        return f"{self.application}-{self.key_by.repartition}-repartition" if self.key_by else None
+
+    def named(self, prefix: str) -> Program:
+        """Return the same program with names of its own for the application and its topics."""
+        return replace(self, application=f"{prefix}-app", topic=f"{prefix}-in", output=f"{prefix}-out")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``Topologies.java`` reads."""
+        spec: dict[str, Any] = {
+            "application": self.application,
+            "store": self.store,
+            "output": self.output,
+            "from": {"topic": self.topic, "key": self.key, "value": self.value},
+            "aggregate": {"kind": self.kind, "field": self.field, "as": self.format},
+            "config": dict(self.config),
+        }
+        if self.where:
+            spec["where"] = {"field": self.where.field, "op": self.where.op, "value": self.where.value}
+        if self.key_by:
+            by = self.key_by
+            spec["key_by"] = {"field": by.field, "as": by.format, "repartition": by.repartition, "partitions": by.partitions}
+        return spec
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a program wrote, record by record, by topic."""
+
+    program: Program
+    topics: Mapping[str, tuple[Record, ...]]
+
+    @property
+    def changelog(self) -> tuple[Record, ...]:
+        """Return the records of its store's changelog."""
+        return self.topics.get(self.program.changelog, ())
+
+    @property
+    def output(self) -> tuple[Record, ...]:
+        """Return the records of its output topic."""
+        return self.topics.get(self.program.output or "", ())
+
+
+class Oracle:
+    """``TopologyTestDriver`` in one long-lived Java process; a context manager."""
+
+    def __init__(self, version: str = KAFKA_VERSION) -> None:
+        self.version = version
+        self._process: subprocess.Popen[str] | None = None
+        self._errors: Any = None
+
+    def __enter__(self) -> Oracle:
+        command = java_command("StreamsOracle", self.version)
+        self._errors = tempfile.TemporaryFile("w+")
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, encoding="utf-8")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        assert self._process is not None
+        with self._process as process:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(30)
+        self._errors.close()
+
+    def run(self, program: Program, records: Iterable[Record]) -> Written:
+        """Feed the records, in this order and as one partition, and return all that was written.
+
+        :raises RuntimeError: when Kafka Streams fails on them; its message says how
+        """
+        assert self._process is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"spec": program.as_json(), "records": [_encoded(record) for record in records]}) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            self._errors.seek(0)
+            raise RuntimeError(f"the oracle has ended: {self._errors.read()}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return Written(program, {topic: tuple(map(_decoded, written)) for topic, written in answer["topics"].items()})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the compacted view of a changelog holds for one key."""
+
+    value: bytes
+    timestamp: int
+    headers: Headers
+    partition: int | None
+
+
+def compacted_view(records: Iterable[Record], *, partitions: bool = True) -> dict[bytes, Entry]:
+    """Return the last record of each key, without the tombstones: what a restore ends with.
+
+    A key that is in two partitions at once is an error, whatever its values are: each task would hold its own.
+
+    :param records: in the order of their offsets
+    :param partitions: False: leave the partition out, for views that are compared with the oracle's
+    """
+    latest: dict[tuple[int | None, bytes], Record] = {}
+    for record in records:
+        assert record.key is not None, "a changelog has no null keys"
+        latest[(record.partition, record.key)] = record
+    view: dict[bytes, Entry] = {}
+    for (partition, key), record in latest.items():
+        if record.value is not None:
+            assert key not in view, f"{key!r} is in partitions {view[key].partition} and {partition}"
+            view[key] = Entry(record.value, record.timestamp, record.headers, partition)
+    return view if partitions else {key: replace(entry, partition=None) for key, entry in view.items()}
+
+
+def java_command(main_class: str, version: str = KAFKA_VERSION, options: Sequence[str] = JVM_OPTIONS) -> list[str]:
+    """Return the command that runs a class of ``tests/streams/oracle``, compiled once for this version of Kafka."""
+    jars = kafka_jars(directories(os.environ).cache, version)
+    classes = compiled(JAVA_SOURCES / f"{main_class}.java", version, jars)
+    return [str(require_jdk().java), *options, "-cp", f"{classes}{os.pathsep}{class_path(jars)}", main_class]
+
+
+def compiled(source: Path, version: str, jars: Sequence[Path]) -> Path:
+    """Return the folder with the classes of a Java source and of those beside it that it needs; compile them when they changed."""
+    digest = hashlib.sha256(version.encode())
+    for file in sorted(source.parent.glob("*.java")):
+        digest.update(file.read_bytes())
+    target = directories(os.environ).cache / "tests" / f"{source.stem}-{version}-{digest.hexdigest()[:16]}"
+    if not target.is_dir():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(dir=target.parent))
+        javac = [str(require_jdk().tool("javac")), "-cp", class_path(jars), "-sourcepath", str(source.parent), "-d", str(work), str(source)]
+        done = subprocess.run(javac, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{source} does not compile with Kafka {version}:\n{done.stderr}")
+        try:
+            work.rename(target)
+        except OSError:  # another process was faster
+            shutil.rmtree(work)
+    return target
+
+
+def _column(name: str | None) -> str:
+    return f"value.{name}" if name else "value"
+
+
+def _encoded(record: Record) -> dict[str, Any]:
+    headers = [[name, _base64(value)] for name, value in record.headers]
+    return {"key": _base64(record.key), "value": _base64(record.value), "timestamp": record.timestamp, "headers": headers}
+
+
+def _decoded(record: Mapping[str, Any]) -> Record:
+    headers = tuple((name, _bytes(value)) for name, value in record["headers"])
+    return Record(_bytes(record["key"]), _bytes(record["value"]), record["timestamp"], headers)
+
+
+def _base64(value: bytes | None) -> str | None:
+    return None if value is None else base64.b64encode(value).decode("ascii")
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
