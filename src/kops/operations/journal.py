@@ -20,6 +20,7 @@ from typing import Any
 
 from kops.core.errors import ConfigError, NotFound
 from kops.core.plan import ItemResult, Json, Plan, Status, plan_from_json
+from kops.gateways.processes import ProcessIdentity, start_time
 
 JOURNAL_VERSION = 1
 
@@ -45,6 +46,7 @@ class EntryStatus(str, Enum):
 class Entry:
     """One mutation: who, when, where, what was planned, what came of it.
 
+    :param process_started: tells the process from a later one with the same pid
     :param started: ISO-8601 UTC; ``ended`` likewise, empty while open
     :param undoes: the entry that this one takes back; ``undone_by`` is the other direction
     """
@@ -54,6 +56,7 @@ class Entry:
     user: str
     host: str
     pid: int
+    process_started: str
     started: str
     plan: Plan
     ended: str = ""
@@ -90,6 +93,7 @@ class Journal:
             user=_user(),
             host=socket.gethostname(),
             pid=os.getpid(),
+            process_started=start_time(os.getpid()) or "",
             started=_iso(now),
             plan=plan,
             undoes=undoes,
@@ -148,13 +152,7 @@ def crashed(entry: Entry) -> bool:
     """Tell whether an entry is still open although its process on this machine is gone."""
     if entry.status is not EntryStatus.OPEN or entry.host != socket.gethostname():
         return False
-    try:
-        os.kill(entry.pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return entry.pid == os.getpid()
+    return not ProcessIdentity(entry.pid, entry.process_started).running
 
 
 def _read(path: Path) -> Entry:
