@@ -1,0 +1,242 @@
+"""Real Kafka Streams applications on a broker, and what they left there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, NewTopic, ResourceType
+
+from support.streams import Program, Record, java_command
+
+SECONDS = 60
+
+
+def wait_for(what: str, condition: Callable[[], object], seconds: float = SECONDS) -> None:
+    """Poll until the condition holds.
+
+    :raises TimeoutError: naming what was waited for
+    """
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"after {seconds:.0f} s still waiting for {what}")
+        time.sleep(0.05)
+
+
+class Application:
+    """A program running against a broker, in a process of its own.
+
+    :param folder: its log, its specification and its local state
+    """
+
+    def __init__(self, servers: str, program: Program, folder: Path, *options: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.program = program
+        self.state = folder / "state"
+        self.log = folder / f"{program.application}.log"
+        specification = folder / f"{program.application}.json"
+        specification.write_text(json.dumps(program.as_json()), encoding="utf-8")
+        command = [*java_command("StreamsRunner"), servers, str(specification), str(self.state), *options]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+
+    def lines(self) -> list[str]:
+        """Return what it has printed."""
+        return self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+
+    def wait_for(self, line: str) -> None:
+        """Wait until it has printed this line.
+
+        :raises RuntimeError: when it ends without it
+        """
+
+        def said() -> bool:
+            ended = self.process.poll() is not None
+            if line in self.lines():
+                return True
+            if ended:
+                raise RuntimeError(f"{self.program.application} ended without {line}:\n" + "\n".join(self.lines()[-30:]))
+            return False
+
+        wait_for(f"{line} of {self.program.application}", said)
+
+    def stop(self) -> None:
+        """Close it cleanly: it commits and leaves its group."""
+        self.process.terminate()
+        self.process.wait(SECONDS)
+        assert "STOPPED" in self.lines(), "\n".join(self.lines()[-30:])
+
+    def kill(self) -> None:
+        """End it at once, if it still runs."""
+        self.process.kill()
+        self.process.wait(SECONDS)
+
+
+@contextlib.contextmanager
+def running(servers: str, program: Program, folder: Path, *options: str) -> Iterator[Application]:
+    """Run an application; it is killed at the end unless it was stopped."""
+    application = Application(servers, program, folder, *options)
+    try:
+        yield application
+    finally:
+        application.kill()
+
+
+def run_to_the_end(servers: str, program: Program, folder: Path, *options: str) -> None:
+    """Run an application until it has processed all that is there, and close it."""
+    with running(servers, program, folder, *options, "--stop-when-idle") as application:
+        application.wait_for("STOPPED")
+        assert application.process.wait(SECONDS) == 0
+
+
+class Cluster:
+    """The broker as a test sees it: plain functions over confluent-kafka, not kops' own gateways."""
+
+    def __init__(self, servers: str) -> None:
+        self.servers = servers
+        self.admin = AdminClient({"bootstrap.servers": servers})
+
+    def create(self, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
+        new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
+        self.admin.create_topics([new], operation_timeout=30)[topic].result(30)
+        return topic
+
+    def topics(self, prefix: str = "") -> dict[str, int]:
+        """Return the number of partitions of each topic."""
+        found = self.admin.list_topics(timeout=30).topics
+        return {name: len(topic.partitions) for name, topic in found.items() if name.startswith(prefix)}
+
+    def delete(self, *topics: str) -> None:
+        for topic, gone in self.admin.delete_topics(list(topics), operation_timeout=30).items():
+            gone.result(30)
+            wait_for(f"{topic} to go", lambda topic=topic: topic not in self.topics(topic))
+
+    def produce(self, topic: str, records: Iterable[Record]) -> None:
+        """Write records with their timestamps and headers; without a partition, Java's default partitioner chooses."""
+        failed: list[KafkaError] = []
+        producer = Producer({"bootstrap.servers": self.servers, "partitioner": "murmur2_random", "linger.ms": 5})
+        for record in records:
+            assert record.timestamp, "librdkafka takes a timestamp of 0 as now"
+            producer.produce(
+                topic,
+                key=record.key,
+                value=record.value,
+                timestamp=record.timestamp,
+                headers=list(record.headers),
+                partition=-1 if record.partition is None else record.partition,
+                on_delivery=lambda error, _message: failed.append(error) if error else None,
+            )
+            producer.poll(0)
+        assert producer.flush(60) == 0
+        assert not failed, failed[0]
+
+    def read(self, topic: str, isolation: str = "read_committed") -> list[Record]:
+        """Return all records of a topic, partition by partition, in the order of their offsets."""
+        partitions = [TopicPartition(topic, partition, 0) for partition in range(self.topics(topic)[topic])]
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.servers,
+                "group.id": "unused",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "isolation.level": isolation,
+                "enable.partition.eof": True,
+                "fetch.wait.max.ms": 20,
+            }
+        )
+        records: list[Record] = []
+        try:
+            consumer.assign([TopicPartition(topic, at.partition, consumer.get_watermark_offsets(at, 30)[0]) for at in partitions])
+            left = len(partitions)
+            while left:
+                message = consumer.poll(SECONDS)
+                assert message is not None, f"nothing from {topic}"
+                error = message.error()
+                if error is None:
+                    records.append(_record(message))
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    left -= 1
+                else:
+                    raise RuntimeError(str(error))
+        finally:
+            consumer.close()
+        return sorted(records, key=lambda record: (record.partition or 0, record.offset or 0))
+
+    def ends(self, topic: str) -> dict[int, tuple[int, int]]:
+        """Return the log start offset and the high watermark of each partition."""
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "unused"})
+        try:
+            partitions = range(self.topics(topic)[topic])
+            return {at: consumer.get_watermark_offsets(TopicPartition(topic, at), 30, cached=False) for at in partitions}
+        finally:
+            consumer.close()
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """Return a group's committed offsets."""
+        answer = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(30)
+        return {(at.topic, at.partition): at.offset for at in answer.topic_partitions}
+
+    def set_config(self, topic: str, **settings: str | None) -> None:
+        """Set a topic's settings (with ``_`` for ``.``); ``None`` takes one away."""
+        entries = [
+            ConfigEntry(
+                name.replace("_", "."),
+                value,
+                incremental_operation=AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET,
+            )
+            for name, value in settings.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        self.admin.incremental_alter_configs([resource])[resource].result(30)
+
+    def config(self, topic: str) -> dict[str, str]:
+        """Return the settings that the topic itself has."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        entries = self.admin.describe_configs([resource])[resource].result(30)
+        return {name: entry.value for name, entry in entries.items() if entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
+
+    def trim(self, topic: str, before: Mapping[int, int]) -> None:
+        """Delete the records of a topic before these offsets."""
+        partitions = [TopicPartition(topic, partition, offset) for partition, offset in before.items()]
+        for gone in self.admin.delete_records(partitions, operation_timeout=30).values():
+            gone.result(30)
+
+    def empty(self, topic: str) -> None:
+        """Delete all records of a compacted topic; the offsets go on from where they were."""
+        policy = self.config(topic).get("cleanup.policy", "delete")
+        self.set_config(topic, cleanup_policy="delete")  # DeleteRecords is refused on a topic that is only compacted
+        try:
+            self.trim(topic, {partition: high for partition, (_low, high) in self.ends(topic).items()})
+        finally:
+            self.set_config(topic, cleanup_policy=policy)
+        assert not self.read(topic)
+
+    def recreate(self, topic: str, partitions: int | None = None) -> None:
+        """Delete a topic and make it anew with the same settings; its offsets start at 0."""
+        config, partitions = self.config(topic), partitions or self.topics(topic)[topic]
+        self.delete(topic)
+        self.create(topic, partitions, config)
+
+
+def forget(application: Application | Path) -> None:
+    """Delete the local state of an application that does not run."""
+    shutil.rmtree(application.state if isinstance(application, Application) else application)
+
+
+def without_offsets(records: Iterable[Record]) -> list[Record]:
+    """Return the records as comparable between two topics."""
+    return [replace(record, offset=None) for record in records]
+
+
+def _record(message) -> Record:
+    _kind, timestamp = message.timestamp()
+    headers = tuple((name, value) for name, value in message.headers() or ())
+    return Record(message.key(), message.value(), timestamp, headers, message.partition(), message.offset())
