@@ -1,0 +1,41 @@
+"""``kops plugins``."""
+
+from __future__ import annotations
+
+import click
+
+from kops.cli.lazy import Group
+from kops.cli.session import Session
+
+
+@click.group(cls=Group)
+def group() -> None:
+    """Installed plugins: commands, reducers for state files, and formats of other distributions."""
+
+
+@group.command("list")
+@click.pass_obj
+def list_(session: Session) -> None:
+    """List what is installed, and whether it can be used.
+
+    Each plugin is imported to find out; a broken one is reported and breaks nothing else.
+    """
+    from kops.cli.main import NOUNS
+    from kops.output.render import Column
+    from kops.plugins.loader import check_all
+
+    rows = [
+        {
+            "name": checked.plugin.name,
+            "kind": checked.plugin.kind,
+            "distribution": checked.plugin.distribution,
+            "version": checked.plugin.version,
+            "reference": checked.plugin.reference,
+            "status": checked.status,
+            "error": checked.error or None,
+        }
+        for checked in check_all(NOUNS)
+    ]
+    if not rows:
+        session.note("no plugins are installed; `pip install` one beside kops")
+    session.render(rows, ["name", "kind", "distribution", "version", "status", Column("error", "WHY")])

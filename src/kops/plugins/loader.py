@@ -1,0 +1,198 @@
+"""Finds plugins by their entry points and loads one when it is asked for. Standard library only.
+
+Names are read from the installed distributions' metadata without importing them, and only when kops itself has nothing
+of that name: what is built in always wins. A plugin that cannot be loaded is one warning, and breaks nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from kops.core.errors import ConfigError, KopsError
+from kops.core.reducers import as_reducer
+from kops.formats.base import Format
+from kops.formats.registry import FORMATS, unknown_format
+
+GROUPS: Mapping[str, str] = {"command": "kops.commands.v1", "reducer": "kops.reducers.v1", "format": "kops.formats.v1"}
+"""Kind of plugin -> entry-point group. A change that breaks plugins gets a new group, and the old one stays."""
+
+DISABLED = "KOPS_DISABLED_PLUGINS"
+BUILT_IN_REDUCERS = ("count", "sum", "min", "max", "last", "first")
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """An entry point of an installed distribution.
+
+    :param reference: ``module:attribute``
+    :param distribution: name of the distribution that installed it
+    """
+
+    kind: str
+    name: str
+    reference: str
+    distribution: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"plugin {self.name} ({self.kind}) of {self.distribution} {self.version}"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A plugin and whether it can be used.
+
+    :param status: ok, error, disabled, or hidden: something else of that name wins
+    :param error: why not, empty when it can
+    """
+
+    plugin: Plugin
+    status: str
+    error: str = ""
+
+
+def installed(kind: str) -> list[Plugin]:
+    """Return the plugins of a kind by name, the disabled ones too; nothing is imported."""
+    found = {_describe(kind, point) for point in entry_points(group=GROUPS[kind])}
+    return sorted(found, key=lambda plugin: (plugin.name, plugin.distribution, plugin.version))
+
+
+def is_disabled(plugin: Plugin) -> bool:
+    """Tell whether ``KOPS_DISABLED_PLUGINS`` names it, its distribution, or ``all``; separated by commas."""
+    names = {name.strip() for name in os.environ.get(DISABLED, "").split(",")}
+    return bool(names & {plugin.name, plugin.distribution, "all"})
+
+
+def find(kind: str, name: str) -> Plugin | None:
+    """Return the plugin that a name means: the first distribution's by name, disabled ones passed over."""
+    return next((plugin for plugin in installed(kind) if plugin.name == name and not is_disabled(plugin)), None)
+
+
+def load(plugin: Plugin) -> Any:
+    """Import a plugin and return what it gives.
+
+    :raises ConfigError: when it cannot be imported or is not of its kind, saying how to go on without it
+    """
+    try:
+        thing = EntryPoint(plugin.name, plugin.reference, GROUPS[plugin.kind]).load()
+        return _CHECKS[plugin.kind](thing, plugin)
+    except (Exception, SystemExit) as broken:
+        reason = broken.message if isinstance(broken, KopsError) else f"{type(broken).__name__}: {broken}"
+        first_line = reason.splitlines()[0] if reason else "no reason given"
+        raise ConfigError(
+            f"{plugin} cannot be used: {first_line}",
+            hint=f"reinstall or remove {plugin.distribution}, or set {DISABLED}={plugin.name}",
+            plugin=plugin.name,
+            distribution=plugin.distribution,
+        ) from broken
+
+
+def load_command(name: str) -> Any:
+    """Return the click command that a plugin has for a name; None when there is none, or, with a warning, a broken one."""
+    plugin = find("command", name)
+    if plugin is None:
+        return None
+    try:
+        return load(plugin)
+    except ConfigError as broken:
+        warn(f"{broken.message}; {broken.hint}")
+        return None
+
+
+def load_format(name: str) -> Format:
+    """Return a format: kops' own, else a plugin's.
+
+    :raises UsageProblem: when nothing has that name, with the nearest one; when it is a plugin's and that is broken
+    """
+    if name in FORMATS:
+        return FORMATS[name]
+    plugin = find("format", name)
+    if plugin is None:
+        raise unknown_format(name, dict.fromkeys([*FORMATS, *(other.name for other in installed("format") if not is_disabled(other))]))
+    form: Format = load(plugin)
+    return form
+
+
+def reducer_reference(name: str) -> str:
+    """Return the ``module:attribute`` of a reducer that a state file names; Spark's executors import that.
+
+    :param name: of a plugin, or ``module:attribute`` itself
+    :raises ConfigError: when there is no such plugin, or it is broken
+    """
+    if ":" in name:
+        return name
+    plugin = find("reducer", name)
+    if plugin is None:
+        known = ", ".join(sorted({other.name for other in installed("reducer") if not is_disabled(other)})) or "none"
+        raise ConfigError(
+            f"there is no reducer {name!r}", hint=f"reducers of plugins: {known}; or name your own as module:attribute", reducer=name
+        )
+    load(plugin)
+    return plugin.reference
+
+
+def check_all(commands: Iterable[str]) -> list[Checked]:
+    """Load every plugin, each by itself, and say which can be used.
+
+    :param commands: kops' own, which win over plugins
+    """
+    own = {"command": set(commands), "reducer": set(BUILT_IN_REDUCERS), "format": set(FORMATS)}
+    checked: list[Checked] = []
+    for kind in GROUPS:
+        taken: dict[str, str] = {}
+        for plugin in installed(kind):
+            winner = "kops" if plugin.name in own[kind] else taken.get(plugin.name)
+            checked.append(_check(plugin, winner))
+            if not is_disabled(plugin):
+                taken.setdefault(plugin.name, plugin.distribution)
+    return checked
+
+
+def warn(text: str) -> None:
+    """Write a warning to stderr, as the command line does."""
+    sys.stderr.write(f"kops: warning: {text}\n")
+
+
+def _check(plugin: Plugin, winner: str | None) -> Checked:
+    if is_disabled(plugin):
+        return Checked(plugin, "disabled", f"by {DISABLED}")
+    if winner:
+        return Checked(plugin, "hidden", f"{winner} has a {plugin.kind} of that name, which wins")
+    try:
+        load(plugin)
+    except ConfigError as broken:
+        return Checked(plugin, "error", broken.message.partition(" cannot be used: ")[2])
+    return Checked(plugin, "ok")
+
+
+def _describe(kind: str, point: EntryPoint) -> Plugin:
+    distribution = point.dist
+    name, version = (distribution.name, distribution.version) if distribution else ("unknown", "unknown")
+    return Plugin(kind, point.name, point.value, name, version)
+
+
+def _check_command(thing: Any, _: Plugin) -> Any:
+    import click
+
+    if not isinstance(thing, click.Command):
+        raise ConfigError(f"a click.Command is expected, this is {type(thing).__name__}")
+    return thing
+
+
+def _check_reducer(thing: Any, plugin: Plugin) -> Any:
+    return as_reducer(thing, plugin.reference)
+
+
+def _check_format(thing: Any, _: Plugin) -> Any:
+    form = thing() if isinstance(thing, type) else thing
+    if not isinstance(form, Format):
+        raise ConfigError(f"a format with name, encode, decode and show is expected, this is {type(thing).__name__}")
+    return form
+
+
+_CHECKS = {"command": _check_command, "reducer": _check_reducer, "format": _check_format}
