@@ -22,6 +22,8 @@ Report = Callable[[str], None]
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2/"
 
+_EVERY = 20
+
 _SETTINGS = """<ivysettings>
   <settings defaultResolver="maven"/>
   <timeout-constraints><timeout-constraint name="patient" connectionTimeout="15000" readTimeout="120000"/></timeout-constraints>
@@ -116,7 +118,7 @@ def _module(artifacts: Sequence[Artifact], exclude: Sequence[str]) -> str:
 
 
 def _run(command: Sequence[str], report: Report) -> list[str]:
-    """Run Ivy, report each file as it is fetched, and return what it printed."""
+    """Run Ivy, report how far it is now and then, and return what it printed."""
     lines: list[str] = []
     found = fetched = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
@@ -127,10 +129,12 @@ def _run(command: Sequence[str], report: Report) -> list[str]:
                 lines.append(line)
                 if line.startswith("found "):
                     found += 1
-                    report(f"resolving {line.split()[1]} ({found})")
+                    if found % _EVERY == 0:
+                        report(f"resolving: {found} artifacts")
                 elif line.startswith("downloading "):
                     fetched += 1
-                    report(f"fetching {line.split()[1].rpartition('/')[2]} ({fetched} of {found})")
+                    if fetched % _EVERY == 0 or fetched == found:
+                        report(f"fetching: {fetched} of {found} jars")
         except BaseException:
             process.kill()
             raise

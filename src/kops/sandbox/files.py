@@ -1,0 +1,70 @@
+"""Files that are whole or not there, and private where they hold a secret."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from kops.core.errors import Refused
+
+
+def write_whole(file: Path, text: str, *, mode: int = 0o644) -> None:
+    """Write a file with one rename, so that a reader sees the old text or the new one.
+
+    :param mode: its permissions, which it has from the start
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            os.fchmod(stream.fileno(), mode)
+            stream.write(text)
+        Path(name).replace(file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def property_lines(settings: dict[str, str]) -> str:
+    """Return a Java properties file: Latin-1 with escapes, as ``java.util.Properties`` reads a stream."""
+    return "".join(f"{key}={_escaped(value)}\n" for key, value in settings.items())
+
+
+def _escaped(value: str) -> str:
+    text = value.replace("\\", "\\\\")
+    text = "\\" + text if text.startswith(" ") else text
+    utf16 = text.encode("utf-16-be")
+    units = (int.from_bytes(utf16[at : at + 2], "big") for at in range(0, len(utf16), 2))
+    return "".join(chr(unit) if " " <= chr(unit) <= "~" else f"\\u{unit:04x}" for unit in units)
+
+
+def argument_lines(arguments: list[str]) -> str:
+    """Return a Java argument file (``java @FILE``), which keeps class paths and secrets out of ``ps``."""
+    escaped = (argument.replace("\\", "\\\\").replace('"', '\\"') for argument in arguments)
+    return "".join(f'"{argument}"\n' for argument in escaped)
+
+
+@contextlib.contextmanager
+def locked(file: Path, *, what: str, seconds: float = 120.0) -> Iterator[None]:
+    """Hold a lock file; the system frees it when the process dies.
+
+    :param what: what is being changed, for the error: ``sandbox demo``
+    :raises Refused: when another process holds it for so many seconds
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + seconds
+    with file.open("a") as stream:
+        while True:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise Refused(f"another kops is changing {what}", hint="wait for it, or end it") from None
+            time.sleep(0.1)
+        yield

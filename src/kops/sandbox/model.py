@@ -1,0 +1,147 @@
+"""A sandbox: what it is, where its files are, and how to connect to it.
+
+Its folder holds everything: ``sandbox.json`` (this description), ``tls/`` and ``password`` when it is secured, and one
+``broker-N`` a broker with its settings, its log, its data, and ``process.json`` while it runs.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from kops.config.connection import Connection
+from kops.config.secrets import from_file
+from kops.core.errors import ConfigError
+from kops.sandbox.files import write_whole
+
+PLAINTEXT, SASL_SSL = "plaintext", "sasl-ssl"
+SECURITY = (PLAINTEXT, SASL_SSL)
+BROKERS = (1, 3)
+HOST = "127.0.0.1"
+SASL_MECHANISM = "SCRAM-SHA-512"
+USERNAME = "kops"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Node:
+    """One broker, which is a controller too.
+
+    :param port: where clients connect
+    :param controller_port: where the controllers talk to each other
+    """
+
+    id: int
+    port: int
+    controller_port: int
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """A Kafka cluster of this machine, running or not.
+
+    :param directory: its folder
+    :param security: ``plaintext``, or ``sasl-ssl``: SCRAM-SHA-512 over TLS, with a certificate authority of its own
+    :param heap_megabytes: most that one broker's heap may take
+    """
+
+    directory: Path
+    name: str
+    kafka_version: str
+    cluster_id: str
+    nodes: tuple[Node, ...]
+    security: str = PLAINTEXT
+    heap_megabytes: int = 512
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Return ``host:port,...`` of all brokers."""
+        return ",".join(f"{HOST}:{node.port}" for node in self.nodes)
+
+    @property
+    def secured(self) -> bool:
+        """Tell whether clients need TLS and a password."""
+        return self.security == SASL_SSL
+
+    @property
+    def ca_file(self) -> Path:
+        """Return the PEM file of the sandbox's own certificate authority."""
+        return self.directory / "tls" / "ca.pem"
+
+    @property
+    def password_file(self) -> Path:
+        """Return the file that holds the SCRAM password."""
+        return self.directory / "password"
+
+    def node(self, node_id: int) -> Node:
+        """Return one broker.
+
+        :raises ConfigError: when there is none with this id
+        """
+        for node in self.nodes:
+            if node.id == node_id:
+                return node
+        ids = ", ".join(str(node.id) for node in self.nodes)
+        raise ConfigError(f"sandbox {self.name} has no broker {node_id}", hint=f"its brokers are {ids}")
+
+    def folder(self, node: Node) -> Path:
+        """Return the folder of one broker."""
+        return self.directory / f"broker-{node.id}"
+
+    def log_file(self, node: Node) -> Path:
+        """Return the log of one broker."""
+        return self.folder(node) / "server.log"
+
+    def context(self) -> dict[str, Any]:
+        """Return the context of the configuration file that connects to this sandbox."""
+        table: dict[str, Any] = {"bootstrap_servers": self.bootstrap_servers.split(",")}
+        if self.secured:
+            table |= {"security_protocol": "SASL_SSL", "sasl_mechanism": SASL_MECHANISM, "username": USERNAME}
+            table |= {"password_file": str(self.password_file), "ca_file": str(self.ca_file)}
+        return table
+
+    def connection(self, *, timeout: float = 30.0) -> Connection:
+        """Return the connection to this sandbox.
+
+        :param timeout: seconds that one request may take
+        """
+        servers = tuple(self.bootstrap_servers.split(","))
+        if not self.secured:
+            return Connection(servers, name=self.name, timeout=timeout)
+        return Connection(
+            servers,
+            name=self.name,
+            security_protocol="SASL_SSL",
+            sasl_mechanism=SASL_MECHANISM,
+            username=USERNAME,
+            password=from_file(self.password_file),
+            ca_file=str(self.ca_file),
+            timeout=timeout,
+        )
+
+
+def save(sandbox: Sandbox) -> None:
+    """Write ``sandbox.json``."""
+    body = {"version": _VERSION, **asdict(sandbox)}
+    del body["directory"]
+    write_whole(sandbox.directory / "sandbox.json", json.dumps(body, indent=2) + "\n")
+
+
+def load(directory: Path) -> Sandbox | None:
+    """Read the sandbox of a folder; None when there is none.
+
+    :raises ConfigError: when its description cannot be read
+    """
+    file = directory / "sandbox.json"
+    try:
+        body = json.loads(file.read_text(encoding="utf-8"))
+        if body.pop("version") != _VERSION:
+            raise ConfigError(f"{file} was written by another version of kops", hint=f"delete {directory}")
+        nodes = tuple(Node(**node) for node in body.pop("nodes"))
+        return Sandbox(directory=directory, nodes=nodes, **body)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as broken:
+        raise ConfigError(f"{file} cannot be read: {broken}", hint=f"stop its brokers, then delete {directory}") from broken

@@ -1,0 +1,70 @@
+"""Puts a sandbox's files in place: settings, certificates, and the brokers' formatted data. Safe to run again."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from kops.core.errors import OperationFailed
+from kops.gateways.jars import class_path
+from kops.gateways.jdk import Jdk
+from kops.sandbox.files import argument_lines, property_lines, write_whole
+from kops.sandbox.model import SASL_MECHANISM, USERNAME, Node, Sandbox
+from kops.sandbox.settings import LOG4J2, client_settings, server_settings
+from kops.sandbox.tls import make_certificates
+
+
+def prepare(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> None:
+    """Write the settings of one broker, and format its data folder the first time.
+
+    :raises OperationFailed: when Kafka's StorageTool or the JDK's keytool fails
+    """
+    password = store_password = ""
+    if sandbox.secured:
+        make_certificates(sandbox.directory / "tls", jdk)
+        if not sandbox.password_file.exists():
+            write_whole(sandbox.password_file, secrets.token_urlsafe(24) + "\n", mode=0o600)
+        password = sandbox.password_file.read_text(encoding="utf-8").strip()
+        store_password = (sandbox.directory / "tls" / "store-password").read_text(encoding="utf-8").strip()
+    folder = sandbox.folder(node)
+    settings = server_settings(sandbox, node, password=password, store_password=store_password)
+    write_whole(folder / "server.properties", property_lines(settings), mode=0o600)
+    write_whole(folder / "log4j2.xml", LOG4J2)
+    write_whole(folder / "java.args", argument_lines(java_options(sandbox, node, jars)))
+    write_whole(sandbox.directory / "client.properties", property_lines(client_settings(sandbox, password)), mode=0o600)
+    if not (folder / "data" / "meta.properties").exists():
+        _format(sandbox, node, jdk, password)
+
+
+def java_options(sandbox: Sandbox, node: Node, jars: Sequence[Path]) -> list[str]:
+    """Return the options of a broker's Java: a small heap, a log file, the class path."""
+    return [
+        f"-Xmx{sandbox.heap_megabytes}m",
+        "-Xms64m",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.awt.headless=true",
+        f"-Dlog4j2.configurationFile={sandbox.folder(node) / 'log4j2.xml'}",
+        f"-Dkops.log={sandbox.log_file(node)}",
+        "-cp",
+        class_path(jars),
+    ]
+
+
+def _format(sandbox: Sandbox, node: Node, jdk: Jdk, password: str) -> None:
+    """Format the data folder with Kafka's own tool; what holds the password is a private file, not the command line."""
+    folder = sandbox.folder(node)
+    arguments = ["kafka.tools.StorageTool", "format", "--config", str(folder / "server.properties")]
+    arguments += ["--cluster-id", sandbox.cluster_id, "--ignore-formatted"]
+    if sandbox.secured:
+        arguments += ["--add-scram", f"{SASL_MECHANISM}=[name={USERNAME},password={password}]"]
+    file = folder / "format.args"
+    write_whole(file, (folder / "java.args").read_text(encoding="utf-8") + argument_lines(arguments), mode=0o600)
+    try:
+        done = subprocess.run([jdk.java, f"@{file}"], capture_output=True, text=True, check=False)
+    finally:
+        file.unlink()
+    if done.returncode:
+        said = (done.stdout + done.stderr).replace(password, "***") if password else done.stdout + done.stderr
+        raise OperationFailed(f"the data folder of broker {node.id} cannot be formatted: {said.strip()}")
