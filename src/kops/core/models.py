@@ -137,3 +137,18 @@ class Group:
     protocol: str = ""
     coordinator: Broker | None = None
     members: tuple[Member, ...] = ()
+
+
+@dataclass(frozen=True)
+class NewRecord:
+    """A record to be produced.
+
+    :param timestamp: milliseconds since the epoch; None for now
+    :param partition: None for the one that the Java client would choose
+    """
+
+    key: bytes | None
+    value: bytes | None
+    timestamp: int | None = None
+    partition: int | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from kops.config.connection import Connection
 from kops.gateways.kafka.client import Client
 
 if TYPE_CHECKING:
-    from kops.core.models import Cluster
+    from kops.core.models import Cluster, NewRecord
     from kops.gateways.kafka.groups import Groups
     from kops.gateways.kafka.offsets import Offsets
     from kops.gateways.kafka.records import Records
@@ -49,6 +50,12 @@ class Kafka:
         from kops.gateways.kafka.records import Records
 
         return Records(self.client)
+
+    def produce(self, topic: str, records: Iterable[NewRecord]) -> int:
+        """Produce a few records and wait until each is acknowledged; see ``producing.produce``."""
+        from kops.gateways.kafka.producing import produce
+
+        return produce(self.client, topic, records)
 
     def cluster(self) -> Cluster:
         """Return the cluster's id, controller and brokers, asked once.
