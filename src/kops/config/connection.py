@@ -121,6 +121,7 @@ class Connection:
     :param read_only: every mutation is refused
     :param timeout: seconds that one request may take
     :param sources: where each value came from, by field name; ``client.<property>`` and ``spark.<field>`` for the nested ones
+    :param warnings: what the person should know, for stderr: a secret that everybody can read, a setting that is not used
     """
 
     bootstrap_servers: tuple[str, ...]
@@ -146,6 +147,7 @@ class Connection:
     read_only: bool = False
     timeout: float = DEFAULT_TIMEOUT
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    warnings: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def label(self) -> str:

@@ -1,0 +1,43 @@
+"""One connection for HTTP: Connect and the schema registry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from kops.config.connection import Connection, Secret
+from kops.core.errors import ConfigError
+
+
+def http_settings(connection: Connection, service: Literal["connect", "registry"]) -> dict[str, Any]:
+    """Return the keyword arguments of every ``requests`` call to a service. This reads the secrets.
+
+    :raises ConfigError: when a secret or a certificate cannot be read
+    """
+    http = connection.http
+    settings: dict[str, Any] = {"timeout": connection.timeout, "verify": _readable(http.ca_file, "http_ca_file") or True}
+    if http.certificate_file:
+        certificate = _readable(http.certificate_file, "http_certificate_file")
+        key = _readable(http.key_file, "http_key_file")
+        # OpenSSL would ask for the passphrase on the terminal, in the middle of a command.
+        if "ENCRYPTED" in Path(key or certificate or "").read_text(encoding="ascii", errors="replace"):
+            hint = "requests cannot open it: openssl pkey -in KEY -out PLAIN_KEY, and chmod 600 PLAIN_KEY"
+            raise ConfigError(f"the private key in {key or certificate} is encrypted", hint=hint)
+        settings["cert"] = (certificate, key) if key else certificate
+    is_connect = service == "connect"
+    username = http.connect_username if is_connect else http.registry_username
+    password: Secret | None = http.connect_password if is_connect else http.registry_password
+    if username:
+        if password is None:
+            raise ConfigError(f"{service}_username is set and no {service}_password", hint=f"set {service}_password_file in the context")
+        settings["auth"] = (username, password.reveal())
+    return settings
+
+
+def _readable(path: str | None, setting: str) -> str | None:
+    if path is not None:
+        try:
+            Path(path).open("rb").close()
+        except OSError as error:
+            raise ConfigError(f"cannot read {path} ({setting}): {error.strerror}") from error
+    return path

@@ -1,0 +1,62 @@
+"""One connection for librdkafka (confluent-kafka)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kops.config.connection import Connection
+
+CLIENT_ID = "kops"
+
+
+def librdkafka_settings(connection: Connection) -> dict[str, Any]:
+    """Return the properties of a confluent-kafka client. This reads the secrets.
+
+    All values are text, except ``oauth_cb`` when tokens come from a command.
+
+    :raises kops.core.errors.ConfigError: when a secret cannot be read
+    """
+    settings: dict[str, Any] = {
+        "bootstrap.servers": ",".join(connection.bootstrap_servers),
+        "security.protocol": connection.security_protocol,
+        "client.id": CLIENT_ID,
+    }
+    if connection.uses_tls:
+        settings |= _tls(connection)
+    if connection.uses_sasl:
+        settings |= _sasl(connection)
+    return settings | dict(connection.client)
+
+
+def _tls(connection: Connection) -> dict[str, str]:
+    named = {
+        "ssl.ca.location": connection.ca_file,
+        "ssl.certificate.location": connection.certificate_file,
+        "ssl.key.location": connection.key_file,
+        "ssl.key.password": connection.key_password and connection.key_password.reveal(),
+        "ssl.keystore.location": connection.keystore_file,
+        "ssl.keystore.password": connection.keystore_password and connection.keystore_password.reveal(),
+    }
+    algorithm = "https" if connection.verify_hostname else "none"
+    return {key: value for key, value in named.items() if value} | {"ssl.endpoint.identification.algorithm": algorithm}
+
+
+def _sasl(connection: Connection) -> dict[str, Any]:
+    mechanism = connection.sasl_mechanism or ""
+    if mechanism != "OAUTHBEARER":
+        password = connection.password.reveal() if connection.password else ""
+        return {"sasl.mechanism": mechanism, "sasl.username": connection.username or "", "sasl.password": password}
+    oauth = connection.oauth
+    if oauth.token_command:
+        from kops.config.oauth import TokenCommand
+
+        return {"sasl.mechanism": mechanism, "oauth_cb": TokenCommand(oauth.token_command)}
+    named = {
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": oauth.token_url,
+        "sasl.oauthbearer.client.id": oauth.client_id,
+        "sasl.oauthbearer.client.secret": oauth.client_secret and oauth.client_secret.reveal(),
+        "sasl.oauthbearer.scope": oauth.scope,
+        "https.ca.location": connection.http.ca_file,
+    }
+    return {"sasl.mechanism": mechanism} | {key: value for key, value in named.items() if value}

@@ -1,0 +1,115 @@
+"""Secrets: where they may come from, how they are read, and who else can read the file."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from kops.config.connection import Secret
+from kops.core.errors import ConfigError
+
+COMMAND_TIMEOUT = 30.0
+"""Seconds that a command may take to print a secret; it may ask for a passphrase itself."""
+
+_MASKED = ("password", "secret", "passphrase", "jaas", "token", ".pem", "keystore.key", "user.info")
+_NOT_SECRET = ("sasl.oauthbearer.token.endpoint.url", "ssl.ca.pem", "ssl.certificate.pem")
+
+
+def is_secret_property(name: str) -> bool:
+    """Tell whether a client property holds a secret, so that it must not be on a command line or in a configuration file."""
+    lowered = name.lower()
+    if lowered in _NOT_SECRET:
+        return False
+    return any(word in lowered for word in _MASKED) or lowered == "sasl.oauthbearer.config"
+
+
+def from_file(path: Path) -> Secret:
+    """Return the secret that a file holds; the newline at its end is not part of it."""
+
+    def read() -> str:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            # The error of the codec carries the bytes, so it is not chained.
+            raise ConfigError(f"the secret in {path} is not UTF-8 text") from None
+        except OSError as error:
+            raise ConfigError(f"cannot read the secret in {path}: {error.strerror}") from None
+        return _present(text, f"the file {path}")
+
+    return Secret(f"file {path}", read)
+
+
+def from_environment(variable: str, environ: Mapping[str, str]) -> Secret:
+    """Return the secret that an environment variable holds."""
+
+    def read() -> str:
+        if variable not in environ:
+            raise ConfigError(f"the environment variable {variable} is not set", hint=f"it should hold a secret: export {variable}")
+        return _present(environ[variable], f"the environment variable {variable}")
+
+    return Secret(f"environment {variable}", read)
+
+
+def from_command(command: str) -> Secret:
+    """Return the secret that a command prints."""
+    return Secret(f"command {_first_word(command)}", lambda: run_command(command))
+
+
+def from_value(origin: str, value: str | Callable[[], str]) -> Secret:
+    """Return a secret that was found in a file of another format, such as a Java ``client.properties``."""
+    return Secret(origin, value if callable(value) else lambda: value)
+
+
+def run_command(command: str, time_out: float = COMMAND_TIMEOUT) -> str:
+    """Run a command without a shell, and return what it prints, without the newline at the end.
+
+    Neither what it prints nor its arguments are repeated in an error: both can hold secrets.
+
+    :raises ConfigError: when it cannot be run, fails, prints nothing or takes too long
+    """
+    import shlex
+    import subprocess
+
+    name = _first_word(command)
+    try:
+        words = shlex.split(command)
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=time_out, check=False)
+        text = done.stdout.decode("utf-8")
+    except subprocess.TimeoutExpired:
+        raise ConfigError(f"the command {name}, which should print a secret, took longer than {time_out:g} s") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"the command {name} printed something that is not UTF-8 text") from None
+    except (OSError, ValueError, IndexError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it cannot be split into words"
+        hint = "it runs without a shell: no pipes, no variables; put those into a script"
+        raise ConfigError(f"cannot run the command {name}, which should print a secret: {reason}", hint=hint) from None
+    if done.returncode != 0:
+        hint = "run it by hand to see why; its output is not shown here, because it may hold the secret"
+        raise ConfigError(f"the command {name}, which should print a secret, ended with exit code {done.returncode}", hint=hint)
+    return _present(text, f"the output of the command {name}")
+
+
+def exposure(path: Path) -> str | None:
+    """Return a warning when others on this machine can read a file, None when they cannot or it is not there."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return None
+    if os.name == "posix" and mode & stat.S_IROTH:
+        return f"{path} can be read by everybody on this machine; chmod 600 {path}"
+    return None
+
+
+def _present(text: str, what: str) -> str:
+    value = text[:-1] if text.endswith("\n") else text
+    value = value.removesuffix("\r")
+    if not value:
+        raise ConfigError(f"{what} should hold a secret and is empty")
+    return value
+
+
+def _first_word(command: str) -> str:
+    words = command.split(maxsplit=1)
+    return words[0].strip("'\"") if words else repr(command)
