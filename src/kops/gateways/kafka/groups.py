@@ -1,0 +1,86 @@
+"""Groups of every type, and their committed offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from kops.core.errors import KopsError, NotFound
+from kops.core.models import Group
+from kops.gateways.kafka.groups_answers import group_of, kafka_words, listed_group
+from kops.gateways.kafka.groups_committed import CommittedOffsets, all_good
+from kops.gateways.kafka.groups_wire import can_express
+
+
+class Groups(CommittedOffsets):
+    """Groups of a cluster."""
+
+    def ids(self) -> list[str]:
+        """Return the id of every group of every type."""
+        return [group.group_id for group in self.listed()]
+
+    def listed(self) -> list[Group]:
+        """Return every group of every type with its state, without members and coordinator.
+
+        confluent-kafka lists only classic and consumer groups: share, streams and Connect's are invisible to it, without an error.
+        """
+        # Asked first whatever happens: its errors say why the brokers cannot be reached.
+        visible = self._client.wait(self._client.admin.list_consumer_groups(request_timeout=self._client.timeout), "list the groups")
+        if can_express(self._client.connection):
+            found = [listed_group(answer) for answer in self._wire.ask("list the groups", lambda admin: admin.list_groups())]
+        else:
+            found = self._listed_by_librdkafka(visible.valid)
+        return sorted(found, key=lambda group: group.group_id)
+
+    def describe(self, group_ids: Iterable[str]) -> dict[str, Group]:
+        """Return groups with members and coordinator.
+
+        :raises NotFound: for a group that does not exist: Kafka answers DEAD for a typo, and for types that the client does not know
+        """
+        return all_good(self.describe_or_errors(group_ids))
+
+    def describe_or_errors(self, group_ids: Iterable[str]) -> dict[str, Group | KopsError]:
+        """Return each group, or why it is not known.
+
+        Members of share and streams groups are not known: their state is from the list of groups.
+        """
+        wanted = sorted(set(group_ids))
+        if not wanted:
+            return {}
+        listed = {group.group_id: group for group in self.listed()}
+        plain = [group_id for group_id in wanted if group_id not in listed or listed[group_id].type in ("classic", "consumer")]
+        futures = self._client.admin.describe_consumer_groups(plain, request_timeout=self._client.timeout) if plain else {}
+        answers: dict[str, Group | KopsError] = {group_id: listed[group_id] for group_id in wanted if group_id not in futures}
+        for group_id, future in futures.items():
+            outcome = self._client.outcome(future, f"describe group {group_id}")
+            answers[group_id] = outcome if isinstance(outcome, KopsError) else _described(outcome, listed.get(group_id))
+        return {group_id: answers[group_id] for group_id in wanted}
+
+    def delete(self, group_ids: Iterable[str]) -> dict[str, KopsError | None]:
+        """Delete groups and their committed offsets; return the error of each, None where it is gone."""
+        wanted = sorted(set(group_ids))
+        futures = self._client.admin.delete_consumer_groups(wanted, request_timeout=self._client.timeout) if wanted else {}
+        outcomes = {group_id: self._client.outcome(future, f"delete group {group_id}") for group_id, future in futures.items()}
+        return {group_id: outcome if isinstance(outcome, KopsError) else None for group_id, outcome in outcomes.items()}
+
+    def _listed_by_librdkafka(self, visible: Iterable[Any]) -> list[Group]:
+        import warnings
+
+        known = {group.group_id: Group(group.group_id, kafka_words(group.state.name), group.type.name.lower()) for group in visible}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            every = self._client.admin.list_groups(timeout=self._client.timeout)
+        return [known.get(group.id) or Group(group.id, "UNKNOWN", group.protocol_type or "unknown") for group in every]
+
+
+def _described(answer: Any, listed: Group | None) -> Group | KopsError:
+    """Return what a description and the list of groups say together."""
+    group = group_of(answer)
+    if listed is None and group.state == "DEAD":
+        return NotFound(
+            f"there is no group {group.group_id}", hint="`kops groups list` shows the groups of every type", group=group.group_id
+        )
+    if listed is not None and group.state in ("DEAD", "UNKNOWN"):
+        return replace(group, state=listed.state, type=listed.type)
+    return group

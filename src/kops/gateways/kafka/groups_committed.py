@@ -1,0 +1,167 @@
+"""Committed offsets: read, written and deleted without joining the group."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from kops.core.errors import KopsError
+from kops.core.models import Committed, TopicPartition
+from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.groups_wire import Wire, can_express, translate_kafka_python
+from kops.gateways.kafka.translate import translate
+
+Offsets = dict[TopicPartition, Committed]
+"""The committed offsets of one group."""
+
+
+class CommittedOffsets:
+    """Committed offsets of groups."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._wire = Wire(client.connection)
+
+    def committed(self, group_ids: Iterable[str], *, metadata: bool = False, stable: bool = False) -> dict[str, Offsets]:
+        """Return the committed offsets of some groups; a group that has none, or does not exist, has an empty dictionary.
+
+        :param metadata: whether metadata is needed; else it is None where there is some
+        :param stable: wait for open transactions that have offsets to commit (an exactly-once application that just stopped)
+        :raises KopsError: of the first group or partition that cannot be read
+        """
+        return all_good(self.committed_or_errors(group_ids, metadata=metadata, stable=stable))
+
+    def committed_or_errors(
+        self, group_ids: Iterable[str], *, metadata: bool = False, stable: bool = False
+    ) -> dict[str, Offsets | KopsError]:
+        """Return each group's committed offsets, or why they are not known. All groups are asked at once."""
+        from confluent_kafka import ConsumerGroupTopicPartitions
+
+        wanted = sorted(set(group_ids))
+        admin, seconds = self._client.admin, self._client.timeout
+        futures = {
+            group_id: admin.list_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group_id)], require_stable=stable, request_timeout=seconds
+            )[group_id]
+            for group_id in wanted
+        }
+        answers: dict[str, Offsets | KopsError] = {}
+        for group_id, future in futures.items():
+            outcome = self._client.outcome(future, f"read the committed offsets of group {group_id}")
+            answers[group_id] = outcome if isinstance(outcome, KopsError) else self._offsets(group_id, outcome.topic_partitions)
+        if metadata and can_express(self._client.connection):
+            unread = [group_id for group_id, answer in answers.items() if isinstance(answer, dict) and _has_unread(answer)]
+            for group_id, whole in self._committed_on_the_wire(unread).items():
+                answers[group_id] = whole
+        return answers
+
+    def commit(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
+        """Commit offsets for a group without members, which is made when it does not exist. Nothing joins the group.
+
+        :return: the error of each partition, None where it is committed
+        :raises GroupActive: when the group has members: the broker decides, whatever was read before
+        """
+        if not offsets:
+            return {}
+        if any(committed.metadata or committed.leader_epoch is not None for committed in offsets.values()):
+            return self._commit_on_the_wire(group_id, offsets)
+        return self._commit_by_librdkafka(group_id, offsets)
+
+    def delete_offsets(self, group_id: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, KopsError | None]:
+        """Delete committed offsets of a group, as if they had never been.
+
+        :raises GroupActive: when the group is subscribed to their topics
+        """
+        from kafka.structs import TopicPartition as KafkaPython
+
+        if not partitions:
+            return {}
+        wire = [KafkaPython(partition.topic, partition.partition) for partition in partitions]
+        doing = f"delete committed offsets of group {group_id}"
+        return self._errors_by_partition(doing, self._wire.ask(doing, lambda admin: admin.delete_group_offsets(group_id, wire)))
+
+    def _offsets(self, group_id: str, answers: Iterable[Any]) -> Offsets | KopsError:
+        found: Offsets = {}
+        for answer in answers:
+            partition = TopicPartition(answer.topic, answer.partition)
+            if answer.error is not None:
+                return translate(answer.error, f"read the committed offset of {partition} of group {group_id}")
+            if answer.offset >= 0:
+                found[partition] = Committed(answer.offset, _empty_or_unread(answer), answer.leader_epoch)
+        return dict(sorted(found.items()))
+
+    def _committed_on_the_wire(self, group_ids: list[str]) -> dict[str, Offsets]:
+        if not group_ids:
+            return {}
+        answers = self._wire.ask("read committed offsets", lambda admin: admin.list_group_offsets(group_ids))
+        return {
+            group_id: {
+                TopicPartition(partition.topic, partition.partition): Committed(
+                    found.offset, found.metadata or "", None if found.leader_epoch in (None, -1) else found.leader_epoch
+                )
+                for partition, found in sorted(offsets.items())
+                if found.offset >= 0
+            }
+            for group_id, offsets in answers.items()
+        }
+
+    def _commit_by_librdkafka(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
+        from confluent_kafka import ConsumerGroupTopicPartitions
+        from confluent_kafka import TopicPartition as Librdkafka
+
+        asked = [Librdkafka(partition.topic, partition.partition, committed.offset) for partition, committed in offsets.items()]
+        request = [ConsumerGroupTopicPartitions(group_id, asked)]
+        future = self._client.admin.alter_consumer_group_offsets(request, request_timeout=self._client.timeout)[group_id]
+        answer = self._client.wait(future, f"commit offsets of group {group_id}")
+        return {
+            TopicPartition(one.topic, one.partition): translate(one.error, f"commit {one.topic}:{one.partition} of group {group_id}")
+            if one.error is not None
+            else None
+            for one in answer.topic_partitions
+        }
+
+    def _commit_on_the_wire(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
+        from kafka.structs import OffsetAndMetadata
+        from kafka.structs import TopicPartition as KafkaPython
+
+        asked = {
+            KafkaPython(partition.topic, partition.partition): OffsetAndMetadata(
+                committed.offset, committed.metadata or "", -1 if committed.leader_epoch is None else committed.leader_epoch
+            )
+            for partition, committed in offsets.items()
+        }
+        doing = f"commit offsets of group {group_id}"
+        return self._errors_by_partition(doing, self._wire.ask(doing, lambda admin: admin.alter_group_offsets(group_id, asked)))
+
+    def _errors_by_partition(self, doing: str, answer: Mapping[Any, Any]) -> dict[TopicPartition, KopsError | None]:
+        return {
+            TopicPartition(partition.topic, partition.partition): translate_kafka_python(
+                error, f"{doing} ({partition.topic}:{partition.partition})", self._client.connection
+            )
+            if error.errno
+            else None
+            for partition, error in answer.items()
+        }
+
+
+def _empty_or_unread(answer: Any) -> str | None:
+    """Return "" when there is no metadata, else None.
+
+    The text itself is not to be trusted: confluent-kafka reads past its end, into whatever lies there, until a NUL.
+    """
+    try:
+        return None if answer.metadata else ""
+    except UnicodeDecodeError:
+        return None
+
+
+def _has_unread(offsets: Offsets) -> bool:
+    return any(committed.metadata is None for committed in offsets.values())
+
+
+def all_good(answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answers, or raise the first that is an error."""
+    for answer in answers.values():
+        if isinstance(answer, KopsError):
+            raise answer
+    return dict(answers)

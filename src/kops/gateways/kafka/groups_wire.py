@@ -1,0 +1,171 @@
+"""kafka-python's admin client, for what confluent-kafka cannot say or ask about groups.
+
+It is loaded only then. confluent-kafka 2.16 sees neither share nor streams groups, cannot delete single offsets, and is
+wrong about the metadata of offsets: it writes a NUL after it, and reads on past its end (hence the UnicodeDecodeError).
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from kops.config.connection import Connection
+from kops.core.errors import (
+    AuthenticationFailed,
+    AuthorizationFailed,
+    ConfigError,
+    GroupActive,
+    KopsError,
+    NotFound,
+    OperationFailed,
+    TimedOut,
+    Unreachable,
+)
+
+if TYPE_CHECKING:
+    from kafka import KafkaAdminClient
+
+RETRY_SECONDS = 0.1
+_COORDINATOR_MOVES = ("NotCoordinatorError", "CoordinatorNotAvailableError", "CoordinatorLoadInProgressError")
+
+_Answer = tuple[type[KopsError], str, str]
+_ACTIVE: _Answer = (
+    GroupActive,
+    "could not {doing}: the group has members, or was joined meanwhile",
+    "stop the application, then try again",
+)
+_MISSING: _Answer = (
+    NotFound,
+    "could not {doing}: {reason}",
+    "check the name; `kops topics list` and `kops groups list` show what there is",
+)
+_NOT_ALLOWED: _Answer = (
+    AuthorizationFailed,
+    "could not {doing}: {reason}",
+    "the principal of this context lacks the right; ask for an ACL",
+)
+_WHO: _Answer = (
+    AuthenticationFailed,
+    "{addresses} refused the connection: {reason}",
+    "check the security settings: `kops context show --resolved` says where each comes from",
+)
+_LATE: _Answer = (
+    TimedOut,
+    "could not {doing}: {reason}",
+    "the outcome is unknown: look before trying again; --timeout gives more time",
+)
+_GONE: _Answer = (Unreachable, "no broker answers at {addresses}", "check the address and that the brokers run")
+_KNOWN: dict[str, _Answer] = {
+    **dict.fromkeys(("UnknownMemberIdError", "NonEmptyGroupError", "GroupSubscribedToTopicError", "RebalanceInProgressError"), _ACTIVE),
+    **dict.fromkeys(("IllegalGenerationError", "StaleMemberEpochError", "FencedMemberEpochError"), _ACTIVE),
+    **dict.fromkeys(("GroupIdNotFoundError", "UnknownTopicOrPartitionError"), _MISSING),
+    **dict.fromkeys(("GroupAuthorizationFailedError", "TopicAuthorizationFailedError", "ClusterAuthorizationFailedError"), _NOT_ALLOWED),
+    **dict.fromkeys(
+        ("SaslAuthenticationFailedError", "AuthenticationFailedError", "UnsupportedSaslMechanismError", "IllegalSaslStateError"), _WHO
+    ),
+    **dict.fromkeys(("KafkaTimeoutError", "RequestTimedOutError", "CoordinatorLoadInProgressError"), _LATE),
+    **dict.fromkeys(("KafkaConnectionError", "NodeNotReadyError"), _GONE),
+}
+
+
+def can_express(connection: Connection) -> bool:
+    """Tell whether kafka-python can connect the way that this connection says."""
+    return not connection.keystore_file and not (connection.sasl_mechanism == "OAUTHBEARER" and not connection.oauth.token_command)
+
+
+def kafka_python_settings(connection: Connection) -> dict[str, Any]:
+    """Return the settings of a kafka-python client. This reads the secrets.
+
+    :raises ConfigError: when kafka-python has no such setting, or a secret or certificate cannot be read
+    """
+    if not can_express(connection):
+        raise ConfigError(
+            "this request needs a client that knows neither PKCS12 key stores nor OAuth token endpoints",
+            hint="use certificate_file and key_file (PEM), or oauth_token_command, in the context",
+        )
+    milliseconds = int(connection.timeout * 1000)
+    settings: dict[str, Any] = {
+        "bootstrap_servers": list(connection.bootstrap_servers),
+        "client_id": "kops",
+        "security_protocol": connection.security_protocol,
+        "request_timeout_ms": milliseconds,
+        "bootstrap_timeout_ms": milliseconds,
+    }
+    if connection.uses_tls:
+        settings["ssl_context"] = _tls(connection)
+    if connection.uses_sasl:
+        settings["sasl_mechanism"] = connection.sasl_mechanism
+        if connection.sasl_mechanism == "OAUTHBEARER":
+            settings["sasl_oauth_token_provider"] = _token_provider(connection.oauth.token_command or "")
+        else:
+            settings["sasl_plain_username"] = connection.username or ""
+            settings["sasl_plain_password"] = connection.password.reveal() if connection.password else ""
+    return settings
+
+
+def _tls(connection: Connection) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=connection.ca_file)
+        if not connection.verify_hostname:
+            context.check_hostname = False
+        if connection.certificate_file:
+            password = connection.key_password.reveal() if connection.key_password else None
+            context.load_cert_chain(connection.certificate_file, connection.key_file, password)
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigError(f"the TLS files of this context cannot be used: {error}", hint="see `kops context show --resolved`") from error
+    return context
+
+
+def _token_provider(command: str) -> Any:
+    from kafka.net.sasl.oauth import AbstractTokenProvider
+
+    from kops.config.oauth import TokenCommand
+
+    class Provider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python is untyped
+        def token(self) -> str:
+            return TokenCommand(command)()[0]
+
+    return Provider()
+
+
+class Wire:
+    """A kafka-python admin client that connects when first asked."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def ask(self, doing: str, request: Callable[[KafkaAdminClient], Any]) -> Any:
+        """Make a request, again while the group's coordinator moves.
+
+        :raises KopsError: translated from kafka-python's error
+        """
+        from kafka.errors import KafkaError
+
+        deadline = time.monotonic() + self.connection.timeout
+        while True:
+            try:
+                return request(self._admin)
+            except KafkaError as error:
+                if type(error).__name__ not in _COORDINATOR_MOVES or time.monotonic() > deadline:
+                    raise translate_kafka_python(error, doing, self.connection) from error
+                time.sleep(RETRY_SECONDS)
+
+    @cached_property
+    def _admin(self) -> KafkaAdminClient:
+        from kafka import KafkaAdminClient
+
+        return KafkaAdminClient(**kafka_python_settings(self.connection))
+
+
+def translate_kafka_python(error: Any, doing: str, connection: Connection) -> KopsError:
+    """Return the kops error for an error of kafka-python, instance or class."""
+    kind = error if isinstance(error, type) else type(error)
+    text = "" if isinstance(error, type) else str(error).strip()
+    reason = getattr(kind, "description", "") or text or kind.__name__
+    error_type, message, hint = _KNOWN.get(kind.__name__, (OperationFailed, "could not {doing}: {reason}", None))
+    addresses = ",".join(connection.bootstrap_servers)
+    details = {"kafka_error": getattr(kind, "message", "") or kind.__name__}
+    return error_type(message.format(doing=doing, reason=reason, addresses=addresses), hint=hint, **details)

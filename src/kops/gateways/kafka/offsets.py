@@ -1,0 +1,104 @@
+"""Where partitions begin and end, and which offset a time has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeVar
+
+from kops.core.errors import KopsError
+from kops.core.models import Bounds, TopicPartition
+from kops.gateways.kafka.client import Client
+
+T = TypeVar("T")
+
+READ_COMMITTED = "read_committed"
+READ_UNCOMMITTED = "read_uncommitted"
+
+
+class Offsets:
+    """Offsets of partitions. Many partitions are one request to each leader."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def bounds(self, partitions: Iterable[TopicPartition], *, isolation: str = READ_UNCOMMITTED) -> dict[TopicPartition, Bounds]:
+        """Return the log start and log end offsets of some partitions.
+
+        :param isolation: with ``read_committed`` the end is the last stable offset: where an open transaction begins
+        :raises KopsError: of the first partition that has none (NotFound for an unknown topic or partition)
+        """
+        return _all_good(self.bounds_or_errors(partitions, isolation=isolation))
+
+    def bounds_or_errors(
+        self, partitions: Iterable[TopicPartition], *, isolation: str = READ_UNCOMMITTED
+    ) -> dict[TopicPartition, Bounds | KopsError]:
+        """Return the bounds of each partition, or why they are not known: a deleted topic spoils only its own rows."""
+        from confluent_kafka.admin import OffsetSpec
+
+        wanted = sorted(set(partitions))
+        starts = self._ask(wanted, OffsetSpec.earliest(), READ_UNCOMMITTED)
+        ends = self._ask(wanted, OffsetSpec.latest(), isolation)
+        start_offsets = self._answers(starts, "find the log start offset")
+        end_offsets = self._answers(ends, "find the log end offset")
+        return {partition: _bounds(start_offsets[partition], end_offsets[partition]) for partition in wanted}
+
+    def at_time(self, partitions: Iterable[TopicPartition], milliseconds: int) -> dict[TopicPartition, int | None]:
+        """Return the first offset with this timestamp or a later one; None when the time is past the last record.
+
+        :param milliseconds: since the epoch
+        :raises KopsError: of the first partition that cannot be asked
+        """
+        from confluent_kafka.admin import OffsetSpec
+
+        wanted = sorted(set(partitions))
+        answers = self._answers(self._ask(wanted, OffsetSpec.for_timestamp(milliseconds), READ_UNCOMMITTED), "find the offset of a time")
+        # The broker says -1 for "none"; committed as it is, it would send the group wherever auto.offset.reset points.
+        return {partition: None if offset < 0 else offset for partition, offset in _all_good(answers).items()}
+
+    def partitions_of(self, topics: Collection[str]) -> dict[str, tuple[TopicPartition, ...]]:
+        """Return the partitions of some topics.
+
+        :raises NotFound: when a topic does not exist
+        """
+        from confluent_kafka import TopicCollection
+
+        futures = (
+            self._client.admin.describe_topics(TopicCollection(sorted(set(topics))), request_timeout=self._client.timeout) if topics else {}
+        )
+        found = {name: self._client.wait(future, f"describe topic {name}") for name, future in futures.items()}
+        return {name: tuple(TopicPartition(name, partition.id) for partition in topic.partitions) for name, topic in found.items()}
+
+    def _ask(self, partitions: Iterable[TopicPartition], spec: Any, isolation: str) -> dict[TopicPartition, Any]:
+        from confluent_kafka import IsolationLevel
+        from confluent_kafka import TopicPartition as Librdkafka
+
+        level = IsolationLevel.READ_COMMITTED if isolation == READ_COMMITTED else IsolationLevel.READ_UNCOMMITTED
+        asked = {Librdkafka(partition.topic, partition.partition): spec for partition in partitions}
+        if not asked:
+            return {}
+        futures = self._client.admin.list_offsets(asked, isolation_level=level, request_timeout=self._client.timeout)
+        return {TopicPartition(answer.topic, answer.partition): future for answer, future in futures.items()}
+
+    def _answers(self, futures: Mapping[TopicPartition, Any], doing: str) -> dict[TopicPartition, int | KopsError]:
+        answers: dict[TopicPartition, int | KopsError] = {}
+        for partition, future in futures.items():
+            outcome = self._client.outcome(future, f"{doing} of {partition}")
+            answers[partition] = outcome if isinstance(outcome, KopsError) else int(outcome.offset)
+        return answers
+
+
+def _bounds(start: int | KopsError, end: int | KopsError) -> Bounds | KopsError:
+    if isinstance(start, KopsError):
+        return start
+    if isinstance(end, KopsError):
+        return end
+    return Bounds(start, max(start, end))
+
+
+def _all_good(answers: Mapping[TopicPartition, T | KopsError]) -> dict[TopicPartition, T]:
+    good: dict[TopicPartition, T] = {}
+    for partition, answer in answers.items():
+        if isinstance(answer, KopsError):
+            raise answer
+        good[partition] = answer
+    return good
