@@ -4,9 +4,19 @@ import contextlib
 import os
 import re
 import uuid
+import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+
+from kops.config.connection import Connection
+from kops.core.errors import MissingRequirement
+from kops.gateways.jars import KAFKA_VERSION, kafka_jars
+from kops.gateways.jdk import Jdk, require_jdk
+from kops.sandbox import cluster
+from kops.sandbox.model import Sandbox
+from support.container import engine_answers, kafka_container
 
 
 @dataclass(frozen=True)
@@ -15,14 +25,118 @@ class Broker:
 
     bootstrap_servers: str
 
+    @property
+    def connection(self) -> Connection:
+        return Connection(tuple(self.bootstrap_servers.split(",")))
+
+    @property
+    def client(self) -> dict[str, str]:
+        """The settings of a confluent-kafka client."""
+        return {"bootstrap.servers": self.bootstrap_servers}
+
+
+@dataclass(frozen=True)
+class OwnBroker:
+    """A sandbox that one test has for itself, and may break."""
+
+    sandbox: Sandbox
+    jars: list[Path]
+    jdk: Jdk
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self.sandbox.bootstrap_servers
+
+    @property
+    def connection(self) -> Connection:
+        return self.sandbox.connection()
+
+    @property
+    def client(self) -> dict[str, str]:
+        """The settings of a confluent-kafka client, security included."""
+        from kops.config.librdkafka import librdkafka_settings
+
+        return dict(librdkafka_settings(self.connection))
+
+    def up(self) -> None:
+        """Start every broker that does not run, and wait until all answer."""
+        cluster.up(self.sandbox, jars=self.jars, jdk=self.jdk)
+
+    def start(self, node_id: int = 1) -> None:
+        """Start one broker and wait until it answers."""
+        cluster.start(self.sandbox, node_id, jars=self.jars, jdk=self.jdk)
+
+    def stop(self, node_id: int = 1) -> None:
+        """Stop one broker gracefully."""
+        cluster.stop(self.sandbox, node_id)
+
+    def kill(self, node_id: int = 1) -> None:
+        """End one broker at once (SIGKILL)."""
+        cluster.kill(self.sandbox, node_id)
+
 
 @pytest.fixture(scope="session")
-def broker():
-    """A Kafka shared by the whole run, with ``bootstrap_servers``."""
+def jdk():
+    """The JDK of this machine; tests that need it are left out when there is none."""
+    try:
+        return require_jdk()
+    except MissingRequirement as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def kafka_jar_files(jdk):
+    """The jars of Apache Kafka, from the cache; fetched the first time."""
+    try:
+        return kafka_jars(Path(os.environ["KOPS_CACHE_DIR"]))
+    except MissingRequirement as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def broker(request, tmp_path_factory):
+    """A Kafka shared by the whole run, with ``bootstrap_servers``, ``connection`` and ``client``."""
     given = os.environ.get("KOPS_TEST_BOOTSTRAP_SERVERS")
-    if not given:
-        pytest.skip("no Kafka: set KOPS_TEST_BOOTSTRAP_SERVERS")
-    return Broker(given)
+    with contextlib.ExitStack() as stack:
+        servers = given or (_from_container(stack) if engine_answers() else None)
+        yield Broker(servers or _from_sandbox(stack, request, tmp_path_factory.mktemp("kafka") / "shared"))
+
+
+def _from_container(stack: contextlib.ExitStack) -> str | None:
+    try:
+        return stack.enter_context(kafka_container())
+    except Exception as trouble:
+        warnings.warn(f"Docker answers, but no Kafka comes up in it ({trouble}): using a sandbox", stacklevel=1)
+        return None
+
+
+def _from_sandbox(stack: contextlib.ExitStack, request, folder: Path) -> str:
+    jars, jdk = request.getfixturevalue("kafka_jar_files"), request.getfixturevalue("jdk")
+    sandbox = cluster.make(folder, name="shared", kafka_version=KAFKA_VERSION)
+    stack.callback(cluster.down, sandbox, delete=True)
+    cluster.up(sandbox, jars=jars, jdk=jdk)
+    return sandbox.bootstrap_servers
+
+
+@pytest.fixture
+def own_broker(kafka_jar_files, jdk, tmp_path_factory):
+    """Start a Kafka for one test: ``own_broker(brokers=3, security="sasl-ssl")``; gone with the test."""
+    made: list[OwnBroker] = []
+
+    def start(*, brokers: int = 1, security: str = "plaintext") -> OwnBroker:
+        folder = tmp_path_factory.mktemp("kafka") / "own"
+        own = OwnBroker(
+            cluster.make(folder, name="own", kafka_version=KAFKA_VERSION, brokers=brokers, security=security), kafka_jar_files, jdk
+        )
+        made.append(own)
+        own.up()
+        return own
+
+    yield start
+    for own in made:
+        for node in own.sandbox.nodes:
+            own.kill(node.id)
+        cluster.down(own.sandbox, delete=True)
 
 
 @pytest.fixture
@@ -37,7 +151,7 @@ def topic(broker, unique):
     """Create a topic: ``topic("orders", partitions=3, config={"cleanup.policy": "compact"})`` gives its name; deleted afterwards."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin = AdminClient(broker.client)
     made: list[str] = []
 
     def create(
