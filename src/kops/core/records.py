@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple, TypeAlias
 
+from kops.core.errors import UsageProblem
 from kops.core.models import TopicPartition
 
+MOST_PARTITIONS = 1_000_000
+"""No topic has as many; a typed range ends here."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -48,6 +51,21 @@ class OffsetRange:
 Ranges: TypeAlias = Mapping[TopicPartition, OffsetRange]
 
 
+def parse_partitions(text: str) -> tuple[str, tuple[int, ...]]:
+    """Read ``orders`` or ``orders:0,3-5``: the topic, and the partitions in order, none meaning all.
+
+    :raises UsageProblem: when the part after the colon is not a list of partitions
+    """
+    topic, colon, listed = text.partition(":")
+    numbers: set[int] = set()
+    for part in listed.split(",") if colon else ():
+        first, dash, last = part.partition("-")
+        if not (topic and first.isdecimal() and (last.isdecimal() or not dash)) or int(last or first) < int(first):
+            raise UsageProblem(f"{text!r} does not name partitions of a topic", hint="write orders, orders:0 or orders:0,3-5")
+        numbers.update(range(int(first), min(int(last or first), MOST_PARTITIONS) + 1))
+    return topic, tuple(sorted(numbers))
+
+
 def latest_by_key(batches: Iterable[Iterable[Record]]) -> dict[tuple[int, bytes], Record]:
     """Return what log compaction would leave: the last record of each key of each partition, in log order.
 
@@ -69,4 +87,4 @@ def timestamp_text(timestamp: int | None) -> str | None:
         moment = _EPOCH + timedelta(milliseconds=timestamp)
     except OverflowError:
         return None
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from kops.core.errors import UndecodableRecord
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 @runtime_checkable
@@ -69,18 +72,13 @@ def decode_at(form: Format, data: bytes | None, place: Place) -> Any:
         ) from wrong
 
 
-def is_readable(text: str) -> bool:
-    """Tell whether a text can be shown as it is: nothing but printable characters, tabs and line ends."""
-    return text.isprintable() or all(letter.isprintable() or letter in "\t\n\r" for letter in text)
-
-
 def readable_text(data: bytes) -> str | None:
-    """Return the bytes as text when they are readable UTF-8."""
+    """Return the bytes as text when they are UTF-8 without control characters other than tabs and line ends."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
         return None
-    return text if is_readable(text) else None
+    return None if _CONTROLS.search(text) else text
 
 
 def as_text_or_base64(data: bytes) -> dict[str, str]:

@@ -11,6 +11,7 @@ from kops.core.errors import OperationFailed, TimedOut
 from kops.core.models import TopicPartition
 from kops.core.records import OffsetRange, Ranges, Record
 from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.offsets import READ_COMMITTED, Offsets
 from kops.gateways.kafka.translate import is_authentication, is_unreachable, translate
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Records:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def read(self, ranges: Ranges, *, isolation: str = "read_committed", timeout: float | None = None) -> RangeReader:
+    def read(self, ranges: Ranges, *, isolation: str = READ_COMMITTED, timeout: float | None = None) -> RangeReader:
         """Return the records of some ranges, as batches to iterate over once.
 
         Each partition comes in the order of its offsets; partitions are mixed.
@@ -155,15 +156,10 @@ class RangeReader:
 
         The other reason is a new leader that does not know yet how far the log goes; it will.
         """
-        from confluent_kafka import IsolationLevel
-        from confluent_kafka.admin import OffsetSpec
-
-        if self._isolation != "read_committed":
+        if self._isolation != READ_COMMITTED:
             return False
-        asked = {_librdkafka(partition): OffsetSpec.latest()}
-        admin = self._client.admin
-        (future,) = admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout).values()
-        return int(self._client.wait(future, f"find the last stable offset of {partition}").offset) <= position
+        bounds = Offsets(self._client).bounds([partition], isolation=READ_COMMITTED)
+        return bounds[partition].log_end_offset <= position
 
     def _fail(self, error: Any, place: tuple[str | None, int | None], offset: int | None) -> None:
         """Raise what reading does not outlive."""

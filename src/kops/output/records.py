@@ -1,0 +1,44 @@
+"""Rows of records for people: one line each, whatever is in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kops.output.render import Column
+
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, line ends and marks that turn the direction of a line."""
+PEOPLE = (Column("partition", "P"), "offset", "timestamp", "key", "value")
+
+
+def columns(rows: Sequence[Mapping[str, Any]], output_format: str) -> list[str | Column]:
+    """Return the columns of a table, which fit 80 characters where keys and values are short; CSV has every key."""
+    if output_format == "table":
+        return [*PEOPLE, *(["headers"] if any(row["headers"] for row in rows) else [])]
+    if output_format == "name":
+        return ["key"]
+    return list(rows[0]) if rows else ["topic", "partition", "offset", "timestamp", "timestamp_ms", "key", "value", "headers", "tombstone"]
+
+
+def as_cells(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with its key, value and headers as text of one line."""
+    cells = {**row, "key": as_line(row["key"], row.get("key_encoding")), "value": as_line(row["value"], row.get("value_encoding"))}
+    if row["tombstone"]:
+        cells["value"] = "(tombstone)"
+    cells["headers"] = " ".join(f"{header['key']}={as_line(header['value'], header['encoding'])}" for header in row["headers"])
+    return cells
+
+
+def as_line(value: Any, encoding: str | None = None) -> str:
+    """Return a value as one line without control characters, so that it can neither break the table nor steer the terminal.
+
+    :param encoding: ``base64`` is said in front
+    """
+    if value is None:
+        return "-"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    prefix = "base64:" if encoding == "base64" else ""
+    return prefix + _UNSAFE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
