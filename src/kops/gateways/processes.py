@@ -49,10 +49,13 @@ def start_time(pid: int) -> str | None:
     try:
         stat = (proc / str(pid) / "stat").read_text(errors="replace")
         boot = (proc / "sys/kernel/random/boot_id").read_text().strip()
+        threads = len(list((proc / str(pid) / "task").iterdir()))
     except OSError:
         return None
     fields = stat.rpartition(")")[2].split()
-    return None if fields[_STATE_FIELD] in {"Z", "X"} else f"{boot}:{fields[_START_TIME_FIELD]}"
+    # A process whose first thread is a zombie lives, and keeps its ports, until its other threads have ended too.
+    ended = fields[_STATE_FIELD] in {"Z", "X"} and threads <= 1
+    return None if ended else f"{boot}:{fields[_START_TIME_FIELD]}"
 
 
 def _start_time_by_ps(pid: int) -> str | None:

@@ -58,6 +58,8 @@ def server_settings(sandbox: Sandbox, node: Node, *, password: str = "", store_p
         "share.coordinator.state.topic.replication.factor": replicas,
         "share.coordinator.state.topic.min.isr": in_sync,
         "share.coordinator.state.topic.num.partitions": _INTERNAL_PARTITIONS,
+        "broker.heartbeat.interval.ms": "500",
+        "broker.session.timeout.ms": "4000",  # a killed broker cannot come back before its old session ends
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),  # 128 MiB of the heap otherwise
     }
