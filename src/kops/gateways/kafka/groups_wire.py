@@ -63,9 +63,7 @@ _KNOWN: dict[str, _Answer] = {
     **dict.fromkeys(("IllegalGenerationError", "StaleMemberEpochError", "FencedMemberEpochError"), _ACTIVE),
     **dict.fromkeys(("GroupIdNotFoundError", "UnknownTopicOrPartitionError"), _MISSING),
     **dict.fromkeys(("GroupAuthorizationFailedError", "TopicAuthorizationFailedError", "ClusterAuthorizationFailedError"), _NOT_ALLOWED),
-    **dict.fromkeys(
-        ("SaslAuthenticationFailedError", "AuthenticationFailedError", "UnsupportedSaslMechanismError", "IllegalSaslStateError"), _WHO
-    ),
+    **dict.fromkeys(("SaslAuthenticationFailedError", "UnsupportedSaslMechanismError", "IllegalSaslStateError"), _WHO),
     **dict.fromkeys(("KafkaTimeoutError", "RequestTimedOutError", "CoordinatorLoadInProgressError"), _LATE),
     **dict.fromkeys(("KafkaConnectionError", "NodeNotReadyError"), _GONE),
 }

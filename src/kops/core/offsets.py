@@ -1,0 +1,155 @@
+"""Offset arithmetic: where a group would go, and why. Pure; the numbers are those of Apache's ``kafka-consumer-groups``.
+
+Apache clamps every offset that a strategy computes to what the log has, takes the log end where a time has no record, and
+refuses to shift a partition without a commit (``OffsetsUtils`` of kafka-tools 4.3).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kops.core.errors import UsageProblem
+from kops.core.models import Bounds, Committed
+from kops.core.times import time_text
+
+_STREAMS_MAGIC = (1, 2)
+_STREAMS_LEAST_BYTES = 9
+
+
+@dataclass(frozen=True)
+class ToEarliest:
+    """The log start."""
+
+
+@dataclass(frozen=True)
+class ToLatest:
+    """The log end."""
+
+
+@dataclass(frozen=True)
+class ToCurrent:
+    """Where the group is; the log end where it has no commit yet."""
+
+
+@dataclass(frozen=True)
+class ToOffset:
+    """One offset.
+
+    :param exact: refuse it when the log does not have it, in place of clamping it
+    """
+
+    offset: int
+    exact: bool = False
+
+
+@dataclass(frozen=True)
+class ToTime:
+    """The first record at or after a time, in milliseconds since the epoch."""
+
+    milliseconds: int
+
+
+@dataclass(frozen=True)
+class ShiftBy:
+    """So many offsets on, or back when negative."""
+
+    count: int
+    exact: bool = False
+
+
+Strategy: TypeAlias = ToEarliest | ToLatest | ToCurrent | ToOffset | ToTime | ShiftBy
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a partition would go."""
+
+    offset: int
+    reason: str = ""
+
+
+def resolve(strategy: Strategy, committed: Committed | None, bounds: Bounds, at_time: int | None = None) -> Target:
+    """Return the offset of a strategy for one partition, and why it is that one.
+
+    :param committed: None when the group has no commit for the partition
+    :param at_time: for ToTime, the first offset at or after it; None when there is none
+    :raises UsageProblem: when the strategy has no answer here
+    """
+    if isinstance(strategy, ToEarliest):
+        return Target(bounds.log_start_offset, "log start")
+    if isinstance(strategy, ToLatest):
+        return Target(bounds.log_end_offset, "log end")
+    if isinstance(strategy, ToTime):
+        return _at(strategy.milliseconds, at_time, bounds)
+    if isinstance(strategy, ToOffset):
+        return _within(strategy.offset, bounds, "", exact=strategy.exact)
+    if isinstance(strategy, ToCurrent):
+        return Target(bounds.log_end_offset, "no commit yet: log end") if committed is None else Target(committed.offset, "as it is")
+    if committed is None:
+        raise UsageProblem("there is no committed offset to shift from", hint="name only partitions with commits, or another strategy")
+    sign = "+" if strategy.count >= 0 else "-"
+    return _within(committed.offset + strategy.count, bounds, f"{committed.offset} {sign} {abs(strategy.count)}", exact=strategy.exact)
+
+
+def _at(milliseconds: int, at_time: int | None, bounds: Bounds) -> Target:
+    if at_time is None:
+        empty = bounds.log_start_offset == bounds.log_end_offset
+        return Target(bounds.log_end_offset, "empty: log end" if empty else f"no record at or after {time_text(milliseconds)}: log end")
+    return Target(max(at_time, bounds.log_start_offset), f"first record at or after {time_text(milliseconds)}")
+
+
+def _within(offset: int, bounds: Bounds, reason: str, *, exact: bool) -> Target:
+    """Clamp an offset to the log, or refuse it."""
+    if bounds.log_start_offset <= offset <= bounds.log_end_offset:
+        return Target(offset, reason)
+    where = "below the log start" if offset < bounds.log_start_offset else "past the log end"
+    nearest = bounds.log_start_offset if offset < bounds.log_start_offset else bounds.log_end_offset
+    if exact:
+        has = f"{bounds.log_start_offset} to {bounds.log_end_offset}"
+        raise UsageProblem(f"offset {offset} is {where}: the log has {has}", hint="`kops offsets reset --to-offset` takes the nearest one")
+    return Target(nearest, f"{reason} = {offset} is {where}: clamped" if reason else f"{offset} is {where}: clamped")
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How far a group is behind in one partition.
+
+    :param lag: records to go, or fewer: not every offset has one; None without a commit or bounds
+    :param note: what is unusual
+    """
+
+    lag: int | None
+    note: str = ""
+
+
+def lag_of(committed: Committed | None, bounds: Bounds) -> Lag:
+    """Return the lag: log end - max(committed, log start), as records below the log start are gone."""
+    if committed is None:
+        return Lag(None, "no commit yet")
+    if committed.offset > bounds.log_end_offset:
+        return Lag(0, f"committed {committed.offset - bounds.log_end_offset} past the end")
+    lost = bounds.log_start_offset - committed.offset
+    return Lag(bounds.log_end_offset - max(committed.offset, bounds.log_start_offset), f"{lost} below the log start" if lost > 0 else "")
+
+
+def is_streams_metadata(metadata: str | None) -> bool:
+    """Tell whether Kafka Streams stored this with an offset: ``TopicPartitionMetadata``, version 1 or 2."""
+    try:
+        content = base64.b64decode((metadata or "").encode("ascii"), validate=True)
+    except (UnicodeEncodeError, binascii.Error):
+        return False
+    return len(content) >= _STREAMS_LEAST_BYTES and content[0] in _STREAMS_MAGIC
+
+
+def metadata_after(before: Committed | None, offset: int) -> str:
+    """Return the metadata to store with an offset that is moved.
+
+    Apache's tools drop it always. Kafka Streams keeps the partition's stream time and the windows it has emitted there: on a move
+    forward they stay true, and dropping them would emit every closed window again; on a move back they come from the future, and the
+    records in between would find their windows closed. What other applications store belongs to the offset it came with.
+    """
+    keeps = before is not None and offset >= before.offset and is_streams_metadata(before.metadata)
+    return before.metadata or "" if before is not None and keeps else ""

@@ -1,0 +1,109 @@
+"""Partitions as people name them: ``orders``, ``orders:0``, ``orders:0,3-5``; and names by glob or regular expression."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from kops.core.errors import NotFound, UsageProblem
+from kops.core.models import TopicPartition
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_MOST = 1_000_000
+"""More partitions than a cluster has: a range beyond it is a slip, and would only fill the memory."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some partitions of a topic; None: all that it has."""
+
+    topic: str
+    partitions: tuple[int, ...] | None = None
+
+    def __str__(self) -> str:
+        return self.topic if self.partitions is None else f"{self.topic}:{','.join(map(str, self.partitions))}"
+
+
+def parse_selection(text: str) -> Selection:
+    """Return the partitions that a text names.
+
+    :raises UsageProblem: when it is no topic name with partitions
+    """
+    topic, colon, rest = text.partition(":")
+    if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+        hint = (
+            "name the topics one by one, or say --all-topics"
+            if set(topic) & set("*?[")
+            else "write it like orders, orders:0 or orders:0,3-5"
+        )
+        raise UsageProblem(f"{topic!r} is no topic name", hint=hint)
+    if not colon:
+        return Selection(topic)
+    return Selection(topic, tuple(sorted({number for part in rest.split(",") for number in _numbers(part, text)})))
+
+
+def partitions_selected(selections: Iterable[Selection], existing: Mapping[str, Sequence[TopicPartition]]) -> tuple[TopicPartition, ...]:
+    """Return the partitions that some selections name together.
+
+    :param existing: the partitions of each topic; a topic that is not there does not exist
+    :raises NotFound: for a topic or partition that does not exist
+    """
+    found: set[TopicPartition] = set()
+    for selection in selections:
+        if selection.topic not in existing:
+            raise NotFound(f"there is no topic {selection.topic}", hint="`kops topics list` shows the topics", topic=selection.topic)
+        has = set(existing[selection.topic])
+        wanted = has if selection.partitions is None else {TopicPartition(selection.topic, number) for number in selection.partitions}
+        if wanted - has:
+            missing = min(wanted - has)
+            hint = f"{selection.topic} has the partitions 0 to {len(has) - 1}"
+            raise NotFound(f"there is no partition {missing}", hint=hint, topic=missing.topic, partition=missing.partition)
+        found |= wanted
+    return tuple(sorted(found))
+
+
+def is_glob(text: str) -> bool:
+    """Tell whether a name is a pattern."""
+    return bool(set(text) & set("*?["))
+
+
+def names_matching(patterns: Sequence[str], names: Iterable[str], *, regex: bool = False, what: str = "name") -> list[str]:
+    """Return the names that a glob (or, with ``regex``, a regular expression on the whole name) matches; all without patterns.
+
+    A plain name matches itself only, and must be there; a pattern may match nothing.
+
+    :param what: what the names are, for the error: ``group``
+    :raises UsageProblem: when a regular expression is broken
+    :raises NotFound: when a plain name is not there
+    """
+    known = sorted(names)
+    if not patterns:
+        return known
+    matched: set[str] = set()
+    for pattern in patterns:
+        if regex:
+            matched |= {name for name in known if _compiled(pattern).fullmatch(name)}
+        elif is_glob(pattern) and pattern not in known:
+            matched |= {name for name in known if fnmatchcase(name, pattern)}
+        elif pattern in known:
+            matched.add(pattern)
+        else:
+            raise NotFound(f"there is no {what} {pattern}", hint=f"`kops {what}s list` shows what there is", **{what: pattern})
+    return [name for name in known if name in matched]
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise UsageProblem(f"{pattern!r} is no regular expression: {error}", hint="without --regex it is taken as a glob") from error
+
+
+def _numbers(part: str, text: str) -> range:
+    match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", part, re.ASCII)
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
+    if last < first or last > _MOST:
+        raise UsageProblem(f"{part!r} in {text!r} is no partition or range of partitions", hint="write it like orders:0 or orders:0,3-5")
+    return range(first, last + 1)

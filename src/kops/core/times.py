@@ -1,0 +1,116 @@
+"""The time grammar: ``@-1h``, ``@2026-11-20T14:05``, ``@1700000000000``, ``@now``, and the positions ``start``, ``end``, ``123``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from kops.core.durations import parse_duration
+from kops.core.errors import UsageProblem
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_ISO = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)(?:T(?P<minute>\d\d:\d\d)(?::(?P<second>\d\d)(?:\.(?P<milli>\d{3}))?)?(?P<zone>Z|[-+]\d\d(?::?\d\d)?)?)?"
+)
+_HINT = "write it like @-1h, @2026-11-20T14:05 (UTC), @2026-11-20T14:05:30.500+01:00, @1700000000000 (milliseconds) or @now"
+_LAST = 2**63 - 1
+_SECONDS_FROM, _SECONDS_TO = 10**9, 10**10  # 2001 to 2286 in seconds; as milliseconds they lie in 1970
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in every partition.
+
+    :param kind: start, end, time or offset
+    :param value: milliseconds since the epoch, or the offset; 0 for the others
+    """
+
+    kind: str
+    value: int = 0
+
+
+def parse_position(text: str, now: datetime) -> Position:
+    """Return a position: ``start``, ``end``, an offset, or a time.
+
+    :raises UsageProblem: when it is none of them; -1 and -2, Kafka's codes for end and start, are none
+    """
+    if text in ("start", "end"):
+        return Position(text)
+    if text.startswith("@"):
+        return Position("time", parse_time(text, now))
+    if text.isascii() and text.isdigit() and int(text) <= _LAST:
+        return Position("offset", int(text))
+    hint = "-1 and -2 are written end and start" if text in ("-1", "-2") else f"start, end, an offset such as 1200, or a time: {_HINT}"
+    raise UsageProblem(f"{text!r} is no position", hint=hint)
+
+
+def parse_time(text: str, now: datetime) -> int:
+    """Return a time of the grammar, ``@`` included, in milliseconds since the epoch.
+
+    :param now: what ``@-1h`` counts from
+    :raises UsageProblem: when it is no time
+    """
+    body = text[1:]
+    if not text.startswith("@") or not body:
+        raise UsageProblem(f"{text!r} is no time", hint=_HINT)
+    if body == "now":
+        return to_milliseconds(now)
+    if body.startswith("-"):
+        return _since_epoch(to_milliseconds(now) - parse_duration(body[1:], what="time"), text)
+    if body.isascii() and body.isdigit():
+        number = int(body)
+        if _SECONDS_FROM <= number < _SECONDS_TO:
+            raise UsageProblem(f"{text} looks like seconds; times are in milliseconds", hint=f"write @{number * 1000}")
+        return _since_epoch(number, text)
+    return _iso(body, text)
+
+
+def parse_datetime(text: str) -> int:
+    """Return Apache's ``--to-datetime`` in milliseconds since the epoch.
+
+    Its format is ``YYYY-MM-DDTHH:mm:SS.sss`` with an optional zone, and UTC without one (``Utils.getDateTime``). Here seconds and
+    milliseconds may be left out, and the minutes of a zone such as ``+05:30`` count, which Apache drops.
+
+    :raises UsageProblem: when it is no date and time
+    """
+    if "T" not in text:
+        raise UsageProblem(
+            f"{text!r} is no date and time", hint="write it like 2026-11-20T14:05:00.000 (UTC) or 2026-11-20T14:05:00.000+01:00"
+        )
+    return _iso(text, text)
+
+
+def to_milliseconds(moment: datetime) -> int:
+    """Return an aware time as milliseconds since the epoch, rounded down."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def time_text(milliseconds: int) -> str:
+    """Return milliseconds since the epoch as ISO 8601 in UTC; the number itself when it lies outside of the calendar."""
+    try:
+        moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return f"{milliseconds} ms"
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+
+
+def _iso(body: str, shown: str) -> int:
+    match = _ISO.fullmatch(body) if body.isascii() else None
+    if match is None:
+        raise UsageProblem(f"{shown!r} is no time", hint=_HINT)
+    zone = match["zone"] or "Z"
+    digits = "0000" if zone == "Z" else zone[1:].replace(":", "").ljust(4, "0")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:])) * (-1 if zone[0] == "-" else 1)
+    try:
+        moment = datetime.strptime(f"{match['date']} {match['minute'] or '00:00'}:{match['second'] or '00'} +0000", "%Y-%m-%d %H:%M:%S %z")
+    except ValueError as error:
+        raise UsageProblem(f"{shown!r} is no time: {error}", hint=_HINT) from error
+    return _since_epoch(to_milliseconds(moment) - offset // timedelta(milliseconds=1) + int(match["milli"] or 0), shown)
+
+
+def _since_epoch(milliseconds: int, shown: str) -> int:
+    """Return a time that Kafka can be asked for: to it, times below zero are codes, such as -1 for the end."""
+    if not 0 <= milliseconds <= _LAST:
+        raise UsageProblem(f"{shown!r} lies before 1970 or beyond what Kafka can store", hint="start and end name the ends of the log")
+    return milliseconds
