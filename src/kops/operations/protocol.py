@@ -120,8 +120,8 @@ def carry_out(
     entry = journal.open(plan, undoes=undoes)
     results: list[ItemResult] = []
     try:
-        for result in mutation.apply(services, plan):
-            results.append(result)
+        for item in mutation.apply(services, plan):
+            results.append(item)
         results = list(mutation.verify(services, plan, results))
         messages = mutation.messages(services, plan, results)
     except (KeyboardInterrupt, Terminated) as stopped:

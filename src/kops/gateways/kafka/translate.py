@@ -30,6 +30,19 @@ _AUTHORIZATION = (
 )
 _USAGE = ("INVALID_CONFIG", "INVALID_PARTITIONS", "INVALID_REPLICATION_FACTOR", "TOPIC_EXCEPTION", "POLICY_VIOLATION", "INVALID_REQUEST")
 _GROUP_ACTIVE = ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "GROUP_SUBSCRIBED_TO_TOPIC")
+_CLIENT_SETTING = ("_INVALID_ARG", "_CONF")
+_RESOLVED = "`kops context show --resolved` says where"
+
+_KINDS: tuple[tuple[tuple[str, ...], type[KopsError], str], ...] = (
+    (_AUTHENTICATION, AuthenticationFailed, f"check the security settings: {_RESOLVED} each comes from"),
+    (_UNREACHABLE, Unreachable, f"check the address and that the brokers run; {_RESOLVED} the address comes from"),
+    (_TIMED_OUT, TimedOut, "the outcome is unknown: look before trying again; --timeout gives more time"),
+    (_NOT_FOUND, NotFound, "check the name; `kops topics list` and `kops groups list` show what there is"),
+    (_AUTHORIZATION, AuthorizationFailed, "the principal of this context lacks the right; ask for an ACL"),
+    (_GROUP_ACTIVE, GroupActive, "stop the application, then try again"),
+    (_USAGE, UsageProblem, "the broker refused the request; see its reason"),
+    (_CLIENT_SETTING, ConfigError, "see -X and the context's settings"),
+)
 
 
 def is_unreachable(error: Any) -> bool:
@@ -48,28 +61,16 @@ def translate(error: Any, doing: str, brokers: Sequence[str] = ()) -> KopsError:
     :param doing: what was being done: ``delete topic orders``
     :param brokers: bootstrap servers, named when they cannot be reached
     """
-    name, text = error.name(), (error.str() or "").strip()
-    message = f"could not {doing}: {text or name}"
-    details = {"kafka_error": name}
-    addresses = ",".join(brokers)
+    name, text = error.name(), (error.str() or "").strip() or error.name()
     if name in _AUTHENTICATION:
-        hint = "check the security settings: `kops context show --resolved` says where each comes from"
-        return AuthenticationFailed(f"{addresses} refused the connection: {text or name}", hint=hint, **details)
-    if name in _UNREACHABLE:
-        hint = "check the address and that the brokers run; `kops context show --resolved` says where the address comes from"
-        return Unreachable(f"no broker answers at {addresses}", hint=hint, **details)
-    if name in _TIMED_OUT:
-        return TimedOut(message, hint="the outcome is unknown: look before trying again; --timeout gives more time", **details)
-    if name in _NOT_FOUND:
-        return NotFound(message, hint="check the name; `kops topics list` and `kops groups list` show what there is", **details)
-    if name in _AUTHORIZATION:
-        return AuthorizationFailed(message, hint="the principal of this context lacks the right; ask for an ACL", **details)
-    if name in _GROUP_ACTIVE:
-        return GroupActive(
-            f"could not {doing}: the group has members, or was joined meanwhile", hint="stop the application, then try again", **details
-        )
-    if name in _USAGE:
-        return UsageProblem(message, hint="the broker refused the request; see its reason", **details)
-    if name in ("_INVALID_ARG", "_CONF"):
-        return ConfigError(f"a client setting is not valid: {text}", hint="see -X and the context's settings", **details)
-    return OperationFailed(message, hint=None, **details)
+        message = f"{','.join(brokers)} refused the connection: {text}"
+    elif name in _UNREACHABLE:
+        message = f"no broker answers at {','.join(brokers)}"
+    elif name in _GROUP_ACTIVE:
+        message = f"could not {doing}: the group has members, or was joined meanwhile"
+    elif name in _CLIENT_SETTING:
+        message = f"a client setting is not valid: {text}"
+    else:
+        message = f"could not {doing}: {text}"
+    kind, hint = next(((kind, hint) for names, kind, hint in _KINDS if name in names), (OperationFailed, None))
+    return kind(message, hint=hint, kafka_error=name)
