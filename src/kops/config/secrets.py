@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from kops.config.connection import Secret
@@ -57,9 +57,9 @@ def from_command(command: str) -> Secret:
     return Secret(f"command {_first_word(command)}", lambda: run_command(command))
 
 
-def from_value(origin: str, value: str | Callable[[], str]) -> Secret:
+def from_value(origin: str, value: str) -> Secret:
     """Return a secret that was found in a file of another format, such as a Java ``client.properties``."""
-    return Secret(origin, value if callable(value) else lambda: value)
+    return Secret(origin, lambda: value)
 
 
 def run_command(command: str, time_out: float = COMMAND_TIMEOUT) -> str:
@@ -91,13 +91,18 @@ def run_command(command: str, time_out: float = COMMAND_TIMEOUT) -> str:
     return _present(text, f"the output of the command {name}")
 
 
-def exposure(path: Path) -> str | None:
-    """Return a warning when others on this machine can read a file, None when they cannot or it is not there."""
+def exposure(path: Path, *, holds_secret: bool = True) -> str | None:
+    """Return a warning when everybody on this machine can read a secret, or change the configuration; None when all is well.
+
+    :param holds_secret: whether reading it is already too much
+    """
     try:
         mode = path.stat().st_mode
     except OSError:
         return None
-    if os.name == "posix" and mode & stat.S_IROTH:
+    if os.name == "posix" and mode & stat.S_IWOTH:
+        return f"{path} can be changed by everybody on this machine; chmod 600 {path}"
+    if os.name == "posix" and mode & stat.S_IROTH and holds_secret:
         return f"{path} can be read by everybody on this machine; chmod 600 {path}"
     return None
 

@@ -141,7 +141,9 @@ def _setting_of(key: str) -> tuple[Any, str]:
 
 
 def _exposures(layer: Layer, config_file: Path | None) -> list[str]:
-    files = [config_file] if config_file else []
-    files += [Path(one.value.reference) for one in layer.values() if isinstance(one.value, SecretReference) and one.value.form == "file"]
+    # The configuration holds no secret of kops, but Spark's own settings can: fs.s3a.secret.key.
+    in_spark = any(key.startswith("spark.conf.") and secrets.is_secret_property(key) for key in layer)
+    found = [secrets.exposure(config_file, holds_secret=in_spark)] if config_file else []
+    files = [Path(one.value.reference) for one in layer.values() if isinstance(one.value, SecretReference) and one.value.form == "file"]
     files += [Path(layer[key].value) for key in ("key_file", "http_key_file", "keystore_file") if key in layer]
-    return list(dict.fromkeys(warning for file in files if (warning := secrets.exposure(file))))
+    return [warning for warning in dict.fromkeys(found + [secrets.exposure(file) for file in files]) if warning]

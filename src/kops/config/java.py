@@ -1,0 +1,151 @@
+"""One connection for Java: Spark's ``kafka.*`` options, Apache's tools, Kafka Streams applications.
+
+The properties are those of Kafka clients 3.4 and later (Spark 4.0 brings 3.9). Certificates are PEM (KIP-651).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from kops.config.connection import Connection
+from kops.config.jaas import LOGIN_MODULES, format_jaas
+from kops.core.errors import ConfigError
+
+OAUTH_HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
+
+SAME_IN_BOTH = frozenset(
+    {
+        "client.id",
+        "client.rack",
+        "connections.max.idle.ms",
+        "fetch.max.bytes",
+        "fetch.min.bytes",
+        "max.partition.fetch.bytes",
+        "metadata.max.age.ms",
+        "reconnect.backoff.max.ms",
+        "reconnect.backoff.ms",
+        "retry.backoff.ms",
+        "ssl.cipher.suites",
+    }
+)
+"""Client properties with one name and one meaning in librdkafka and Java: ``-X`` reaches both."""
+
+
+def java_settings(connection: Connection, directory: Path | None = None) -> dict[str, str]:
+    """Return the properties of a Java client. This reads the secrets.
+
+    :param directory: a private folder for what Java reads from files: the key store of mTLS, a token. With None everything
+        is in the values themselves, certificates too, so that it works on other machines (Spark executors on a cluster)
+    :raises ConfigError: when a secret or certificate cannot be read, or Java has no way to use it
+    """
+    settings = {"bootstrap.servers": ",".join(connection.bootstrap_servers), "security.protocol": connection.security_protocol}
+    if connection.uses_tls:
+        settings |= _trust(connection, inline=directory is None)
+        settings |= _identity(connection, directory)
+        settings["ssl.endpoint.identification.algorithm"] = "https" if connection.verify_hostname else ""
+    if connection.uses_sasl:
+        settings |= _sasl(connection, directory)
+    return settings | {key: value for key, value in connection.client.items() if key in SAME_IN_BOTH}
+
+
+def java_system_properties(connection: Connection) -> dict[str, str]:
+    """Return the system properties (``-D``) that a JVM needs beside the settings.
+
+    Kafka clients 3.9.1 and later fetch tokens only from addresses that this property allows.
+    """
+    if connection.uses_sasl and connection.sasl_mechanism == "OAUTHBEARER" and connection.oauth.token_url:
+        return {ALLOWED_URLS: connection.oauth.token_url}
+    return {}
+
+
+def write_private(path: Path, text: str) -> Path:
+    """Write a file that only this user can read, replacing one that is there; make its folder if needed."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123 - mode at creation
+        file.write(text)
+    return temporary.replace(path)
+
+
+def _trust(connection: Connection, *, inline: bool) -> dict[str, str]:
+    certificates = connection.client.get("ssl.ca.pem")
+    if certificates:
+        return {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": certificates}
+    if not connection.ca_file:
+        return {}
+    if inline:
+        return {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": _read(connection.ca_file)}
+    return {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(Path(connection.ca_file).absolute())}
+
+
+def _identity(connection: Connection, directory: Path | None) -> dict[str, str]:
+    if connection.keystore_file:
+        if directory is None:
+            hint = "split it into PEM: openssl pkcs12 -in STORE -clcerts -nokeys -out cert.pem, then -nocerts -out key.pem"
+            raise ConfigError(f"the key store {connection.keystore_file} cannot be sent to other machines", hint=hint)
+        store = {"ssl.keystore.type": "PKCS12", "ssl.keystore.location": str(Path(connection.keystore_file).absolute())}
+        return store | ({"ssl.keystore.password": connection.keystore_password.reveal()} if connection.keystore_password else {})
+    if not connection.certificate_file or not connection.key_file:
+        return {}
+    chain, key = _read(connection.certificate_file), _private_key(connection.key_file)
+    password = {"ssl.key.password": connection.key_password.reveal()} if connection.key_password else {}
+    if directory is None:
+        return {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key} | password
+    if connection.certificate_file == connection.key_file:
+        return {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(Path(connection.key_file).absolute())} | password
+    store_file = write_private(directory / "keystore.pem", f"{key.rstrip()}\n{chain.lstrip()}")
+    return {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(store_file.absolute())} | password
+
+
+def _private_key(path: str) -> str:
+    text = _read(path)
+    if "-----BEGIN PRIVATE KEY-----" not in text and "-----BEGIN ENCRYPTED PRIVATE KEY-----" not in text:
+        hint = f"convert it: openssl pkcs8 -topk8 -in {path} -out key.pem (add -nocrypt for no password)"
+        raise ConfigError(f"the private key in {path} is not PKCS#8, which Java wants", hint=hint)
+    return text
+
+
+def _sasl(connection: Connection, directory: Path | None) -> dict[str, str]:
+    mechanism = connection.sasl_mechanism or ""
+    settings = {"sasl.mechanism": mechanism}
+    if mechanism == "OAUTHBEARER":
+        return settings | _oauth(connection, directory)
+    options = {"username": connection.username or "", "password": connection.password.reveal() if connection.password else ""}
+    return settings | {"sasl.jaas.config": format_jaas(LOGIN_MODULES[mechanism], options)}
+
+
+def _oauth(connection: Connection, directory: Path | None) -> dict[str, str]:
+    oauth = connection.oauth
+    options: Mapping[str, str | None] = {}
+    url = oauth.token_url
+    if oauth.token_command:
+        if directory is None:
+            hint = "use oauth_token_url with oauth_client_id and oauth_client_secret_file"
+            raise ConfigError("a token from oauth_token_command cannot be sent to other machines: nothing would renew it", hint=hint)
+        from kops.config.oauth import TokenCommand
+
+        token, _expiry = TokenCommand(oauth.token_command)()
+        url = write_private(directory / "token.jwt", token).absolute().as_uri()
+    else:
+        secret = oauth.client_secret.reveal() if oauth.client_secret else None
+        options = {"clientId": oauth.client_id, "clientSecret": secret, "scope": oauth.scope}
+    return {
+        "sasl.oauthbearer.token.endpoint.url": url or "",
+        "sasl.login.callback.handler.class": OAUTH_HANDLER,
+        "sasl.jaas.config": format_jaas(LOGIN_MODULES["OAUTHBEARER"], {key: value for key, value in options.items() if value}),
+    }
+
+
+def _read(path: str) -> str:
+    try:
+        text = Path(path).read_text(encoding="ascii")
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        text = ""
+    if "-----BEGIN " not in text:
+        raise ConfigError(f"{path} is not PEM", hint="PEM files hold lines such as -----BEGIN CERTIFICATE-----")
+    return text

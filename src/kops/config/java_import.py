@@ -1,0 +1,130 @@
+"""Read a Java ``client.properties`` (``--command-config``, ``kops context import``) into kops' settings.
+
+Apache's names and librdkafka's own (``sasl.username``, ``ssl.ca.location``) are both understood: files of both kinds carry this name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kops.config import secrets
+from kops.config.jaas import LOGIN_MODULES, parse_jaas
+from kops.config.java import SAME_IN_BOTH
+from kops.config.layers import HOSTNAME_ALGORITHM, LIBRDKAFKA_NAMES, Layer, Sourced
+from kops.config.properties import parse_properties
+from kops.config.schema import SETTINGS, convert_text
+from kops.config.stores import keystore_settings, truststore_settings
+from kops.core.errors import ConfigError
+
+_SECRETS: Mapping[str, str] = {
+    "sasl.password": "password",
+    "ssl.key.password": "key_password",
+    "sasl.oauthbearer.client.secret": "oauth_client_secret",
+    "sasl.oauthbearer.client.credentials.client.secret": "oauth_client_secret",
+}
+_NAMES: Mapping[str, str] = {
+    **{key: name for key, name in LIBRDKAFKA_NAMES.items() if key != "ssl.keystore.location"},  # Java's may be of any type
+    "sasl.oauthbearer.client.credentials.client.id": "oauth_client_id",
+}
+_ELSEWHERE = ("ssl.truststore.", "ssl.keystore.", "sasl.jaas.config", HOSTNAME_ALGORITHM, "request.timeout.ms")
+_IMPLIED = ("sasl.login.callback.handler.class", "sasl.oauthbearer.method")
+_NO_SASL_MODULE = "kops speaks PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER"
+
+
+@dataclass(frozen=True)
+class ClientProperties:
+    """What a properties file says, in kops' settings.
+
+    :param values: by setting name; ``client.<property>`` for those that go through
+    :param secrets: the secrets in the file, by setting name; never shown
+    :param notes: what kops does not use, a sentence each
+    """
+
+    values: Mapping[str, Any]
+    secrets: Mapping[str, str] = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    def layer(self, source: str) -> Layer:
+        """Return the settings as a layer."""
+        layer = {name: Sourced(value, source) for name, value in self.values.items()}
+        return layer | {name: Sourced(secrets.from_value(source, value), source) for name, value in self.secrets.items()}
+
+
+def read_client_properties(path: Path) -> ClientProperties:
+    """Read a properties file. Relative paths in it are relative to the current folder, as they are for Java.
+
+    :raises ConfigError: when it cannot be read, or says something that kops cannot do
+    """
+    try:
+        body = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        text = body.decode("latin-1")  # what java.util.Properties.load(InputStream) assumes
+    properties = parse_properties(text)
+    try:
+        return convert_properties(properties, secrets.exposure(path) if _holds_secret(properties) else None)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
+
+
+def convert_properties(properties: Mapping[str, str], warning: str | None = None) -> ClientProperties:
+    """Translate properties.
+
+    :raises ConfigError: when they say something that kops cannot do
+    """
+    properties = {key: value.strip() if key != "sasl.password" else value for key, value in properties.items()}
+    for key, value in properties.items():
+        if re.fullmatch(r"\$\{[^}]*\}", value):
+            hint = "kops reads the value itself: put it there, or make a context with password_file"
+            raise ConfigError(f"{key} is a reference for a Java config provider", hint=hint)
+    values: dict[str, Any] = {}
+    found: dict[str, str] = {}
+    notes = [warning] if warning else []
+    for key, value in properties.items():
+        if key in _NAMES and value:
+            values[_NAMES[key]] = convert_text(SETTINGS[_NAMES[key]], value, key, Path.cwd())
+        elif key in _SECRETS:
+            found[_SECRETS[key]] = value
+        elif key in SAME_IN_BOTH or key in {"ssl.ca.pem", "socket.timeout.ms"}:
+            values[f"client.{key}"] = value
+        elif value and key not in _IMPLIED and not key.startswith(_ELSEWHERE):
+            notes.append(f"{key} is not used by kops")
+    _special(properties, values, found)
+    return ClientProperties(values, {name: value for name, value in found.items() if value}, tuple(notes))
+
+
+def _special(properties: Mapping[str, str], values: dict[str, Any], found: dict[str, str]) -> None:
+    if HOSTNAME_ALGORITHM in properties:
+        values["verify_hostname"] = properties[HOSTNAME_ALGORITHM].lower() not in {"", "none"}
+    if properties.get("request.timeout.ms", "").isdecimal():
+        values["timeout"] = int(properties["request.timeout.ms"]) / 1000
+    if properties.get("sasl.jaas.config"):
+        _jaas(properties["sasl.jaas.config"], values, found)
+    values |= truststore_settings(properties)
+    store, store_secrets = keystore_settings(properties)
+    values |= store
+    found |= store_secrets
+
+
+def _jaas(line: str, values: dict[str, Any], found: dict[str, str]) -> None:
+    entry = parse_jaas(line)
+    mechanisms = [mechanism for mechanism, module in LOGIN_MODULES.items() if module == entry.module]
+    if not mechanisms:
+        raise ConfigError(f"sasl.jaas.config names {entry.module}", hint=_NO_SASL_MODULE)
+    if "sasl_mechanism" not in values and len(mechanisms) == 1:
+        values["sasl_mechanism"] = mechanisms[0]
+    names = {"username": "username", "clientId": "oauth_client_id", "scope": "oauth_scope"}
+    values |= {name: entry.options[option] for option, name in names.items() if entry.options.get(option)}
+    hidden = {"password": "password", "clientSecret": "oauth_client_secret"}
+    found |= {name: entry.options[option] for option, name in hidden.items() if entry.options.get(option)}
+
+
+def _holds_secret(properties: Mapping[str, str]) -> bool:
+    return any(value and secrets.is_secret_property(key) for key, value in properties.items())
