@@ -120,7 +120,7 @@ def move_ports(sandbox: Sandbox) -> Sandbox:
     with _changing(sandbox):
         if any(brokers.status(sandbox, node).pid for node in sandbox.nodes):
             raise UsageProblem(f"sandbox {sandbox.name} runs, so its ports stay", hint="take it down first: kops sandbox down")
-        moved = replace(sandbox, nodes=_pick_nodes(len(sandbox.nodes)))
+        moved = replace(sandbox, nodes=_pick_nodes(len(sandbox.nodes)), previous_servers=sandbox.bootstrap_servers)
         save(moved)
     return moved
 

@@ -45,6 +45,7 @@ class Sandbox:
     :param directory: its folder
     :param security: ``plaintext``, or ``sasl-ssl``: SCRAM-SHA-512 over TLS, with a certificate authority of its own
     :param heap_megabytes: most that one broker's heap may take
+    :param previous_servers: its bootstrap servers before it took new ports
     """
 
     directory: Path
@@ -54,6 +55,7 @@ class Sandbox:
     nodes: tuple[Node, ...]
     security: str = PLAINTEXT
     heap_megabytes: int = 512
+    previous_servers: str = ""
 
     @property
     def bootstrap_servers(self) -> str:

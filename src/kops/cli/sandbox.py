@@ -1,0 +1,115 @@
+"""``kops sandbox``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kops.cli.lazy import Group
+from kops.cli.session import Session
+
+if TYPE_CHECKING:
+    from kops.sandbox.cluster import Status
+
+_name = click.option("--name", default="sandbox", show_default=True, metavar="NAME", help="Which sandbox; also its context's name.")
+
+
+@click.group(cls=Group)
+def group() -> None:
+    """Run a real Apache Kafka on this machine: KRaft, without containers."""
+
+
+@group.command("up")
+@_name
+@click.option("--brokers", type=click.Choice(["1", "3"]), help="How many brokers. [default: 1]")
+@click.option("--kafka-version", metavar="VERSION", help="Version of Apache Kafka. [default: 4.3.1]")
+@click.option(
+    "--security", type=click.Choice(["plaintext", "sasl-ssl"]), help="sasl-ssl: SCRAM over TLS, with its own CA. [default: plaintext]"
+)
+@click.option("--new-ports", is_flag=True, help="Take other free ports than the last time.")
+@click.option("--jars", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR", help="Jars in place of the cache.")
+@click.pass_obj
+def up(
+    session: Session, *, name: str, brokers: str | None, kafka_version: str | None, security: str | None, new_ports: bool, jars: Path | None
+) -> None:
+    """Start a sandbox and register its context; the data of the last time is there again.
+
+    It survives the shell, and keeps its ports. Only listens on 127.0.0.1.
+    """
+    from kops.operations.sandbox import bring_up
+
+    status = bring_up(
+        session,
+        name,
+        brokers=int(brokers) if brokers else None,
+        kafka_version=kafka_version,
+        security=security,
+        new_ports=new_ports,
+        jars_directory=jars,
+    )
+    _show(session, status)
+    session.note(f"use it with `-c {name}`, or for good with `kops context use {name}`")
+
+
+@group.command("down")
+@_name
+@click.option("--delete", is_flag=True, help="Delete its data and its context too.")
+@click.pass_obj
+def down(session: Session, *, name: str, delete: bool) -> None:
+    """Stop a sandbox; its data stays unless --delete is given."""
+    from kops.operations.sandbox import take_down
+
+    before = take_down(session, name, delete=delete)
+    ran = [each.node.id for each in before.nodes if each.pid is not None]
+    session.note(f"sandbox {name} {'is deleted' if delete else 'is stopped' if ran else 'was stopped already'}")
+    if session.output_format in ("json", "yaml"):
+        session.render_object({"name": name, "state": "deleted" if delete else "stopped", "stopped_brokers": ran})
+
+
+@group.command("status")
+@_name
+@click.pass_obj
+def status(session: Session, *, name: str) -> int:
+    """Say how a sandbox is; the exit code is 1 when not all of it runs."""
+    from kops.operations.sandbox import describe
+
+    found = describe(session, name)
+    _show(session, found)
+    return 0 if found.state == "running" else 1
+
+
+@group.command("logs")
+@_name
+@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("--broker", type=int, metavar="N", help="Only this broker's.")
+@click.option("--lines", type=click.IntRange(min=0), default=100, show_default=True, help="How many of each broker, from the end.")
+@click.pass_obj
+def logs(session: Session, *, name: str, follow: bool, broker: int | None, lines: int) -> None:
+    """Show what the brokers logged."""
+    import json
+
+    from kops.operations.sandbox import existing, read_logs
+
+    several = broker is None and len(existing(session, name).nodes) > 1
+    for each in read_logs(session, name, broker=broker, lines=lines, follow=follow):
+        if session.output_format == "json":
+            click.echo(json.dumps({"broker": each.broker, "line": each.line}, ensure_ascii=False))
+        else:
+            click.echo(f"{each.broker} | {each.line}" if several else each.line)
+
+
+def _show(session: Session, status: Status) -> None:
+    """Show a sandbox: whole as JSON or YAML, and short enough for a terminal else."""
+    from kops.operations.sandbox import as_json
+
+    body: dict[str, Any] = as_json(status)
+    if session.output_format in ("json", "yaml"):
+        session.render_object(body)
+        return
+    shown = {key.replace("_", " "): value for key, value in body.items() if value is not None and key not in ("brokers", "cluster_id")}
+    for broker in body["brokers"]:
+        pid = f", pid {broker['pid']}" if broker["pid"] else ""
+        shown[f"broker {broker['id']}"] = f"{broker['state']}{pid}, 127.0.0.1:{broker['port']}"
+    session.render_object(shown)

@@ -1,0 +1,177 @@
+"""The sandbox as the command line sees it: by name, in kops' data folder, with a context of the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kops.config.load import read_config
+from kops.config.schema import check_context_name
+from kops.core.errors import NotFound, Refused, UsageProblem
+from kops.gateways.jars import KAFKA_VERSION, kafka_jars
+from kops.gateways.jdk import require_jdk
+from kops.operations.protocol import Services
+from kops.sandbox import cluster, logs
+from kops.sandbox.model import PLAINTEXT, Sandbox
+
+DEFAULT_NAME = "sandbox"
+
+
+def bring_up(
+    services: Services,
+    name: str,
+    *,
+    brokers: int | None = None,
+    kafka_version: str | None = None,
+    security: str | None = None,
+    new_ports: bool = False,
+    jars_directory: Path | None = None,
+) -> cluster.Status:
+    """Make a sandbox, or start the one of this name again with its data, and register its context.
+
+    :param brokers: of a new sandbox, 1 when None; an existing one keeps what it was made with, and so for the next two
+    :param new_ports: give a stopped sandbox other ports
+    :param jars_directory: jars in place of the cache
+    :raises UsageProblem: when the sandbox was made with other settings
+    :raises Refused: when a port is taken, or the context's name is another cluster's
+    :raises MissingRequirement: no Java, or no jars and no network
+    """
+    check_context_name(name)
+    directory = folder(services, name)
+    found = cluster.find(directory)
+    if found is not None:
+        _refuse_other_settings(found, brokers=brokers, kafka_version=kafka_version, security=security)
+    _refuse_foreign_context(services, name, found)
+    jdk = require_jdk()
+    version = found.kafka_version if found else kafka_version or KAFKA_VERSION
+    jars = kafka_jars(services.directories.cache, version, progress=services.progress.step, jars_directory=jars_directory)
+    if found is None:
+        found = cluster.make(directory, name=name, kafka_version=version, brokers=brokers or 1, security=security or PLAINTEXT)
+    elif new_ports:
+        found = cluster.move_ports(found)
+    _register(services, found)
+    cluster.up(found, jars=jars, jdk=jdk, tell=services.progress.step)
+    return cluster.status(found)
+
+
+def take_down(services: Services, name: str, *, delete: bool = False) -> cluster.Status:
+    """Stop a sandbox; its data stays for the next time unless it is to be deleted, with its context.
+
+    :returns: what it was before
+    :raises NotFound: when there is none of this name
+    """
+    sandbox = existing(services, name)
+    before = cluster.status(sandbox)
+    if before.state != "stopped":
+        services.progress.step(f"stopping sandbox {name}")
+    cluster.down(sandbox, delete=delete)
+    if delete:
+        _forget(services, sandbox)
+    return before
+
+
+def describe(services: Services, name: str) -> cluster.Status:
+    """Say how a sandbox is.
+
+    :raises NotFound: when there is none of this name
+    """
+    return cluster.status(existing(services, name))
+
+
+def read_logs(services: Services, name: str, *, broker: int | None, lines: int, follow: bool) -> Iterator[logs.LogLine]:
+    """Return the last lines of the brokers' logs, and with ``follow`` those that come.
+
+    :param broker: only of this one
+    """
+    sandbox = existing(services, name)
+    nodes = sandbox.nodes if broker is None else (sandbox.node(broker),)
+    return logs.read(sandbox, nodes, lines=lines, follow=follow)
+
+
+def existing(services: Services, name: str) -> Sandbox:
+    """Return the sandbox of this name.
+
+    :raises NotFound: when there is none
+    """
+    found = cluster.find(folder(services, name))
+    if found is None:
+        others = sorted(file.parent.name for file in (services.directories.data / "sandbox").glob("*/sandbox.json"))
+        known = f"there is {', '.join(others)}; " if others else ""
+        raise NotFound(f"there is no sandbox {name}", hint=f"{known}make it: kops sandbox up{_named(name)}")
+    return found
+
+
+def folder(services: Services, name: str) -> Path:
+    """Return the folder of a sandbox, which may not exist."""
+    return services.directories.data / "sandbox" / name
+
+
+def as_json(status: cluster.Status) -> dict[str, Any]:
+    """Return what ``kops sandbox status -o json`` prints."""
+    sandbox = status.sandbox
+    return {
+        "name": sandbox.name,
+        "state": status.state,
+        "bootstrap_servers": sandbox.bootstrap_servers,
+        "connect_url": None,
+        "registry_url": None,
+        "security": sandbox.security,
+        "context": sandbox.name,
+        "kafka_version": sandbox.kafka_version,
+        "cluster_id": sandbox.cluster_id,
+        "directory": str(sandbox.directory),
+        "client_properties": str(sandbox.directory / "client.properties"),
+        "brokers": [
+            {"id": each.node.id, "state": each.state, "pid": each.pid, "port": each.node.port, "log": str(each.log)}
+            for each in status.nodes
+        ],
+    }
+
+
+def _refuse_other_settings(found: Sandbox, *, brokers: int | None, kafka_version: str | None, security: str | None) -> None:
+    wanted = {"--brokers": brokers, "--kafka-version": kafka_version, "--security": security}
+    actual = {"--brokers": len(found.nodes), "--kafka-version": found.kafka_version, "--security": found.security}
+    for option, value in wanted.items():
+        if value is not None and value != actual[option]:
+            raise UsageProblem(
+                f"sandbox {found.name} was made with {option} {actual[option]}, so it cannot have {option} {value}",
+                hint=f"take another --name, or delete it first: kops sandbox down{_named(found.name)} --delete",
+            )
+
+
+def _refuse_foreign_context(services: Services, name: str, found: Sandbox | None) -> None:
+    """Refuse to replace a context that somebody made for another cluster."""
+    table = read_config(services.directories).contexts.get(name)
+    if table is None:
+        return
+    if found is None or not _is_context_of(table, found):
+        raise Refused(
+            f"the context {name} is another cluster's, and a sandbox registers a context of its own name",
+            hint=f"take another --name, or remove the context: kops context remove {name}",
+        )
+
+
+def _register(services: Services, sandbox: Sandbox) -> None:
+    from kops.config.contexts import save_context
+
+    table = dict(read_config(services.directories).contexts.get(sandbox.name, {}))
+    save_context(services.directories, sandbox.name, table | sandbox.context())
+
+
+def _forget(services: Services, sandbox: Sandbox) -> None:
+    from kops.config.contexts import remove_context
+
+    table = read_config(services.directories).contexts.get(sandbox.name)
+    if table is not None and _is_context_of(table, sandbox):
+        remove_context(services.directories, sandbox.name)
+
+
+def _is_context_of(table: Mapping[str, Any], sandbox: Sandbox) -> bool:
+    servers = table.get("bootstrap_servers")
+    text = ",".join(servers) if isinstance(servers, list) else servers
+    return text in (sandbox.bootstrap_servers, sandbox.previous_servers)
+
+
+def _named(name: str) -> str:
+    return "" if name == DEFAULT_NAME else f" --name {name}"
