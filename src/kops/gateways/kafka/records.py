@@ -93,6 +93,7 @@ class RangeReader:
             "isolation.level": self._isolation,
             "check.crcs": True,
             "max.poll.interval.ms": 86_400_000,
+            "reconnect.backoff.max.ms": 1_000,
             "fetch.wait.max.ms": 100,
             "fetch.message.max.bytes": 8 * 1024 * 1024,
             "queued.min.messages": 200_000,
@@ -158,8 +159,9 @@ class RangeReader:
         """
         if self._isolation != READ_COMMITTED:
             return False
-        bounds = Offsets(self._client).bounds([partition], isolation=READ_COMMITTED)
-        return bounds[partition].log_end_offset <= position
+        offsets = Offsets(self._client)
+        stable = offsets.bounds([partition], isolation=READ_COMMITTED)[partition].log_end_offset
+        return stable <= position < offsets.bounds([partition])[partition].log_end_offset
 
     def _fail(self, error: Any, place: tuple[str | None, int | None], offset: int | None) -> None:
         """Raise what reading does not outlive."""
