@@ -2,7 +2,8 @@
 
 import pytest
 
-from support.streams import KeyBy, Program, Record, compacted_view
+from support.programs import KeyBy, Program, Record
+from support.streams import compacted_view
 from support.streams_apps import run_to_the_end, without_offsets
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker]

@@ -1,8 +1,4 @@
-"""The real Kafka Streams, for tests: programs described by data, what they write without a broker, and how to compare it.
-
-One :class:`Program` gives both sides of a proof: the JSON from which ``oracle/Topologies.java`` builds the Kafka Streams program,
-and the state file from which kops computes the same store.
-"""
+"""The real Kafka Streams, for tests: what it writes without a broker, and how to compare that."""
 
 from __future__ import annotations
 
@@ -22,112 +18,10 @@ from typing import Any
 from kops.config.paths import directories
 from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
 from kops.gateways.jdk import require_jdk
+from support.programs import Headers, Program, Record
 
 JAVA_SOURCES = Path(__file__).parent.parent / "streams" / "oracle"
 JVM_OPTIONS = ("-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Dorg.apache.logging.log4j.level=WARN")
-
-Headers = tuple[tuple[str, bytes | None], ...]
-
-
-@dataclass(frozen=True)
-class Record:
-    """A record of a topic.
-
-    :param timestamp: milliseconds since the epoch
-    :param partition: ``None`` where it is not known, or the default partitioner's choice
-    :param offset: ``None`` where it is not known
-    """
-
-    key: bytes | None
-    value: bytes | None
-    timestamp: int
-    headers: Headers = ()
-    partition: int | None = None
-    offset: int | None = None
-
-
-@dataclass(frozen=True)
-class Where:
-    """A condition on a field of the value, or on the value itself: ``not_null``, ``eq``, ``ne``, ``gt``, ``ge``, ``lt``, ``le``."""
-
-    op: str
-    value: float | str | None = None
-    field: str | None = None
-
-    def sql(self) -> str:
-        """Return it as Spark SQL."""
-        column = _column(self.field)
-        if self.op == "not_null":
-            return f"{column} is not null"
-        sign = {"eq": "=", "ne": "<>", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}[self.op]
-        return f"{column} {sign} {self.value!r}"
-
-
-@dataclass(frozen=True)
-class KeyBy:
-    """A new key, from a field of the value or the value itself, through a repartition topic of this name."""
-
-    format: str = "string"
-    field: str | None = None
-    repartition: str = "totals"
-    partitions: int | None = None
-
-
-@dataclass(frozen=True)
-class Program:
-    """One key-value store from one topic.
-
-    :param schema: Spark's schema of JSON values
-    :param kind: see ``Topologies.java``
-    :param field: the field that is aggregated; ``None``: the whole value
-    :param format: of the store's values
-    :param config: settings of Kafka Streams
-    """
-
-    kind: str
-    format: str
-    field: str | None = None
-    key: str = "string"
-    value: str = "json"
-    schema: str = "id int, item string, price double"
-    where: Where | None = None
-    key_by: KeyBy | None = None
-    application: str = "app"
-    topic: str = "in"
-    output: str | None = None
-    store: str = "totals"
-    config: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def changelog(self) -> str:
-        """Return the name of its changelog topic."""
-        return f"{self.application}-{self.store}-changelog"
-
-    @property
-    def repartition(self) -> str | None:
-        """Return the name of its repartition topic, if it has one."""
-        return f"{self.application}-{self.key_by.repartition}-repartition" if self.key_by else None
-
-    def named(self, prefix: str) -> Program:
-        """Return the same program with names of its own for the application and its topics."""
-        return replace(self, application=f"{prefix}-app", topic=f"{prefix}-in", output=f"{prefix}-out")
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what ``Topologies.java`` reads."""
-        spec: dict[str, Any] = {
-            "application": self.application,
-            "store": self.store,
-            "output": self.output,
-            "from": {"topic": self.topic, "key": self.key, "value": self.value},
-            "aggregate": {"kind": self.kind, "field": self.field, "as": self.format},
-            "config": dict(self.config),
-        }
-        if self.where:
-            spec["where"] = {"field": self.where.field, "op": self.where.op, "value": self.where.value}
-        if self.key_by:
-            by = self.key_by
-            spec["key_by"] = {"field": by.field, "as": by.format, "repartition": by.repartition, "partitions": by.partitions}
-        return spec
 
 
 @dataclass(frozen=True)
@@ -245,10 +139,6 @@ def compiled(source: Path, version: str, jars: Sequence[Path]) -> Path:
         except OSError:  # another process was faster
             shutil.rmtree(work)
     return target
-
-
-def _column(name: str | None) -> str:
-    return f"value.{name}" if name else "value"
 
 
 def _encoded(record: Record) -> dict[str, Any]:

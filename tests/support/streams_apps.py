@@ -14,7 +14,8 @@ from pathlib import Path
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, NewTopic, ResourceType
 
-from support.streams import Program, Record, java_command
+from support.programs import Program, Record
+from support.streams import java_command
 
 SECONDS = 60
 

@@ -1,0 +1,153 @@
+"""Key-value stores of Kafka Streams programs, described by data.
+
+One :class:`Program` gives both sides of a proof: the JSON from which ``oracle/Topologies.java`` builds the Kafka Streams program,
+and the state file from which kops computes the same store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kops.gateways.jars import KAFKA_VERSION
+
+REDUCERS = {"concat": "support.reducers:concat", "concat_or_delete": "support.reducers:ConcatOrDelete"}
+"""The aggregates that are reducers in a state file, and Java in ``Topologies.java``."""
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record of a topic.
+
+    :param timestamp: milliseconds since the epoch
+    :param partition: ``None`` where it is not known, or the default partitioner's choice
+    :param offset: ``None`` where it is not known
+    """
+
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+    headers: Headers = ()
+    partition: int | None = None
+    offset: int | None = None
+
+
+@dataclass(frozen=True)
+class Where:
+    """A condition on a field of the value, or on the value itself: ``not_null``, ``eq``, ``ne``, ``gt``, ``ge``, ``lt``, ``le``."""
+
+    op: str
+    value: float | str | None = None
+    field: str | None = None
+
+    def sql(self) -> str:
+        """Return it as Spark SQL."""
+        column = _column(self.field)
+        if self.op == "not_null":
+            return f"{column} is not null"
+        sign = {"eq": "=", "ne": "<>", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}[self.op]
+        return f"{column} {sign} {self.value!r}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {"field": self.field, "op": self.op, "value": self.value}
+
+
+@dataclass(frozen=True)
+class KeyBy:
+    """A new key, from a field of the value or the value itself, through a repartition topic of this name."""
+
+    format: str = "string"
+    field: str | None = None
+    repartition: str = "totals"
+    partitions: int | None = None
+
+
+@dataclass(frozen=True)
+class Program:
+    """One key-value store from one topic.
+
+    :param schema: Spark's schema of JSON values
+    :param kind: see ``Topologies.java``
+    :param field: the field that is aggregated; ``None``: the whole value
+    :param format: of the store's values
+    :param config: settings of Kafka Streams
+    """
+
+    kind: str
+    format: str
+    field: str | None = None
+    key: str = "string"
+    value: str = "json"
+    schema: str = "id int, item string, price double"
+    where: Where | None = None
+    key_by: KeyBy | None = None
+    application: str = "app"
+    topic: str = "in"
+    output: str | None = None
+    store: str = "totals"
+    config: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def changelog(self) -> str:
+        """Return the name of its changelog topic."""
+        return f"{self.application}-{self.store}-changelog"
+
+    @property
+    def repartition(self) -> str | None:
+        """Return the name of its repartition topic, if it has one."""
+        return f"{self.application}-{self.key_by.repartition}-repartition" if self.key_by else None
+
+    def named(self, prefix: str) -> Program:
+        """Return the same program with names of its own for the application and its topics."""
+        return replace(self, application=f"{prefix}-app", topic=f"{prefix}-in", output=f"{prefix}-out")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``Topologies.java`` reads."""
+        spec: dict[str, Any] = {
+            "application": self.application,
+            "store": self.store,
+            "output": self.output,
+            "from": {"topic": self.topic, "key": self.key, "value": self.value},
+            "aggregate": {"kind": self.kind, "field": self.field, "as": self.format},
+            "config": dict(self.config),
+        }
+        if self.where:
+            spec["where"] = self.where.as_json()
+        if self.key_by:
+            by = self.key_by
+            spec["key_by"] = {"field": by.field, "as": by.format, "repartition": by.repartition, "partitions": by.partitions}
+        return spec
+
+    def state_file(self, guarantee: str = "at_least_once") -> dict[str, Any]:
+        """Return the state file of this program, before it is written as YAML (of which JSON is a part)."""
+        value: Any = {"format": "json", "schema": self.schema} if self.value == "json" and self.schema else self.value
+        store: dict[str, Any] = {"type": "key-value", "from": {"topic": self.topic, "key": self.key, "value": value}}
+        if self.where:
+            store["where"] = self.where.sql()
+        if self.key_by:
+            store |= {"key_by": _column(self.key_by.field), "key_as": self.key_by.format, "repartition": self.repartition}
+        if self.kind == "count":
+            store["aggregate"] = {"count": True}
+        elif self.kind in REDUCERS:
+            store["aggregate"] = {"reducer": REDUCERS[self.kind], "as": self.format}
+        elif self.kind != "table":
+            store["aggregate"] = {self.kind: _column(self.field), "as": self.format}
+        return {
+            "application": self.application,
+            "streams": {"version": KAFKA_VERSION[:3], "guarantee": guarantee},
+            "stores": {self.store: store},
+        }
+
+
+def merged(programs: Iterable[Program], guarantee: str = "at_least_once") -> dict[str, Any]:
+    """Return one state file of several programs that are stores of the same application."""
+    files = [program.state_file(guarantee) for program in programs]
+    assert len({file["application"] for file in files}) == 1
+    return {**files[0], "stores": {name: store for file in files for name, store in file["stores"].items()}}
+
+
+def _column(name: str | None) -> str:
+    return f"value.{name}" if name else "value"

@@ -1,0 +1,15 @@
+"""Reducers of the tests, the same as those in ``Topologies.java``."""
+
+
+def concat(_key, value, aggregate):
+    return value if aggregate is None else aggregate + value
+
+
+class ConcatOrDelete:
+    """An empty text deletes the key."""
+
+    def initial(self):
+        return ""
+
+    def add(self, _key, value, aggregate):
+        return aggregate + value if value else None
