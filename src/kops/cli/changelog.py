@@ -78,7 +78,7 @@ def inspect(
     records = [record for record in view.latest if tombstones or record.value is not None]
     rows, skipped = changelog.decode(records[:limit], key, value, skip_undecodable=on_error == "skip")
     if skipped:
-        session.note(f"warning: {len(skipped)} undecodable records are left out; the first: {skipped[0].message}")
+        session.note(f"warning: undecodable and left out: {len(skipped)} of {len(skipped) + len(rows)}; the first: {skipped[0].message}")
     _render(session, rows)
 
 

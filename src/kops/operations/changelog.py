@@ -112,15 +112,15 @@ def oddities(view: View) -> list[str]:
     if _setting(view, "message.timestamp.type") == "LogAppendTime" or any(record.log_append_time for record in view.latest):
         found.append(f"{view.topic} has timestamps of the broker (LogAppendTime): a store restored from it has the wrong timestamps")
     if view.unkeyed:
-        found.append(f"{view.unkeyed} records have no key and are left out")
+        found.append(f"left out, for they have no key: {_count(view.unkeyed, 'record')}")
     found.extend(
         f"{partition} has an open transaction at offset {offset}: nothing from there on is shown"
         for partition, offset in view.unstable.items()
     )
     if policy == "compact" and (misplaced := _misplaced(view)):
         found.append(
-            f"{misplaced} of {len(view.latest)} keys lie in another partition than murmur2 of the key gives: "
-            "normal where the input has its own partitioner or the key was changed without a repartition, wrong otherwise"
+            f"keys in another partition than murmur2 of the key gives: {misplaced:,} of {len(view.latest):,}; "
+            "normal where the input has its own partitioner or its key was changed without a repartition, wrong otherwise"
         )
     return found
 
@@ -130,7 +130,7 @@ def summary(view: View, *, tombstones: bool, limit: int | None) -> str:
     deleted = view.tombstones
     keys = len(view.latest) - deleted
     shown = keys + (deleted if tombstones else 0)
-    text = f"{view.topic}: {view.read:,} records read, {keys:,} keys, {deleted:,} tombstones"
+    text = f"{view.topic}: {_count(view.read, 'record')} read, {_count(keys, 'key')}, {_count(deleted, 'tombstone')}"
     if deleted and not tombstones:
         text += " (--tombstones shows them)"
     return f"{text}; the first {limit:,} shown" if limit and limit < shown else text
@@ -208,6 +208,10 @@ def _renamed(shown: dict[str, str]) -> dict[str, str]:
 def _setting(view: View, name: str) -> str:
     found = view.settings.get(name)
     return (found.value or "") if found else ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _misplaced(view: View) -> int:
