@@ -1,0 +1,256 @@
+"""Contexts: what is configured, what that comes to, and whether it connects."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kops.config import layers
+from kops.config.connection import Connection, Secret
+from kops.config.contexts import save_context, secret_file, write_secret
+from kops.config.layers import Layer, Sourced
+from kops.config.load import read_config
+from kops.config.paths import Directories
+from kops.config.schema import SETTINGS, Kind, Setting, check_context_name
+from kops.config.secrets import is_secret_property
+from kops.config.validate import build
+from kops.core.errors import ConfigError, NotFound, Refused
+from kops.operations.protocol import Services
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What saving a context came to.
+
+    :param notes: what the person should know, a sentence each
+    """
+
+    name: str
+    file: Path
+    current: bool
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> Row:
+        """Return the answer of ``kops context add`` and ``import``."""
+        return {"name": self.name, "file": str(self.file), "current": self.current, "notes": list(self.notes)}
+
+
+def list_contexts(directories: Directories) -> list[Row]:
+    """Return one row a context; a context with a mistake says so in ``problem``, and the others are listed all the same."""
+    file = read_config(directories)
+    rows = []
+    for name, table in file.contexts.items():
+        layer, problem = _layer_or_problem(directories, name)
+        row: Row = {"name": name, "current": name == file.current}
+        row["bootstrap_servers"] = list(_value(layer, "bootstrap_servers", ()))
+        row["security_protocol"] = _value(layer, "security_protocol", "PLAINTEXT")
+        row["sasl_mechanism"] = _value(layer, "sasl_mechanism", None)
+        row["protected"] = bool(_value(layer, "protected", table.get("protected") is True))
+        row["read_only"] = bool(_value(layer, "read_only", table.get("read_only") is True))
+        rows.append({**row, "problem": problem})
+    return rows
+
+
+def show_context(directories: Directories, name: str | None = None) -> Row:
+    """Return a context as the file has it.
+
+    :param name: the current one when None
+    :raises NotFound: when there is none
+    """
+    file = read_config(directories)
+    chosen = name or file.current
+    if not chosen:
+        raise NotFound("there is no current context", hint="kops context use NAME, or name one: kops context show NAME")
+    if chosen not in file.contexts:
+        known = ", ".join(sorted(file.contexts)) or "none"
+        raise NotFound(f"there is no context {chosen!r} in {file.path}", hint=f"known contexts: {known}")
+    layer = file.layer(chosen)
+    rows = [_row(key, _setting(key), sourced.value, str(file.path)) for key, sourced in layer.items()]
+    return {"name": chosen, "current": chosen == file.current, "file": str(file.path), "settings": rows}
+
+
+def show_resolved(connection: Connection) -> Row:
+    """Return every setting of a connection with the place that it came from."""
+    rows = []
+    for setting in SETTINGS.values():
+        value = _field(connection, setting.field)
+        if setting.kind is Kind.TABLE:
+            for key, one in value.items():
+                name = f"{setting.name}.{key}"
+                rows.append(_row(name, setting, one, connection.sources.get(name, "default")))
+        elif value not in (None, ()):
+            rows.append(_row(setting.name, setting, value, connection.sources.get(setting.name, "default")))
+    return {"name": connection.name or None, "settings": rows, "warnings": list(connection.warnings)}
+
+
+def add_context(
+    directories: Directories, environ: Mapping[str, str], name: str, table: Mapping[str, Any], *, current: bool, replace: bool
+) -> Saved:
+    """Save a context after checking that its settings fit together.
+
+    :param table: keys as in the file
+    :raises Refused: when there is one of this name, and ``replace`` is not given
+    :raises ConfigError: when settings miss or contradict each other
+    """
+    _refuse_existing(directories, name, replace=replace)
+    layer = layers.from_table(table, f"context {name}", name, Path.cwd())
+    connection = _checked(layer, name, environ)
+    save_context(directories, name, table, current=current or _is_first(directories))
+    missing = [f"{path} does not exist yet" for path in _files(layer) if not Path(path).exists()]
+    return _saved(directories, name, (*connection.warnings, *missing))
+
+
+def import_context(
+    directories: Directories,
+    environ: Mapping[str, str],
+    name: str,
+    file: Path,
+    *,
+    bootstrap_servers: Sequence[str] = (),
+    current: bool,
+    replace: bool,
+) -> Saved:
+    """Make a context of a Java ``client.properties``. Secrets in it go into files that only this user can read.
+
+    :param bootstrap_servers: for files that name no brokers
+    :raises Refused: when there is one of this name, and ``replace`` is not given
+    :raises ConfigError: when kops cannot do what the file says
+    """
+    from kops.config.java_import import read_client_properties
+
+    _refuse_existing(directories, name, replace=replace)
+    found = read_client_properties(file)
+    layer = found.layer(str(file))
+    if bootstrap_servers:
+        layer["bootstrap_servers"] = Sourced(tuple(bootstrap_servers), "flag")
+    if "bootstrap_servers" not in layer:
+        raise ConfigError(f"{file} names no brokers", hint="add --bootstrap-servers host:9092")
+    connection = _checked(layer, name, environ)
+    table: dict[str, Any] = {}
+    for key, sourced in layer.items():
+        if key.startswith("client."):
+            table.setdefault("client", {})[key.removeprefix("client.")] = sourced.value
+        elif not isinstance(sourced.value, Secret):
+            table[key] = list(sourced.value) if isinstance(sourced.value, tuple) else sourced.value
+    kept = []
+    for secret, value in found.secrets.items():
+        table[f"{secret}_file"] = write_secret(directories, name, secret, value)
+        kept.append(f"the {secret.replace('_', ' ')} is kept in {secret_file(directories, name, secret)}")
+    save_context(directories, name, table, current=current or _is_first(directories))
+    return _saved(directories, name, (*found.notes, *connection.warnings, *kept))
+
+
+def probe(services: Services) -> Row:
+    """Connect, and say to what and as whom.
+
+    :raises Unreachable: when no broker answers, or the brokers refuse who we are
+    """
+    connection = services.connection
+    started = time.monotonic()
+    services.progress.step(f"connecting to {', '.join(connection.bootstrap_servers)}")
+    cluster = services.kafka.cluster()
+    return {
+        "name": connection.name or None,
+        "cluster_id": cluster.cluster_id,
+        "controller": cluster.controller,
+        "brokers": [{"id": broker.id, "address": f"{broker.host}:{broker.port}"} for broker in cluster.brokers],
+        "security_protocol": connection.security_protocol,
+        "sasl_mechanism": connection.sasl_mechanism if connection.uses_sasl else None,
+        "authenticated_as": authenticated_as(connection),
+        "seconds": round(time.monotonic() - started, 3),
+    }
+
+
+def authenticated_as(connection: Connection) -> str:
+    """Return as whom the brokers know us; what a broker's own principal rules make of it, they do not tell."""
+    if connection.uses_sasl and connection.sasl_mechanism == "OAUTHBEARER":
+        return connection.oauth.client_id or "the bearer of a token"
+    if connection.uses_sasl:
+        return connection.username or ""
+    if connection.uses_tls and (connection.certificate_file or connection.keystore_file):
+        return f"the certificate in {connection.certificate_file or connection.keystore_file}"
+    return "anonymous"
+
+
+def _refuse_existing(directories: Directories, name: str, *, replace: bool) -> None:
+    check_context_name(name)
+    if not replace and name in read_config(directories).contexts:
+        raise Refused(f"there is a context {name} already", hint="add --replace, or take another name")
+
+
+def _checked(layer: Layer, name: str, environ: Mapping[str, str]) -> Connection:
+    if "bootstrap_servers" not in layer:
+        raise ConfigError(f"context {name} has no brokers", hint="add --bootstrap-servers host:9092")
+    return build(layer, name, environ)
+
+
+def _is_first(directories: Directories) -> bool:
+    file = read_config(directories)
+    return not file.contexts and file.current is None
+
+
+def _saved(directories: Directories, name: str, notes: Sequence[str]) -> Saved:
+    file = read_config(directories)
+    return Saved(name, file.path, file.current == name, tuple(notes))
+
+
+def _files(layer: Layer) -> list[str]:
+    references = [
+        one.value.reference for one in layer.values() if isinstance(one.value, layers.SecretReference) and one.value.form == "file"
+    ]
+    return references + [one.value for key, one in layer.items() if _setting(key).kind is Kind.PATH]
+
+
+def _layer_or_problem(directories: Directories, name: str) -> tuple[Layer, str | None]:
+    file = read_config(directories)
+    try:
+        layer = file.layer(name)
+        _checked(layer, name, {})
+        return layer, None
+    except ConfigError as error:
+        return {}, error.message.removeprefix(f"{file.path}: ")
+
+
+def _value(layer: Layer, key: str, default: Any) -> Any:
+    return layer[key].value if key in layer else default
+
+
+def _field(connection: Connection, path: str) -> Any:
+    value: Any = connection
+    for part in path.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def _setting(key: str) -> Setting:
+    if key in SETTINGS:
+        return SETTINGS[key]
+    return SETTINGS["client" if key.startswith("client.") else "spark.conf"]
+
+
+def _row(name: str, setting: Setting, value: Any, source: str) -> Row:
+    return {"setting": name, "value": _shown(name, setting, value), "source": source}
+
+
+def _shown(name: str, setting: Setting, value: Any) -> Any:
+    if isinstance(value, layers.SecretReference):
+        return str(value.open({}))
+    if isinstance(value, Secret):
+        return str(value)
+    if setting.kind is Kind.TABLE and name not in SETTINGS and is_secret_property(name):
+        return "(set)"
+    if setting.name == "oauth_token_command":
+        return f"(set, from command {value.split(maxsplit=1)[0]})"
+    if setting.kind is Kind.LIST:
+        return [_without_login(one) for one in value]
+    return _without_login(value) if isinstance(value, str) else value
+
+
+def _without_login(text: str) -> str:
+    return re.sub(r"//[^/@\s]*@", "//***@", text)
