@@ -22,6 +22,10 @@ class Selection:
     topic: str
     partitions: tuple[int, ...] | None = None
 
+    def includes(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition is one of them."""
+        return partition.topic == self.topic and (self.partitions is None or partition.partition in self.partitions)
+
     def __str__(self) -> str:
         return self.topic if self.partitions is None else f"{self.topic}:{','.join(map(str, self.partitions))}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
-from kops.core.errors import KopsError
+from kops.core.errors import KopsError, NotFound
 from kops.core.models import Bounds, TopicPartition
 from kops.gateways.kafka.client import Client
 
@@ -65,7 +65,12 @@ class Offsets:
         futures = (
             self._client.admin.describe_topics(TopicCollection(sorted(set(topics))), request_timeout=self._client.timeout) if topics else {}
         )
-        found = {name: self._client.wait(future, f"describe topic {name}") for name, future in futures.items()}
+        found = {name: self._client.outcome(future, f"describe topic {name}") for name, future in futures.items()}
+        for name, answer in found.items():
+            if isinstance(answer, NotFound):
+                raise NotFound(f"there is no topic {name}", hint="`kops topics list` shows the topics", topic=name)
+            if isinstance(answer, KopsError):
+                raise answer
         return {name: tuple(TopicPartition(name, partition.id) for partition in topic.partitions) for name, topic in found.items()}
 
     def _ask(self, partitions: Iterable[TopicPartition], spec: Any, isolation: str) -> dict[TopicPartition, Any]:

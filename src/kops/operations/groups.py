@@ -1,0 +1,196 @@
+"""Groups: list, describe, and wait for one to empty."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from kops.core.errors import GroupActive, NotFound, Refused, UsageProblem
+from kops.core.models import Group
+from kops.core.selection import Selection, names_matching
+from kops.operations.protocol import Services
+
+WITH_OFFSETS = ("classic", "consumer", "streams")
+"""The types of groups that commit offsets; a share group has a start offset of another kind, a Connect worker none."""
+
+STATES = (
+    "EMPTY",
+    "STABLE",
+    "PREPARING_REBALANCE",
+    "COMPLETING_REBALANCE",
+    "ASSIGNING",
+    "RECONCILING",
+    "NOT_READY",
+    "DEAD",
+    "UNKNOWN",
+)
+POLL_SECONDS = 0.25
+
+
+def list_groups(
+    services: Services, patterns: Sequence[str] = (), *, regex: bool = False, states: Collection[str] = (), types: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Return every group of every type as a row.
+
+    :param states: of these only, in Kafka's words
+    :param types: of these only
+    """
+    wanted_states = {_state(state) for state in states}
+    wanted_types = {name.lower() for name in types}
+    groups = {group.group_id: group for group in services.kafka.groups.listed()}
+    return [
+        {"group": name, "type": groups[name].type, "state": groups[name].state}
+        for name in names_matching(patterns, groups, regex=regex, what="group")
+        if (not states or groups[name].state in wanted_states) and (not types or groups[name].type in wanted_types)
+    ]
+
+
+def describe_groups(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[dict[str, Any]]:
+    """Return groups with coordinator and members, each a row.
+
+    :raises NotFound: for a group that does not exist
+    """
+    names = matching_groups(services, patterns, regex=regex)
+    return [_row(group) for group in services.kafka.groups.describe(names).values()]
+
+
+def matching_groups(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[str]:
+    """Return the ids of the groups that patterns match."""
+    return names_matching(patterns, services.kafka.groups.ids(), regex=regex, what="group")
+
+
+def find_group(services: Services, group_id: str) -> Group:
+    """Return one group.
+
+    :raises NotFound: when there is none, naming those that are nearly called so
+    """
+    try:
+        return services.kafka.groups.describe([group_id])[group_id]
+    except NotFound as missing:
+        near = similar(group_id, services.kafka.groups.ids())
+        if near:
+            raise NotFound(missing.message, hint=f"did you mean {' or '.join(near)}?", group=group_id) from missing
+        raise
+
+
+def similar(name: str, names: Sequence[str]) -> list[str]:
+    """Return the names that are nearly this one."""
+    import difflib
+
+    return difflib.get_close_matches(name, names, n=3, cutoff=0.75)
+
+
+def is_live_streams(group: Group) -> bool:
+    """Tell whether the members are a Kafka Streams application: its own protocol, or its assignor in the classic one."""
+    return group.state != "EMPTY" and (group.type == "streams" or group.protocol == "stream")
+
+
+def refuse_active(group: Group) -> None:
+    """Refuse to move the offsets of a group that is not empty, or that has none.
+
+    :raises GroupActive: when it has members, or may have
+    :raises Refused: when groups of its type have no committed offsets
+    """
+    if group.type not in WITH_OFFSETS:
+        hint = "Apache's kafka-share-groups moves the start offset of a share group" if group.type == "share" else None
+        raise Refused(
+            f"{group.group_id} is a {group.type} group: it has no committed offsets", hint=hint, group=group.group_id, type=group.type
+        )
+    if group.state == "EMPTY":
+        return
+    members = f"{len(group.members)} member{'s' if len(group.members) > 1 else ''}" if group.members else "members"
+    if is_live_streams(group):
+        what = f"{group.group_id} is a running Kafka Streams application with {members} ({group.state})"
+        hint = "stop all its instances first; its stores do not move with its offsets: see `kops state rebuild`"
+    else:
+        what = f"group {group.group_id} has {members} ({group.state})"
+        hint = "stop its consumers first; --wait-empty 60s waits for them to leave"
+    raise GroupActive(what, hint=hint, group=group.group_id, state=group.state, members=len(group.members))
+
+
+def wait_until_empty(services: Services, group_id: str, milliseconds: int) -> None:
+    """Wait until a group has no members; one that does not exist has none.
+
+    :raises GroupActive: when it still has some after this time
+    """
+    started = time.monotonic()
+    seconds = milliseconds / 1000
+    services.progress.step(f"Waiting for group {group_id} to empty")
+    while True:
+        try:
+            refuse_active(services.kafka.groups.describe([group_id])[group_id])
+        except NotFound:
+            return
+        except GroupActive as active:
+            passed = time.monotonic() - started
+            if passed >= seconds:
+                raise GroupActive(f"{active.message}, after {seconds:g} s of waiting", hint=active.hint, **active.details) from None
+            services.progress.advance(int(passed), int(seconds), "s")
+            time.sleep(min(POLL_SECONDS, seconds - passed))
+        else:
+            return
+
+
+def group_row(group: Group) -> dict[str, Any]:
+    """Return a group without its members as a row."""
+    coordinator = group.coordinator
+    return {
+        "group": group.group_id,
+        "type": group.type,
+        "state": group.state,
+        "protocol": group.protocol or None,
+        "kafka_streams": is_live_streams(group) or group.type == "streams",
+        "coordinator": {"id": coordinator.id, "host": coordinator.host, "port": coordinator.port} if coordinator else None,
+    }
+
+
+def describe_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return described groups as rows for people: members counted, the coordinator as an address."""
+    return [
+        {
+            **group,
+            "coordinator": f"{where['host']}:{where['port']} ({where['id']})" if (where := group["coordinator"]) else None,
+            "members": len(group["members"]) if group["type"] in ("classic", "consumer", "connect") else None,
+        }
+        for group in groups
+    ]
+
+
+def member_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the members of described groups as rows for people: ``orders:0,1 payments:3``."""
+    return [
+        {**member, "group": group["group"], "assignment": _assignment(member["assignment"])}
+        for group in groups
+        for member in group["members"]
+    ]
+
+
+def _assignment(partitions: Iterable[Mapping[str, Any]]) -> str | None:
+    topics: dict[str, list[int]] = {}
+    for one in partitions:
+        topics.setdefault(one["topic"], []).append(one["partition"])
+    return " ".join(str(Selection(topic, tuple(numbers))) for topic, numbers in topics.items()) or None
+
+
+def _row(group: Group) -> dict[str, Any]:
+    members = [
+        {
+            "member_id": member.member_id,
+            "client_id": member.client_id,
+            "host": member.host,
+            "group_instance_id": member.group_instance_id,
+            "assignment": [{"topic": one.topic, "partition": one.partition} for one in member.assignment],
+        }
+        for member in group.members
+    ]
+    return {**group_row(group), "members": members}
+
+
+def _state(text: str) -> str:
+    words = text.strip().upper().replace("-", "_")
+    plain = {state.replace("_", ""): state for state in STATES}
+    found = plain.get(words.replace("_", ""))
+    if found is None:
+        raise UsageProblem(f"{text!r} is no state of a group", hint=f"one of {', '.join(STATES)}")
+    return found

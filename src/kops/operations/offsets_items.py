@@ -1,0 +1,64 @@
+"""Committed offsets as the items, arguments and results of a plan. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kops.core.errors import VerificationFailed
+from kops.core.models import Committed, TopicPartition
+from kops.core.plan import Item, ItemResult, Status
+
+
+def move_item(partition: TopicPartition, before: Committed | None, after: Committed | None, reason: str) -> Item:
+    """Return what moving a partition changes."""
+    if offset_of(before) == offset_of(after):
+        return Item(str(partition), "none", offset_of(before), offset_of(after), reason or "already there")
+    action = "delete" if after is None else "commit" if before is None else "move"
+    return Item(str(partition), action, offset_of(before), offset_of(after), reason)
+
+
+def verified(result: ItemResult, write: Mapping[TopicPartition, Committed | None], found: Mapping[TopicPartition, Committed]) -> ItemResult:
+    """Return a result after reading back: failed when offset or metadata are not as written."""
+    if result.status is not Status.DONE:
+        return result
+    partition = partition_of(result.target)
+    wanted, actual = write[partition], found.get(partition)
+    same = offset_of(wanted) == offset_of(actual)
+    if same and (wanted is None or actual is None or actual.metadata is None or (wanted.metadata or "") == actual.metadata):
+        return ItemResult(result.target, Status.DONE, value=offset_of(actual))
+    what = f"offset {offset_of(actual)}" if not same else f"metadata {actual.metadata!r}" if actual else ""
+    error = VerificationFailed(
+        f"{partition} was committed as {offset_of(wanted)}, and read back as {what}",
+        hint="something commits for this group while it has no members: look for other tools, or consumers without a group",
+    )
+    return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=offset_of(actual))
+
+
+def offset_of(committed: Committed | None) -> int | None:
+    """Return the offset of a commit, None without one."""
+    return None if committed is None else committed.offset
+
+
+def committed_json(committed: Committed | None) -> dict[str, Any] | None:
+    """Return a commit as JSON, None without one."""
+    if committed is None:
+        return None
+    return {"offset": committed.offset, "metadata": committed.metadata, "leader_epoch": committed.leader_epoch}
+
+
+def committed_of_json(body: Mapping[str, Any]) -> dict[TopicPartition, Committed | None]:
+    """Read the commits of a plan's arguments back, by partition."""
+    return {partition_of(target): None if value is None else Committed(**value) for target, value in body.items()}
+
+
+def partition_of(target: str) -> TopicPartition:
+    """Return the partition of an item's target."""
+    topic, _, number = target.rpartition(":")
+    return TopicPartition(topic, int(number))
+
+
+def some_of(partitions: Iterable[TopicPartition], limit: int = 5) -> str:
+    """Name some partitions, and count the others."""
+    names = [str(partition) for partition in partitions]
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")

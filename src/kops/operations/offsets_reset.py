@@ -1,0 +1,113 @@
+"""``kops offsets reset`` and ``kops offsets seek``: what the command line says -> a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kops.core.durations import parse_duration
+from kops.core.errors import Refused, UsageProblem
+from kops.core.models import Committed, TopicPartition
+from kops.core.offsets import Strategy
+from kops.core.plan import Plan
+from kops.core.selection import Selection, parse_selection
+from kops.operations.groups import wait_until_empty
+from kops.operations.offsets_plan import group_to_move, plan_strategies, selected
+from kops.operations.offsets_strategies import Choice, file_offsets, only_one, seeks_of, strategy_of
+from kops.operations.protocol import Services
+
+SCOPE_HINT = "--topic NAME, --topic NAME:0,3-5 (repeatable), or --all-topics for all that the group has committed"
+
+
+def plan_reset(
+    services: Services,
+    group_id: str,
+    choice: Choice,
+    *,
+    topics: Sequence[str] = (),
+    all_topics: bool = False,
+    new_group: bool = False,
+    wait_empty: str | None = None,
+) -> Plan:
+    """Return the plan that moves a group by one strategy.
+
+    :param topics: partitions to move: ``orders``, ``orders:0,3-5``
+    :param all_topics: move every partition that the group has committed
+    :param new_group: whether the group may be one that does not exist yet
+    :param wait_empty: how long to wait for its members to leave
+    :raises Refused: when it has members, does not exist, or a partition does not exist
+    """
+    only_one(choice)
+    selections = [parse_selection(topic) for topic in topics]
+    if choice.from_file is not None:
+        return _plan_file(
+            services, group_id, choice.from_file, selections, all_topics=all_topics, new_group=new_group, wait_empty=wait_empty
+        )
+    strategy = strategy_of(choice, services.now())
+    if bool(topics) == all_topics:
+        raise UsageProblem("say what to move: some topics, or all of them", hint=SCOPE_HINT)
+    wait(services, group_id, wait_empty)
+    group = group_to_move(services, group_id, new_group=new_group)
+    current = committed_now(services, group_id)
+    if all_topics and not current:
+        raise Refused(f"group {group_id} has no committed offsets", hint="name the topics with --topic", group=group_id)
+    partitions = list(current) if all_topics else [p for some in selected(services, selections) for p in some]
+    strategies = dict.fromkeys(partitions, strategy)
+    return plan_strategies(services, group_id, group, strategies, current, summary=f"reset group {group_id}", skip_gone=all_topics)
+
+
+def plan_seek(
+    services: Services, group_id: str, positions: Sequence[str], *, new_group: bool = False, wait_empty: str | None = None
+) -> Plan:
+    """Return the plan that moves partitions to exact positions: ``orders:0=1200``, ``orders:0=+1``, ``orders=@-1h``.
+
+    :raises Refused: as for ``plan_reset``
+    :raises UsageProblem: when the log does not have an offset, or a partition is named twice
+    """
+    seeks = seeks_of(positions, services.now())
+    wait(services, group_id, wait_empty)
+    group = group_to_move(services, group_id, new_group=new_group)
+    strategies = _each(services, seeks)
+    return plan_strategies(services, group_id, group, strategies, committed_now(services, group_id), summary=f"seek group {group_id}")
+
+
+def wait(services: Services, group_id: str, duration: str | None) -> None:
+    """Wait for a group to empty, when that was asked for."""
+    if duration is not None:
+        wait_until_empty(services, group_id, parse_duration(duration))
+
+
+def committed_now(services: Services, group_id: str) -> dict[TopicPartition, Committed]:
+    """Return the group's commits with their metadata, once open transactions are through."""
+    return services.kafka.groups.committed([group_id], metadata=True, stable=True)[group_id]
+
+
+def _plan_file(
+    services: Services,
+    group_id: str,
+    path: Path,
+    selections: Sequence[Selection],
+    *,
+    all_topics: bool,
+    new_group: bool,
+    wait_empty: str | None,
+) -> Plan:
+    if all_topics:
+        raise UsageProblem("--from-file names the partitions itself", hint="leave --all-topics out; --topic narrows the file")
+    offsets = file_offsets(path, group_id, selections)
+    wait(services, group_id, wait_empty)
+    group = group_to_move(services, group_id, new_group=new_group)
+    strategies = _each(services, offsets)
+    plan = plan_strategies(services, group_id, group, strategies, committed_now(services, group_id), summary=f"reset group {group_id}")
+    return replace(plan, summary=f"{plan.summary} to the offsets in {path}")
+
+
+def _each(services: Services, positions: Mapping[Selection, Strategy]) -> dict[TopicPartition, Strategy]:
+    chosen: dict[TopicPartition, Strategy] = {}
+    for selection, partitions in zip(positions, selected(services, list(positions)), strict=True):
+        for partition in partitions:
+            if partition in chosen:
+                raise UsageProblem(f"{partition} is named twice", hint="give one position to each partition")
+            chosen[partition] = positions[selection]
+    return chosen
