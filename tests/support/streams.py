@@ -51,7 +51,9 @@ class Oracle:
         self._errors: Any = None
 
     def __enter__(self) -> Oracle:
-        command = java_command("StreamsOracle", self.version)
+        memory = Path("/dev/shm")  # 4.1 syncs a checkpoint file for every record that the driver is given
+        options = (f"-Djava.io.tmpdir={memory}",) if memory.is_dir() else ()
+        command = java_command("StreamsOracle", self.version, (*JVM_OPTIONS, *options))
         self._errors = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, encoding="utf-8")
         return self

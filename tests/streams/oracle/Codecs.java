@@ -94,6 +94,25 @@ final class Codecs {
         return ((Comparable) left).compareTo(right);
     }
 
+    /** {@code Math.min} and {@code Math.max} where Java has them, so that NaN wins; else by natural order. */
+    static Object least(Object left, Object right) {
+        if (left instanceof Double value) {
+            return Math.min(value, (Double) right);
+        } else if (left instanceof Float value) {
+            return Math.min(value, (Float) right);
+        }
+        return compare(right, left) < 0 ? right : left;
+    }
+
+    static Object greatest(Object left, Object right) {
+        if (left instanceof Double value) {
+            return Math.max(value, (Double) right);
+        } else if (left instanceof Float value) {
+            return Math.max(value, (Float) right);
+        }
+        return compare(right, left) > 0 ? right : left;
+    }
+
     private static byte[] toJson(Object value) {
         try {
             return value == null ? null : JSON.writeValueAsBytes(value);

@@ -61,6 +61,7 @@ public final class StreamsOracle {
         Properties settings = Topologies.settings(spec);
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "unused:1");
         settings.put(StreamsConfig.STATE_DIR_CONFIG, state.toString());
+        settings.put(StreamsConfig.DEFAULT_DSL_STORE_CONFIG, StreamsConfig.IN_MEMORY); // the changelog is the same, and RocksDB is slow to open
         ObjectNode topics = Codecs.JSON.createObjectNode();
         try (TopologyTestDriver driver = new TopologyTestDriver(Topologies.build(spec), settings, Instant.EPOCH)) {
             TestInputTopic<byte[], byte[]> input =

@@ -108,8 +108,8 @@ final class Topologies {
         Materialized<Object, Object, KeyValueStore<Bytes, byte[]>> to = materialized(keySerde);
         return switch (kind) {
             case "sum" -> grouped.aggregate(() -> Codecs.zero(as), (key, value, sum) -> Codecs.add(sum, value), to);
-            case "min" -> grouped.reduce((old, value) -> Codecs.compare(value, old) < 0 ? value : old, to);
-            case "max" -> grouped.reduce((old, value) -> Codecs.compare(value, old) > 0 ? value : old, to);
+            case "min" -> grouped.reduce(Codecs::least, to);
+            case "max" -> grouped.reduce(Codecs::greatest, to);
             case "last" -> grouped.reduce((old, value) -> value, to);
             case "first" -> grouped.reduce((old, value) -> old, to);
             case "concat" -> grouped.reduce((old, value) -> (String) old + value, to);
