@@ -18,12 +18,16 @@ def group() -> None:
 def list_(session: Session) -> None:
     """List what is installed, and whether it can be used.
 
-    Each plugin is imported to find out; a broken one is reported and breaks nothing else.
+    Each plugin is imported to find out. A broken one is a warning, and breaks nothing else; where two have the same name,
+    or kops itself has it, one wins and the other is hidden.
     """
     from kops.cli.main import NOUNS
-    from kops.output.render import Column
-    from kops.plugins.loader import check_all
+    from kops.plugins.loader import check_all, warn
 
+    found = check_all(NOUNS)
+    for checked in found:
+        if checked.status in ("error", "hidden"):
+            warn(f"{checked.plugin} cannot be used: {checked.error}")
     rows = [
         {
             "name": checked.plugin.name,
@@ -34,8 +38,8 @@ def list_(session: Session) -> None:
             "status": checked.status,
             "error": checked.error or None,
         }
-        for checked in check_all(NOUNS)
+        for checked in found
     ]
     if not rows:
         session.note("no plugins are installed; `pip install` one beside kops")
-    session.render(rows, ["name", "kind", "distribution", "version", "status", Column("error", "WHY")])
+    session.render(rows, ["name", "kind", "distribution", "version", "status"])

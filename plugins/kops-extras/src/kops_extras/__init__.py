@@ -1,0 +1,1 @@
+"""Extras for kops: one plugin of each kind."""

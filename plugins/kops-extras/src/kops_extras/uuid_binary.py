@@ -1,0 +1,41 @@
+"""A format for UUIDs of 16 bytes, most significant first, as databases and ``ByteBuffer`` of both halves have them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, ClassVar
+
+from kops.plugins.api import UndecodableRecord, UsageProblem
+
+_BYTES = 16
+
+
+class UuidBinary:
+    """A UUID as its 16 bytes; its text on the command line."""
+
+    name: ClassVar[str] = "uuid-binary"
+
+    def encode(self, value: Any) -> bytes | None:
+        """Return the 16 bytes of a UUID's text.
+
+        :raises UsageProblem: when it is not the text of a UUID
+        """
+        if value is None:
+            return None
+        try:
+            return uuid.UUID(str(value)).bytes
+        except ValueError as wrong:
+            raise UsageProblem(f"{value!r} is not a UUID") from wrong
+
+    def decode(self, data: bytes) -> str:
+        """Return the text.
+
+        :raises UndecodableRecord: when there are not 16 bytes
+        """
+        if len(data) != _BYTES:
+            raise UndecodableRecord(f"a binary UUID has {_BYTES} bytes, this has {len(data)}")
+        return str(uuid.UUID(bytes=data))
+
+    def show(self, value: Any) -> Any:
+        """Return the text."""
+        return value
