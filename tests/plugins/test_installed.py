@@ -26,6 +26,7 @@ py-modules = ["kops_broken", "kops_quits"]
 explode = "kops_broken:command"
 quits = "kops_quits:command"
 gone = "kops_nowhere:command"
+function = "operator:add"
 topics = "kops_broken:command"
 skew = "kops_broken:command"
 [project.entry-points."kops.reducers.v1"]
@@ -80,6 +81,7 @@ def test_list_says_what_can_be_used_and_why_not(kops):
         "explode": ("error", "RuntimeError: first line"),
         "quits": ("error", "SystemExit: 7"),
         "gone": ("error", "ModuleNotFoundError: No module named 'kops_nowhere'"),
+        "function": ("error", "a click.Command is expected, this is builtin_function_or_method"),
         "topics": ("hidden", "kops has a command of that name, which wins"),
         "skew": ("error", "RuntimeError: first line"),
         "number": ("error", "math:pi is not a reducer but a float"),
@@ -96,7 +98,7 @@ def test_a_hidden_or_broken_plugin_is_a_warning(kops):
     assert found.returncode == 0
     assert max(map(len, found.stdout.splitlines())) < 80
     warnings = [line for line in found.stderr.splitlines() if line.startswith("kops: warning: ")]
-    assert len(warnings) == 10, found.stderr
+    assert len(warnings) == 11, found.stderr
     assert any("plugin topics (command) of kops-broken 9.9" in line and "wins" in line for line in warnings)
 
 
