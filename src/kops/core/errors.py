@@ -152,6 +152,12 @@ class StateMoved(Refused):
     slug = "state_moved"
 
 
+class AlreadyExists(Refused):
+    """What was to be created is there already."""
+
+    slug = "already_exists"
+
+
 class GroupActive(Refused):
     """The group has members, so its offsets and state must not be moved."""
 

@@ -175,8 +175,9 @@ def compare_guard(plan: Plan, actual: object, what: str) -> None:
 
 
 def failed(item: Item, error: KopsError) -> ItemResult:
-    """Return the result of an item that failed."""
-    return ItemResult(item.target, Status.FAILED, error=error.as_json())
+    """Return the result of an item that failed; of one that timed out the outcome is not known."""
+    status = Status.UNKNOWN if isinstance(error, TimedOut) else Status.FAILED
+    return ItemResult(item.target, status, error=error.as_json())
 
 
 def _some(names: Sequence[str], limit: int = 5) -> str:

@@ -1,0 +1,236 @@
+"""Creating topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, NoReturn
+
+from kops.core.errors import AlreadyExists, AuthorizationFailed, KopsError, Refused, StateMoved, VerificationFailed
+from kops.core.models import NewTopic, Setting, Topic
+from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.topic_names import colliding, require_names
+from kops.core.topic_settings import POLICY, broker_defaults, canonical_settings
+from kops.core.topic_warnings import Effective, warnings_for
+from kops.core.topic_wish import Wish, wished_settings
+from kops.operations.protocol import Mutation, Services, failed
+from kops.operations.topics import own_settings
+from kops.operations.topics_delete import plan_delete_of
+
+
+def plan_create(services: Services, names: Sequence[str], wish: Wish, *, if_not_exists: bool = False) -> Plan:
+    """Decide what creating topics would do; the brokers have checked it too.
+
+    :raises UsageProblem: for a name or setting that Kafka does not take
+    :raises AlreadyExists: when a topic is there, unless ``if_not_exists``
+    :raises NotFound: when the topic to be made like does not exist
+    """
+    wanted = list(dict.fromkeys(names))
+    require_names(wanted)
+    wish = replace(wish, settings=canonical_settings(wish.settings, also_known=lambda: _names_the_brokers_know(services)))
+    settings = wished_settings(wish)
+    if wish.like is not None:
+        model = services.kafka.topics.describe([wish.like])[wish.like]
+        inherited = own_settings(services.kafka.topics.settings([wish.like])[wish.like])
+        settings = wished_settings(wish, {name: value for name, value in inherited.items() if "throttled" not in name})
+        partitions = wish.partitions or len(model.partitions)
+        wish = replace(wish, partitions=partitions, replication_factor=wish.replication_factor or model.replication_factor)
+    topics = [NewTopic(name, wish.partitions, wish.replication_factor, settings) for name in wanted]
+    return plan_create_topics(services, topics, if_not_exists=if_not_exists)
+
+
+def plan_create_topics(
+    services: Services, topics: Sequence[NewTopic], *, if_not_exists: bool = False, warnings: Sequence[str] = ()
+) -> Plan:
+    """Return the plan for topics that differ from each other; see :func:`plan_create`."""
+    existing = services.kafka.topics.names()
+    present = services.kafka.topics.existing(topic.name for topic in topics if topic.name in set(existing))
+    if present and not if_not_exists:
+        plural = "topics exist" if len(present) > 1 else "topic exists"
+        raise AlreadyExists(
+            f"the {plural} already: {', '.join(present)}",
+            hint="--if-not-exists leaves those that exist as they are, and says where they differ",
+            topics=list(present),
+        )
+    absent = [topic for topic in topics if topic.name not in present]
+    for topic in absent:
+        other = colliding(topic.name, existing)
+        if other:
+            raise Refused(
+                f"the topic {topic.name} would collide with {other}: Kafka's metric names turn '.' into '_'", hint="choose another name"
+            )
+    defaults = _defaults(services)
+    resolved = [_resolve(topic, defaults) for topic in absent]
+    _let_the_brokers_check(services, resolved)
+    items = [_create_item(topic, defaults) for topic in resolved]
+    kept, differing = _existing_items(services, [topic for topic in topics if topic.name in present], present)
+    brokers = len(services.kafka.cluster().brokers)
+    unsafe = [text for topic in resolved for text in warnings_for(_effective(topic, defaults), brokers)]
+    return Plan(
+        operation=CREATE.name,
+        summary=_summary(resolved, list(present)),
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=(*items, *kept),
+        guard={"absent": [topic.name for topic in resolved]},
+        arguments={"topics": [{**asdict(topic), "settings": dict(topic.settings)} for topic in resolved]},
+        warnings=(*warnings, *differing, *unsafe),
+    )
+
+
+class CreateTopics(Mutation):
+    """Creates topics that do not exist."""
+
+    name = "topics.create"
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Refuse when one of the topics was created meanwhile."""
+        there = services.kafka.topics.existing(plan.guard["absent"])
+        if there:
+            raise StateMoved(
+                f"created by somebody else since the plan was made: {', '.join(there)}", hint="run the command again with --if-not-exists"
+            )
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Create them in one request."""
+        errors = services.kafka.topics.create([NewTopic(**topic) for topic in plan.arguments["topics"]])
+        for item in plan.changes:
+            error = errors[item.target]
+            yield ItemResult(item.target, Status.DONE) if error is None else failed(item, error)
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Compare partitions, replication factor and settings with what was asked for."""
+        wanted = {topic["name"]: NewTopic(**topic) for topic in plan.arguments["topics"]}
+        unsure = [result.target for result in results if result.status in (Status.DONE, Status.UNKNOWN)]
+        found = services.kafka.topics.existing(unsure)
+        settings = services.kafka.topics.settings(found)
+        return tuple(
+            _verified(result, wanted[result.target], found.get(result.target), settings.get(result.target, {}))
+            if result.target in unsure
+            else result
+            for result in results
+        )
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that deletes them again, records and all; only the very topics that were created."""
+        not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
+        ids = {result.target: (result.value or {}).get("topic_id") for result in results}
+        names = [item.target for item in plan.changes if item.target not in not_done]
+        found = services.kafka.topics.existing(names)
+        if not found:
+            raise Refused("the topics are gone already, so there is nothing to take back", topics=names)
+        other = [name for name, topic in found.items() if ids.get(name) not in (None, topic.topic_id)]
+        if other:
+            raise Refused(f"deleted and created again since: {', '.join(other)}", hint="`kops topics delete` deletes what is there now")
+        return plan_delete_of(services, found)
+
+
+CREATE = CreateTopics()
+
+
+def _resolve(topic: NewTopic, defaults: Mapping[str, str]) -> NewTopic:
+    """Put the brokers' defaults in, so that what is approved is what is asked for."""
+    partitions = topic.partitions or _number(defaults.get("num.partitions"))
+    return replace(
+        topic, partitions=partitions, replication_factor=topic.replication_factor or _number(defaults.get("default.replication.factor"))
+    )
+
+
+def _create_item(topic: NewTopic, defaults: Mapping[str, str]) -> Item:
+    after: dict[str, Any] = {
+        "partitions": topic.partitions,
+        "replication_factor": topic.replication_factor,
+        "settings": dict(topic.settings),
+    }
+    after["defaults"] = {name: value for name, value in broker_defaults(defaults).items() if name not in topic.settings}
+    return Item(topic.name, "create", after=after)
+
+
+def _effective(topic: NewTopic, defaults: Mapping[str, str]) -> Effective:
+    return Effective(topic.name, topic.replication_factor, {**broker_defaults(defaults), **topic.settings}, topic.settings)
+
+
+def _existing_items(services: Services, topics: Sequence[NewTopic], present: Mapping[str, Topic]) -> tuple[list[Item], list[str]]:
+    settings = services.kafka.topics.settings(present) if present else {}
+    items, warnings = [], []
+    for topic in topics:
+        differences = _differences(topic, present[topic.name], settings[topic.name])
+        items.append(Item(topic.name, "none", reason="; ".join(["exists already", *differences])))
+        if differences:
+            warnings.append(f"{topic.name} exists and is left as it is, but differs: {'; '.join(differences)}")
+    return items, warnings
+
+
+def _differences(wanted: NewTopic, found: Topic, settings: Mapping[str, Setting]) -> list[str]:
+    differences = []
+    if wanted.partitions not in (None, len(found.partitions)):
+        differences.append(f"{len(found.partitions)} partitions, not {wanted.partitions}")
+    if wanted.replication_factor not in (None, found.replication_factor):
+        differences.append(f"replication factor {found.replication_factor}, not {wanted.replication_factor}")
+    for name, value in wanted.settings.items():
+        actual = settings[name].value if name in settings else None
+        if not _same(name, value, actual):
+            differences.append(f"{name} is {actual}, not {value}")
+    return differences
+
+
+def _same(name: str, wanted: str, actual: str | None) -> bool:
+    if name == POLICY and actual is not None:
+        return set(wanted.split(",")) == set(actual.split(","))
+    return wanted == actual
+
+
+def _verified(result: ItemResult, wanted: NewTopic, found: Topic | None, settings: Mapping[str, Setting]) -> ItemResult:
+    if found is None:
+        return result if result.status is Status.UNKNOWN else _lie(result, "it does not exist")
+    differences = _differences(wanted, found, settings)
+    if differences:
+        return _lie(result, "; ".join(differences))
+    value = {"partitions": len(found.partitions), "replication_factor": found.replication_factor, "topic_id": found.topic_id}
+    return ItemResult(result.target, Status.DONE, value=value)
+
+
+def _lie(result: ItemResult, what: str) -> ItemResult:
+    error = VerificationFailed(f"topic {result.target} is not as planned: {what}", hint="`kops topics describe` shows it")
+    return ItemResult(result.target, Status.FAILED, error=error.as_json())
+
+
+def _let_the_brokers_check(services: Services, topics: Sequence[NewTopic]) -> None:
+    errors = {name: error for name, error in services.kafka.topics.create(topics, validate_only=True).items() if error is not None}
+    if errors:
+        _raise_all(errors)
+
+
+def _raise_all(errors: Mapping[str, KopsError]) -> NoReturn:
+    first = next(iter(errors.values()))
+    if len(errors) > 1:
+        first.message += f" (and {len(errors) - 1} more of the topics were refused)"
+        first.details["refused"] = {name: error.message for name, error in errors.items()}
+    raise first
+
+
+def _defaults(services: Services) -> dict[str, str]:
+    """Return a broker's settings, where the defaults of topics come from; none when we may not see them."""
+    cluster = services.kafka.cluster()
+    ids = [broker.id for broker in cluster.brokers]
+    broker_id = cluster.controller if cluster.controller in ids else ids[0]
+    try:
+        settings = services.kafka.topics.broker_settings(broker_id)
+    except AuthorizationFailed:
+        return {}
+    return {name: setting.value for name, setting in settings.items() if setting.value is not None}
+
+
+def _names_the_brokers_know(services: Services) -> set[str]:
+    any_topic = services.kafka.topics.names()[:1]
+    return {name for settings in services.kafka.topics.settings(any_topic).values() for name in settings}
+
+
+def _summary(created: Sequence[NewTopic], present: Sequence[str]) -> str:
+    if not created:
+        return f"every topic exists already: {', '.join(present)}" if len(present) > 1 else f"the topic {present[0]} exists already"
+    return f"create the topic {created[0].name}" if len(created) == 1 else f"create {len(created)} topics"
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text else None
