@@ -73,8 +73,8 @@ def lag(session: Session, *, names: tuple[str, ...], regex: bool, by: str) -> in
     elif by == "topic":
         session.render(groups_lag.by_topic(report.rows), ["topic", "groups", "partitions", "lag", "largest_lag", "without_commit"])
     else:
-        ends = [Column("log_start_offset", "LOG START"), Column("log_end_offset", "LOG END")]
-        columns = ["group", "topic", "partition", "committed", *ends, "lag", "note"]
+        start, end = Column("log_start_offset", "LOG START"), Column("log_end_offset", "LOG END")
+        columns: list[str | Column] = ["group", "topic", "partition", "committed", start, end, "lag", "note"]
         session.render(report.rows, columns)
     session.note(groups_lag.total(report.rows))
     for name, problem in report.problems.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from kops.core.errors import UsageProblem
 from kops.core.models import Bounds, Committed
@@ -113,8 +113,7 @@ def _within(offset: int, bounds: Bounds, reason: str, *, exact: bool) -> Target:
     return Target(nearest, f"{reason} = {offset} is {where}: clamped" if reason else f"{offset} is {where}: clamped")
 
 
-@dataclass(frozen=True)
-class Lag:
+class Lag(NamedTuple):
     """How far a group is behind in one partition.
 
     :param lag: records to go, or fewer: not every offset has one; None without a commit or bounds

@@ -84,27 +84,28 @@ def _rows(
     owners: Mapping[TopicPartition, str],
     bounds: Mapping[TopicPartition, Bounds | KopsError],
 ) -> Iterable[Row]:
-    partitions: Iterable[TopicPartition] = committed if not owners.keys() - committed.keys() else sorted({*committed, *owners})
-    for partition in partitions:
-        found, ends = committed.get(partition), bounds[partition]
-        row: Row = {
-            "group": group.group_id,
+    name, state, nothing = group.group_id, group.state, (None, None)
+    whole = not owners.keys() - committed.keys()
+    places = committed.items() if whole else ((p, committed.get(p)) for p in sorted({*committed, *owners}))
+    for partition, found in places:
+        ends = bounds[partition]
+        if isinstance(ends, KopsError):
+            (start, end), lag_now, note = nothing, None, "does not exist any more" if isinstance(ends, NotFound) else ends.message
+        else:
+            start, end = ends.log_start_offset, ends.log_end_offset
+            lag_now, note = lag_of(found, ends)
+        yield {
+            "group": name,
             "topic": partition.topic,
             "partition": partition.partition,
             "committed": found.offset if found else None,
-            "log_start_offset": None,
-            "log_end_offset": None,
-            "lag": None,
-            "note": "",
-            "client_id": owners.get(partition),
-            "state": group.state,
+            "log_start_offset": start,
+            "log_end_offset": end,
+            "lag": lag_now,
+            "note": note,
+            "client_id": owners.get(partition) if owners else None,
+            "state": state,
         }
-        if isinstance(ends, KopsError):
-            row["note"] = "does not exist any more" if isinstance(ends, NotFound) else ends.message
-        else:
-            behind = lag_of(found, ends)
-            row.update(log_start_offset=ends.log_start_offset, log_end_offset=ends.log_end_offset, lag=behind.lag, note=behind.note)
-        yield row
 
 
 def _grouped(rows: Iterable[Row], key: str) -> list[tuple[str, list[Row]]]:

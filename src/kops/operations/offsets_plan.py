@@ -43,9 +43,9 @@ def plan_strategies(
         target = _target(partition, strategies[partition], current.get(partition), ends, times.get(partition))
         after = Committed(target.offset, metadata_after(current.get(partition), target.offset))
         wanted[partition] = (after, target.reason)
-    return plan_move(
-        services, group_id, group, wanted, current, summary=summary, unchanged=gone, warnings=_warnings(group_id, group, current)
-    )
+    moves = any(current.get(partition) is None or current[partition].offset != after.offset for partition, (after, _) in wanted.items())
+    warnings = _warnings(group_id, group, current) if moves else []
+    return plan_move(services, group_id, group, wanted, current, summary=summary, unchanged=gone, warnings=warnings)
 
 
 def group_to_move(services: Services, group_id: str, *, new_group: bool) -> Group | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from kops.core.errors import KopsError
@@ -14,6 +15,8 @@ from kops.gateways.kafka.translate import translate
 Offsets = dict[TopicPartition, Committed]
 """The committed offsets of one group."""
 
+_PLACE = itemgetter(0, 1)
+
 
 class CommittedOffsets:
     """Committed offsets of groups."""
@@ -21,6 +24,7 @@ class CommittedOffsets:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._wire = Wire(client.connection)
+        self._known: dict[tuple[str, int], TopicPartition] = {}
 
     def committed(self, group_ids: Iterable[str], *, metadata: bool = False, stable: bool = False) -> dict[str, Offsets]:
         """Return the committed offsets of some groups; a group that has none, or does not exist, has an empty dictionary.
@@ -81,14 +85,21 @@ class CommittedOffsets:
         return self._errors_by_partition(doing, self._wire.ask(doing, lambda admin: admin.delete_group_offsets(group_id, wire)))
 
     def _offsets(self, group_id: str, answers: Iterable[Any]) -> Offsets | KopsError:
-        found: Offsets = {}
+        # Many groups name the same partitions, and a dictionary finds the very object that it holds without comparing.
+        known, read = self._known, []
         for answer in answers:
-            partition = TopicPartition(answer.topic, answer.partition)
             if answer.error is not None:
-                return translate(answer.error, f"read the committed offset of {partition} of group {group_id}")
+                return translate(answer.error, f"read the committed offset of {answer.topic}:{answer.partition} of group {group_id}")
             if answer.offset >= 0:
-                found[partition] = Committed(answer.offset, _empty_or_unread(answer), answer.leader_epoch)
-        return dict(sorted(found.items()))
+                read.append((answer.topic, answer.partition, answer.offset, _empty_or_unread(answer), answer.leader_epoch))
+        found: Offsets = {}
+        for topic, number, *committed in sorted(read, key=_PLACE):
+            place = (topic, number)
+            partition = known.get(place)
+            if partition is None:
+                partition = known[place] = TopicPartition(topic, number)
+            found[partition] = Committed(*committed)
+        return found
 
     def _committed_on_the_wire(self, group_ids: list[str]) -> dict[str, Offsets]:
         if not group_ids:

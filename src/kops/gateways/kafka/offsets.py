@@ -66,12 +66,14 @@ class Offsets:
             self._client.admin.describe_topics(TopicCollection(sorted(set(topics))), request_timeout=self._client.timeout) if topics else {}
         )
         found = {name: self._client.outcome(future, f"describe topic {name}") for name, future in futures.items()}
+        partitions: dict[str, tuple[TopicPartition, ...]] = {}
         for name, answer in found.items():
             if isinstance(answer, NotFound):
                 raise NotFound(f"there is no topic {name}", hint="`kops topics list` shows the topics", topic=name)
             if isinstance(answer, KopsError):
                 raise answer
-        return {name: tuple(TopicPartition(name, partition.id) for partition in topic.partitions) for name, topic in found.items()}
+            partitions[name] = tuple(TopicPartition(name, partition.id) for partition in answer.partitions)
+        return partitions
 
     def _ask(self, partitions: Iterable[TopicPartition], spec: Any, isolation: str) -> dict[TopicPartition, Any]:
         from confluent_kafka import IsolationLevel
