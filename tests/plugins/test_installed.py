@@ -87,7 +87,7 @@ def test_list_says_what_can_be_used_and_why_not(kops):
         "number": ("error", "math:pi is not a reducer but a float"),
         "sum": ("hidden", "kops has a reducer of that name, which wins"),
         "string": ("hidden", "kops has a format of that name, which wins"),
-        "half": ("error", "a format with name, encode, decode and show is expected, this is builtin_function_or_method"),
+        "half": ("error", "a format with name, encode, parse, decode and show is expected, this is builtin_function_or_method"),
     }
     assert found["kops-extras", "command", "skew"]["error"] == "kops-broken has a command of that name, which wins"
     assert found["kops-extras", "command", "skew"]["version"] == "0.1.0"

@@ -61,7 +61,8 @@ def inspect(
     from kops.plugins.loader import load_format
 
     key, value = (load_format(name) if name else None for name in (key_name, value_name))
-    wanted = (key or load_format("bytes")).encode(key_equals) if key_equals is not None else None
+    named = key or load_format("bytes")
+    wanted = named.encode(named.parse(key_equals)) if key_equals is not None else None
     if topic and not (application or store):
         name, partitions = parse_partitions(topic)
     elif application and store and not topic:

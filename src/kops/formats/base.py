@@ -22,9 +22,15 @@ class Format(Protocol):
         """Return the name on the command line and in state files."""
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the bytes of a value, or of its text as typed on a command line; ``None`` stays ``None``.
+        """Return the bytes of a value as ``decode`` gives it; ``None`` stays ``None``.
 
         :raises UsageProblem: when the value is not one of this format
+        """
+
+    def parse(self, text: str) -> Any:
+        """Return the value that a text means, as typed on a command line.
+
+        :raises UsageProblem: when it means none
         """
 
     def decode(self, data: bytes) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from kops.core.errors import UndecodableRecord, UsageProblem
 from kops.formats.base import as_text_or_base64, number_as_json
 
+_DIGITS = re.compile(r"[+-]?[0-9]{1,20}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 
 
@@ -25,6 +26,10 @@ class String:
     def encode(self, value: Any) -> bytes | None:
         """Return the text as UTF-8."""
         return None if value is None else _utf8(self.name, value)
+
+    def parse(self, text: str) -> str:
+        """Return the text."""
+        return text
 
     def decode(self, data: bytes) -> str:
         """Return the text."""
@@ -45,16 +50,20 @@ class Bytes:
     name: ClassVar[str] = "bytes"
 
     def encode(self, value: Any) -> bytes | None:
-        """Return bytes as they are, ``base64:...`` decoded, other text as UTF-8."""
+        """Return the bytes."""
         if value is None or isinstance(value, bytes):
             return value
-        data = _utf8(self.name, value)
+        raise _wrong_type(self.name, value)
+
+    def parse(self, text: str) -> bytes:
+        """Return ``base64:...`` decoded, other text as UTF-8."""
+        data = _utf8(self.name, text)
         if not data.startswith(b"base64:"):
             return data
         try:
             return base64.b64decode(data[7:], validate=True)
         except binascii.Error as wrong:
-            raise UsageProblem(f"{value!r} is not base64: {wrong}") from wrong
+            raise UsageProblem(f"{text!r} is not base64: {wrong}") from wrong
 
     def decode(self, data: bytes) -> bytes:
         """Return the bytes."""
@@ -73,14 +82,25 @@ class Integer:
     code: str
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the bytes of an integer or of its digits."""
+        """Return the bytes of an integer."""
         if value is None:
             return None
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise _wrong_type(self.name, value)
         try:
-            return struct.pack(self.code, int(_digits(value, int)))
-        except (ValueError, struct.error) as wrong:
-            bits = 8 * struct.calcsize(self.code)
-            raise UsageProblem(f"{value!r} is not {self.name}: an integer from -2^{bits - 1} to 2^{bits - 1}-1") from wrong
+            return struct.pack(self.code, value)
+        except struct.error as wrong:
+            raise self._out_of_range(value) from wrong
+
+    def parse(self, text: str) -> int:
+        """Return the integer of some digits."""
+        if not _DIGITS.fullmatch(text):
+            raise self._out_of_range(text)
+        return int(text)
+
+    def _out_of_range(self, value: Any) -> UsageProblem:
+        bits = 8 * struct.calcsize(self.code) - 1
+        return UsageProblem(f"{_short(value)} is not {self.name}: an integer from -2^{bits} to 2^{bits}-1")
 
     def decode(self, data: bytes) -> int:
         """Return the integer."""
@@ -99,13 +119,22 @@ class Float:
     code: str
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the bytes of a number or of its text, ``NaN`` and ``-Infinity`` included."""
+        """Return the bytes of a number, rounded to the width."""
         if value is None:
             return None
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise _wrong_type(self.name, value)
         try:
-            return struct.pack(self.code, float(_digits(value, int, float)))
-        except (ValueError, OverflowError) as wrong:
-            raise UsageProblem(f"{value!r} is not {self.name}: a number in its range, NaN, Infinity or -Infinity") from wrong
+            return struct.pack(self.code, float(value))
+        except OverflowError as wrong:
+            raise UsageProblem(f"{_short(value)} is beyond the range of {self.name}") from wrong
+
+    def parse(self, text: str) -> float:
+        """Return the number of a text, ``NaN`` and ``-Infinity`` included."""
+        try:
+            return float("" if "_" in text or not text.isascii() else text)
+        except ValueError as wrong:
+            raise UsageProblem(f"{_short(text)} is not {self.name}: a number, NaN, Infinity or -Infinity") from wrong
 
     def decode(self, data: bytes) -> float:
         """Return the number, exactly."""
@@ -127,15 +156,20 @@ class Json:
     name: ClassVar[str] = "json"
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the JSON of a value; a text is taken as JSON already, and checked."""
+        """Return the JSON of a value; ``None`` is no value, not JSON's null."""
         if value is None:
             return None
         try:
-            if isinstance(value, (str, bytes)):
-                value = json.loads(value, parse_constant=_no_constant)
             return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         except (ValueError, TypeError, RecursionError) as wrong:
-            raise UsageProblem(f"{_short(value)} is not JSON: {wrong}", hint="write a text with its quotes: '\"text\"'") from wrong
+            raise UsageProblem(f"{_short(value)} cannot be written as JSON: {wrong}") from wrong
+
+    def parse(self, text: str) -> Any:
+        """Return the value of some JSON."""
+        try:
+            return json.loads(text, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as wrong:
+            raise UsageProblem(f"{_short(text)} is not JSON: {wrong}", hint="write a text with its quotes: '\"text\"'") from wrong
 
     def decode(self, data: bytes) -> Any:
         """Return the value."""
@@ -163,12 +197,13 @@ class Uuid:
 
     def encode(self, value: Any) -> bytes | None:
         """Return the text of a UUID, in lower case as Java writes it."""
-        if value is None:
-            return None
-        text = str(value)
+        return None if value is None else self.parse(str(value)).encode()
+
+    def parse(self, text: str) -> str:
+        """Return the text in lower case."""
         if not _UUID.fullmatch(text):
-            raise UsageProblem(f"{value!r} is not a UUID", hint="write it as 123e4567-e89b-12d3-a456-426614174000")
-        return text.lower().encode()
+            raise UsageProblem(f"{_short(text)} is not a UUID", hint="write it as 123e4567-e89b-12d3-a456-426614174000")
+        return text.lower()
 
     def decode(self, data: bytes) -> str:
         """Return the text of the UUID."""
@@ -185,20 +220,15 @@ class Uuid:
 
 def _utf8(name: str, value: Any) -> bytes:
     if not isinstance(value, str):
-        raise UsageProblem(f"{value!r} is not {name} but {type(value).__name__}")
+        raise _wrong_type(name, value)
     try:
         return value.encode()
     except UnicodeEncodeError as wrong:
         raise UsageProblem(f"{value!r} is not {name}: it cannot be written as UTF-8") from wrong
 
 
-def _digits(value: Any, *kinds: type) -> Any:
-    """Return a number, or the text of one as other languages write it too."""
-    if isinstance(value, str) and "_" not in value and value.isascii():
-        return value
-    if isinstance(value, kinds) and not isinstance(value, bool):
-        return value
-    raise ValueError(value)
+def _wrong_type(name: str, value: Any) -> UsageProblem:
+    return UsageProblem(f"{_short(value)} is not {name} but {type(value).__name__}")
 
 
 def _unpack(name: str, code: str, data: bytes) -> Any:

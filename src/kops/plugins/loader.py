@@ -190,7 +190,7 @@ def _check_reducer(thing: Any, plugin: Plugin) -> Any:
 def _check_format(thing: Any, _: Plugin) -> Any:
     form = thing() if isinstance(thing, type) else thing
     if not isinstance(form, Format):
-        raise ConfigError(f"a format with name, encode, decode and show is expected, this is {type(thing).__name__}")
+        raise ConfigError(f"a format with name, encode, parse, decode and show is expected, this is {type(thing).__name__}")
     return form
 
 

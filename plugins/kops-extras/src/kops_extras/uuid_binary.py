@@ -16,16 +16,15 @@ class UuidBinary:
     name: ClassVar[str] = "uuid-binary"
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the 16 bytes of a UUID's text.
+        """Return the 16 bytes of a UUID's text."""
+        return None if value is None else _parsed(value).bytes
+
+    def parse(self, text: str) -> str:
+        """Return the text as ``decode`` would give it.
 
         :raises UsageProblem: when it is not the text of a UUID
         """
-        if value is None:
-            return None
-        try:
-            return uuid.UUID(str(value)).bytes
-        except ValueError as wrong:
-            raise UsageProblem(f"{value!r} is not a UUID") from wrong
+        return str(_parsed(text))
 
     def decode(self, data: bytes) -> str:
         """Return the text.
@@ -39,3 +38,10 @@ class UuidBinary:
     def show(self, value: Any) -> Any:
         """Return the text."""
         return value
+
+
+def _parsed(text: Any) -> uuid.UUID:
+    try:
+        return uuid.UUID(str(text))
+    except ValueError as wrong:
+        raise UsageProblem(f"{text!r} is not a UUID") from wrong

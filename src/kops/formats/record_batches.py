@@ -1,0 +1,207 @@
+"""Kafka record batches (magic 2) encoded from whole columns.
+
+The layout is that of ``DefaultRecordBatch`` and ``DefaultRecord`` (KIP-98): a header of 61 bytes, then records whose
+lengths and deltas are zigzag varints. Every length and position is computed on columns with numpy, and every byte is
+put in place by one scatter a field, so no Python runs for a record.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+HEADER_BYTES = 61
+MAX_BATCH_BYTES = 900_000
+"""Below ``max.message.bytes`` of a topic's default (1 MiB), as the Java and C clients keep it."""
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_CRC_FROM = 21  # the checksum covers everything from the attributes on
+_LENGTH_FROM = 12  # batchLength counts what follows it
+_RECORD_OVERHEAD = 30  # more than the varints and the attributes of one record can take
+_NO_EPOCH = -1
+_MAGIC = 2
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Records of one partition, in their order.
+
+    :param keys: offsets (int64, one more than records) into ``key_bytes``; ``key_null`` marks keys that are absent
+    :param values: likewise
+    :param timestamps: int64, milliseconds since the epoch
+    """
+
+    key_bytes: NDArray[numpy.uint8]
+    keys: NDArray[numpy.int64]
+    key_null: NDArray[numpy.bool_]
+    value_bytes: NDArray[numpy.uint8]
+    values: NDArray[numpy.int64]
+    value_null: NDArray[numpy.bool_]
+    timestamps: NDArray[numpy.int64]
+
+    def __len__(self) -> int:
+        return len(self.timestamps)
+
+    def part(self, start: int, stop: int) -> Columns:
+        """Return the records ``start`` <= n < ``stop``; no bytes are copied."""
+        ends = slice(start, stop + 1)
+        rows = slice(start, stop)
+        return Columns(
+            self.key_bytes,
+            self.keys[ends],
+            self.key_null[rows],
+            self.value_bytes,
+            self.values[ends],
+            self.value_null[rows],
+            self.timestamps[rows],
+        )
+
+
+@dataclass(frozen=True)
+class Producer:
+    """Who writes, for the broker's recognition of batches that it has already (KIP-98).
+
+    :param sequence: number of the first record in this producer's sequence for the partition
+    """
+
+    producer_id: int
+    epoch: int
+    sequence: int
+
+
+def columns_of(keys: Any, values: Any, timestamps: Any) -> Columns:
+    """Take Arrow columns.
+
+    :param keys: pyarrow binary array; null for no key
+    :param values: pyarrow binary array; null for a tombstone
+    :param timestamps: pyarrow int64 array, milliseconds
+    """
+    import numpy
+
+    return Columns(*_binary(keys), *_binary(values), numpy.asarray(timestamps, dtype=numpy.int64))
+
+
+def split(columns: Columns, limit: int = MAX_BATCH_BYTES) -> Iterator[Columns]:
+    """Yield the records in parts that fit into batches of so many bytes; one record too large for it goes alone."""
+    import numpy
+
+    sizes = numpy.diff(columns.keys) + numpy.diff(columns.values) + _RECORD_OVERHEAD
+    ends = numpy.cumsum(sizes)
+    start = 0
+    while start < len(columns):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(numpy.searchsorted(ends, before + limit - HEADER_BYTES, side="right")))
+        yield columns.part(start, stop)
+        start = stop
+
+
+def encode(columns: Columns, producer: Producer) -> bytes:
+    """Return one record batch, uncompressed and without headers, timestamps of type CreateTime."""
+    import google_crc32c
+
+    records = _records(columns)
+    first = int(columns.timestamps[0])
+    newest = int(columns.timestamps.max())
+    count = len(columns)
+    length = HEADER_BYTES - _LENGTH_FROM + len(records)
+    identity = (producer.producer_id, producer.epoch, producer.sequence)
+    fields = (0, count - 1, first, newest, *identity, count)
+    tail = _HEADER.pack(0, length, _NO_EPOCH, _MAGIC, 0, *fields)[_CRC_FROM:]
+    checksum = google_crc32c.extend(google_crc32c.value(tail), records)
+    return _HEADER.pack(0, length, _NO_EPOCH, _MAGIC, checksum, *fields) + records
+
+
+def _records(columns: Columns) -> bytes:
+    """Lay all records out: length, attributes, deltas, key, value, no headers."""
+    import numpy
+
+    count = len(columns)
+    key_lengths = numpy.diff(columns.keys)
+    value_lengths = numpy.diff(columns.values)
+    minus_one = numpy.int64(-1)
+    deltas = _varints(columns.timestamps - columns.timestamps[0])
+    offsets = _varints(numpy.arange(count, dtype=numpy.int64))
+    key_sizes = _varints(numpy.where(columns.key_null, minus_one, key_lengths))
+    value_sizes = _varints(numpy.where(columns.value_null, minus_one, value_lengths))
+    # attributes and the number of headers: one zero byte each
+    bodies = 1 + deltas[1] + offsets[1] + key_sizes[1] + key_lengths + value_sizes[1] + value_lengths + 1
+    lengths = _varints(bodies)
+    ends = numpy.cumsum(bodies + lengths[1])
+    at = ends - bodies - lengths[1]
+    out = numpy.zeros(int(ends[-1]), dtype=numpy.uint8)
+    for varints, gap in ((lengths, 1), (deltas, 0), (offsets, 0), (key_sizes, 0)):
+        _put_varints(out, at, varints)
+        at = at + varints[1] + gap
+    _put_bytes(out, at, columns.key_bytes, columns.keys, key_lengths)
+    at = at + key_lengths
+    _put_varints(out, at, value_sizes)
+    _put_bytes(out, at + value_sizes[1], columns.value_bytes, columns.values, value_lengths)
+    return out.tobytes()
+
+
+def _varints(numbers: NDArray[numpy.int64]) -> tuple[NDArray[numpy.uint64], NDArray[numpy.int64]]:
+    """Return numbers zigzag-encoded, and how many bytes each takes as a varint (``ByteUtils.writeVarlong``)."""
+    import numpy
+
+    zigzag = ((numbers << 1) ^ (numbers >> 63)).view(numpy.uint64)
+    sizes = numpy.ones(len(numbers), dtype=numpy.int64)
+    largest = int(zigzag.max()) if len(numbers) else 0
+    limit = 1 << 7
+    while limit <= largest:
+        sizes += zigzag >= numpy.uint64(limit)
+        limit <<= 7
+    return zigzag, sizes
+
+
+def _put_varints(out: NDArray[numpy.uint8], at: NDArray[numpy.int64], varints: tuple[NDArray[numpy.uint64], NDArray[numpy.int64]]) -> None:
+    import numpy
+
+    zigzag, sizes = varints
+    for index in range(int(sizes.max())):
+        rows = sizes > index
+        seven_bits = (zigzag[rows] >> numpy.uint64(7 * index)) & numpy.uint64(0x7F)
+        more = (sizes[rows] > index + 1).astype(numpy.uint64) << numpy.uint64(7)
+        out[at[rows] + index] = (seven_bits | more).astype(numpy.uint8)
+
+
+def _put_bytes(
+    out: NDArray[numpy.uint8],
+    at: NDArray[numpy.int64],
+    data: NDArray[numpy.uint8],
+    starts: NDArray[numpy.int64],
+    lengths: NDArray[numpy.int64],
+) -> None:
+    """Copy a binary column, each value to its place."""
+    import numpy
+
+    total = int(starts[-1] - starts[0])
+    if total:
+        shift = numpy.repeat(at - starts[:-1], lengths)
+        sources = numpy.arange(int(starts[0]), int(starts[-1]), dtype=numpy.int64)
+        out[sources + shift] = data[int(starts[0]) : int(starts[-1])]
+
+
+def _binary(column: Any) -> tuple[Any, Any, Any]:
+    """Return the bytes, the offsets into them and the null mask of a binary Arrow array."""
+    import numpy
+    import pyarrow
+
+    array = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    if array.null_count:
+        # A null may still span bytes; where it does, the lengths would count them.
+        nulls = numpy.asarray(array.is_null())
+        array = array.fill_null(b"")
+    else:
+        nulls = numpy.zeros(len(array), dtype=bool)
+    wide = pyarrow.types.is_large_binary(array.type)
+    _, offsets, data = array.buffers()
+    kind = numpy.int64 if wide else numpy.int32
+    starts = numpy.frombuffer(offsets, dtype=kind)[array.offset : array.offset + len(array) + 1].astype(numpy.int64)
+    content = numpy.frombuffer(data, dtype=numpy.uint8) if data is not None else numpy.empty(0, dtype=numpy.uint8)
+    return content, starts, nulls
