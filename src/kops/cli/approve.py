@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 
@@ -30,12 +31,15 @@ def approve(plan: Plan, approval: Approval, connection: Connection, show: Callab
     show(plan)
     if name and approval.confirm is not None:
         if approval.confirm != name:
-            raise ApprovalRequired(f"--confirm {approval.confirm} is not {name}", hint=f"this needs --confirm {name}; nothing was changed")
+            raise ApprovalRequired(
+                f"--confirm {shlex.quote(approval.confirm)} is not what this changes",
+                hint=f"it needs --confirm {shlex.quote(name)}; nothing was changed",
+            )
         return
     if not name and approval.yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        flag = f"--confirm {name}" if name else "--yes"
+        flag = f"--confirm {shlex.quote(name)}" if name else "--yes"
         raise ApprovalRequired(
             "there is no terminal to ask on", hint=f"look at the plan with --dry-run, then add {flag}; nothing was changed"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import sys
@@ -11,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from kops.cli.approve import approve
 from kops.cli.options import Approval
+from kops.cli.plan_view import COLUMNS as PLAN_COLUMNS
+from kops.cli.plan_view import plan_text
 from kops.core.errors import UsageProblem
 from kops.core.plan import ItemResult, Plan, Result
 from kops.operations.protocol import carry_out as run_protocol
 from kops.operations.protocol import refuse_read_only
 from kops.operations.registry import mutation_named
-from kops.output.render import cell, render_rows, write_json, write_yaml
+from kops.output.render import cell, write_json, write_yaml
 
 if TYPE_CHECKING:
     from kops.cli.session import Session
     from kops.operations.journal import Entry
 
-PLAN_COLUMNS = ("target", "action", "before", "after", "reason")
 RESULT_COLUMNS = ("target", "status", "value", "error")
 SHOWN_ITEMS = 40
 
@@ -66,10 +66,9 @@ def save_plan(plan: Plan, path: Path) -> None:
         raise UsageProblem(f"cannot write the plan to {path}: {error.strerror}", hint="name a file that does not exist yet") from error
 
 
-def plan_rows(plan: Plan, limit: int | None = None) -> list[dict[str, Any]]:
+def plan_rows(plan: Plan) -> list[dict[str, Any]]:
     """Return the plan's items as rows."""
-    items = plan.items if limit is None else plan.items[:limit]
-    return [{key: getattr(item, key) for key in PLAN_COLUMNS} for item in items]
+    return [{key: getattr(item, key) for key in PLAN_COLUMNS} for item in plan.items]
 
 
 def note_warnings(session: Session, plan: Plan) -> None:
@@ -81,11 +80,7 @@ def note_warnings(session: Session, plan: Plan) -> None:
 def show_plan(session: Session, plan: Plan) -> None:
     """Show the plan to the person who approves it, on stderr."""
     session.note(f"{plan.summary}  [{plan.context}]")
-    table = io.StringIO()
-    render_rows(plan_rows(plan, SHOWN_ITEMS), PLAN_COLUMNS, "table", table, terminal=sys.stderr.isatty())
-    session.note(table.getvalue().rstrip())
-    if len(plan.items) > SHOWN_ITEMS:
-        session.note(f"... and {len(plan.items) - SHOWN_ITEMS} more; --dry-run shows all")
+    session.note(plan_text(plan, SHOWN_ITEMS, terminal=sys.stderr.isatty()))
     note_warnings(session, plan)
 
 
@@ -97,7 +92,10 @@ def show_plan_as_data(session: Session, plan: Plan) -> None:
         write_yaml(json.loads(json.dumps(plan.as_json())), sys.stdout)
     else:
         session.note(f"{plan.summary}  [{plan.context}]")
-        session.render(plan_rows(plan), PLAN_COLUMNS)
+        if session.output_format == "table":
+            sys.stdout.write(plan_text(plan, terminal=sys.stdout.isatty()) + "\n")
+        else:
+            session.render(plan_rows(plan), PLAN_COLUMNS)
         note_warnings(session, plan)
         session.note("dry run: nothing was changed")
 
@@ -118,8 +116,11 @@ def finish(session: Session, result: Result, entry: Entry | None) -> None:
         write_yaml(json.loads(json.dumps(body)), sys.stdout)
     else:
         rows = [{**item, "value": cell(item.get("value")), "error": (item.get("error") or {}).get("message")} for item in body["items"]]
-        columns = RESULT_COLUMNS if result.status.value in ("partial", "failed", "unknown") else RESULT_COLUMNS[:3]
-        session.render(rows, columns)
+        if session.output_format != "table":
+            session.render(rows, RESULT_COLUMNS)
+        elif rows:
+            used = {column for column in RESULT_COLUMNS for row in rows if row[column] not in (None, "-")}
+            session.render(rows, [column for column in RESULT_COLUMNS if column in used])
     for message in result.messages:
         session.note(message)
     if entry:

@@ -14,7 +14,7 @@ from kops.cli.session import Session
 
 @click.group(cls=Group)
 def group() -> None:
-    """What was changed from this machine: every mutation is an entry, written before it starts."""
+    """Show what was changed from this machine: every mutation is an entry, written before it starts."""
 
 
 @group.command("list")

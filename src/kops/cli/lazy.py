@@ -75,7 +75,7 @@ class LazyGroup(Group):
         self.nouns = nouns
         self._plugin = plugin
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click calls it
         """Return the nouns in the table's order."""
         return list(self.nouns)
 
@@ -90,7 +90,7 @@ class LazyGroup(Group):
             suggest(ctx, cmd_name, list(self.nouns))
         return plugin
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click calls it
         """Write the table; nothing is imported."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.nouns.items()])

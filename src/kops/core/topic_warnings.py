@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kops.core.durations import duration_text
 from kops.core.topic_settings import MIN_IN_SYNC, POLICY, RETENTION, UNCLEAN
 
+SHOWN_NAMES = 5
 SHORT_RETENTION_MS = 3_600_000
 """Below an hour, a consumer that is restarted by a person loses records."""
 
@@ -27,9 +28,18 @@ class Effective:
     given: Mapping[str, str]
 
 
-def warnings_for(topic: Effective, broker_count: int) -> list[str]:
-    """Return what the approver should know, a sentence each."""
-    return [f"{topic.name}: {text}" for text in (*_replication(topic, broker_count), *_cleanup(topic), *_rest(topic))]
+def warnings_for(topics: Sequence[Effective], broker_count: int) -> list[str]:
+    """Return what the approver should know, a sentence each; once for all topics that it is true of."""
+    names: dict[str, list[str]] = {}
+    for topic in topics:
+        for text in (*_replication(topic, broker_count), *_cleanup(topic), *_rest(topic)):
+            names.setdefault(text, []).append(topic.name)
+    return [f"{_some(concerned)}: {text}" for text, concerned in names.items()]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    return ", ".join(names[:SHOWN_NAMES]) + more
 
 
 def _replication(topic: Effective, broker_count: int) -> list[str]:

@@ -65,7 +65,7 @@ def plan_create_topics(
     items = [_create_item(topic, defaults) for topic in resolved]
     kept, differing = _existing_items(services, [topic for topic in topics if topic.name in present], present)
     brokers = len(services.kafka.cluster().brokers)
-    unsafe = [text for topic in resolved for text in warnings_for(_effective(topic, defaults), brokers)]
+    unsafe = warnings_for([_effective(topic, defaults) for topic in resolved], brokers)
     return Plan(
         operation=CREATE.name,
         summary=_summary(resolved, list(present)),

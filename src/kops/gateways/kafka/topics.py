@@ -18,6 +18,8 @@ SETTINGS_BATCH = 500
 """Topics in one DescribeConfigs request: an answer of about 2 MB."""
 VISIBLE_POLL_SECONDS = 0.05
 
+_URL_SAFE = str.maketrans("+/", "-_")
+"""librdkafka writes topic ids in plain base64, Kafka (``Uuid.toString``) in its URL-safe form."""
 _SOURCES = {
     "DYNAMIC_TOPIC_CONFIG": "topic",
     "DYNAMIC_BROKER_CONFIG": "broker",
@@ -170,7 +172,8 @@ def _unless_missing(answer: Any) -> Any:
 
 def _topic(found: Any) -> Topic:
     partitions = sorted((_partition(part) for part in found.partitions), key=lambda part: part.partition)
-    return Topic(found.name, tuple(partitions), topic_id=str(found.topic_id), internal=found.is_internal)
+    topic_id = str(found.topic_id).translate(_URL_SAFE)
+    return Topic(found.name, tuple(partitions), topic_id=topic_id, internal=found.is_internal)
 
 
 def _partition(found: Any) -> Partition:

@@ -1,0 +1,94 @@
+"""A plan as text for the person who approves it: a block for what has parts, a table for the rest."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from kops.core.plan import Item, Plan
+from kops.core.topic_settings import people_value
+from kops.output.render import cell, render_rows
+
+COLUMNS = ("target", "action", "before", "after", "reason")
+NAMES_IN_ONE_BLOCK = 12
+
+
+def plan_text(plan: Plan, limit: int | None = None, *, terminal: bool = False) -> str:
+    """Return a plan's items as lines.
+
+    :param limit: of items shown; None shows all
+    :param terminal: cut tables to the terminal's width
+    """
+    items = plan.items if limit is None else plan.items[:limit]
+    parts: list[str] = []
+    for has_parts, some in groupby(items, key=_has_parts):
+        run = list(some)
+        parts.extend(_blocks(run) if has_parts else [_table(run, terminal=terminal)])
+    if len(items) < len(plan.items):
+        parts.append(f"... and {len(plan.items) - len(items)} more; --dry-run shows all")
+    return "\n".join(part for part in parts if part)
+
+
+def _has_parts(item: Item) -> bool:
+    return isinstance(item.before, Mapping) or isinstance(item.after, Mapping)
+
+
+def _table(items: Sequence[Item], *, terminal: bool) -> str:
+    rows = [{column: getattr(item, column) for column in COLUMNS} for item in items]
+    used = [column for column in COLUMNS if any(row[column] not in (None, "") for row in rows)]
+    table = io.StringIO()
+    render_rows(rows, used, "table", table, terminal=terminal)
+    return table.getvalue().rstrip("\n")
+
+
+def _blocks(items: Sequence[Item]) -> Iterator[str]:
+    """Yield a block for each run of items that differ in their target only."""
+    for _, alike in groupby(items, key=lambda item: (item.action, repr(item.before), repr(item.after), item.reason)):
+        same = list(alike)
+        for start in range(0, len(same), NAMES_IN_ONE_BLOCK):
+            yield _block(same[start : start + NAMES_IN_ONE_BLOCK])
+
+
+def _block(items: Sequence[Item]) -> str:
+    first = items[0]
+    reason = f"  ({first.reason})" if first.reason else ""
+    lines = list(_lines(first.before, first.after))
+    width = max((len(label) for label, _ in lines), default=0)
+    body = [f"{label:{width}}  {value}".rstrip() for label, value in lines]
+    return "\n".join([f"{first.action} {', '.join(item.target for item in items)}{reason}", *body])
+
+
+def _lines(before: Any, after: Any, indent: str = "  ") -> Iterator[tuple[str, str]]:
+    """Yield label and value: of what there is on one side, or of what differs between both."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in {**before, **after}:
+            if before.get(key) != after.get(key):
+                yield from _change(key, before.get(key), after.get(key), indent)
+        return
+    for key, value in (after if isinstance(after, Mapping) else before).items():
+        if isinstance(value, Mapping):
+            if value:
+                yield f"{indent}{key.replace('_', ' ')}", ""
+                yield from _lines(None, value, indent + "  ")
+        else:
+            yield f"{indent}{_label(key)}", _text(key, value)
+
+
+def _change(key: str, before: Any, after: Any, indent: str) -> Iterator[tuple[str, str]]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        yield f"{indent}{_label(key)}", ""
+        yield from _lines(before, after, indent + "  ")
+    else:
+        yield f"{indent}{_label(key)}", f"{_text(key, before)} -> {_text(key, after)}"
+
+
+def _label(key: str) -> str:
+    return key if "." in key else key.replace("_", " ")
+
+
+def _text(key: str, value: Any) -> str:
+    return (
+        people_value(key, value) if isinstance(value, str) else f"{value:,}" if isinstance(value, int) and key == "records" else cell(value)
+    )
