@@ -124,8 +124,8 @@ def test_formats_that_are_not_named_are_told(inspect, cluster, topic):
     name = topic(config=COMPACTED)
     cluster.produce(name, [put("größe".encode(), double(0.1)), put(b"plain", double(2))])
     found = inspect(name, "-o", "json").ok()
-    assert "keys as string" in found.err
-    assert "values as bytes (all have 8 bytes: --value long, or double?)" in found.err
+    assert "keys shown as string" in found.err
+    assert "values shown as bytes (all have 8 bytes: --value long, or double?)" in found.err
     assert [(row["key"], row["value"], row["value_encoding"]) for row in found.json] == [
         ("größe", "P7mZmZmZmZo=", "base64"),
         ("plain", "QAAAAAAAAAA=", "base64"),

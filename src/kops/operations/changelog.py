@@ -143,8 +143,7 @@ def choose_formats(view: View, key: Format | None, value: Format | None) -> tupl
     """
     key_format, about_keys = _choose("key", [record.key for record in view.latest], key)
     value_format, about_values = _choose("value", [record.value for record in view.latest], value)
-    about = " and ".join(filter(None, (about_keys, about_values)))
-    return key_format, value_format, f"shown {about}" if about else ""
+    return key_format, value_format, "; ".join(filter(None, (about_keys, about_values)))
 
 
 def _choose(part: str, samples: Iterable[bytes | None], named: Format | None) -> tuple[Format, str]:
@@ -152,11 +151,11 @@ def _choose(part: str, samples: Iterable[bytes | None], named: Format | None) ->
     if named is not None or not data:
         return named or FORMATS["string"], ""
     if all(readable_text(sample) is not None for sample in data):
-        return FORMATS["string"], f"{part}s as string (--{part} names another format)"
+        return FORMATS["string"], f"{part}s shown as string (--{part} names another format)"
     widths = {len(sample) for sample in data}
     width = widths.pop() if len(widths) == 1 else 0
     guess = f"all have {width} bytes: --{part} {_WIDTHS[width]}?" if width in _WIDTHS else f"--{part} names another format"
-    return FORMATS["bytes"], f"{part}s as bytes ({guess})"
+    return FORMATS["bytes"], f"{part}s shown as bytes ({guess})"
 
 
 def decode(
