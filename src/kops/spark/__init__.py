@@ -1,1 +1,1 @@
-"""The only importer of pyspark: sources and sinks at the edge, DataFrame -> DataFrame in between."""
+"""The only importer of pyspark: sessions, sources and sinks at the edge, DataFrame to DataFrame in between."""

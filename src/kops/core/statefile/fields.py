@@ -1,0 +1,89 @@
+"""Reads a mapping of a YAML file field by field; every error names the file, the path, and the nearest name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from kops.core.errors import ConfigError
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """Return ``did you mean X? `` when one of the known names is near."""
+    near = get_close_matches(str(name).lower(), list(known), n=1)
+    return f"did you mean {near[0]}? " if near else ""
+
+
+class Fields:
+    """A mapping with a place in a file.
+
+    :param place: the path of it, such as ``stores.totals.from``; empty at the top
+    """
+
+    def __init__(self, file: str, place: str, body: Any, known: Collection[str] | None = None) -> None:
+        self.file, self.place = file, place
+        if not isinstance(body, Mapping):
+            raise self.wrong("", f"must be a mapping, not {_kind(body)}", f"fields: {', '.join(known)}" if known else None)
+        self.body: Mapping[str, Any] = body
+        for name in body:
+            if not isinstance(name, str):
+                raise self.wrong(str(name), "is not a name", "quote it")
+            if known is not None and name not in known:
+                raise self.wrong(name, "is not a field of a state file here", f"{nearest(name, known)}fields: {', '.join(known)}")
+
+    def path(self, name: str) -> str:
+        """Return the path of a field."""
+        return ".".join(part for part in (self.place, name) if part)
+
+    def wrong(self, name: str, what: str, hint: str | None = None) -> ConfigError:
+        """Return the error about a field."""
+        return ConfigError(f"{self.file}: {self.path(name) or 'the file'} {what}", hint=hint, file=self.file, field=self.path(name))
+
+    def text(self, name: str) -> str | None:
+        """Return a text that may be missing."""
+        value = self.body.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)) or not str(value).strip():
+            raise self.wrong(name, f"must be a text, not {_kind(value)}")
+        return str(value).strip()
+
+    def needed(self, name: str, hint: str | None = None) -> str:
+        """Return a text that must be there."""
+        value = self.text(name)
+        if value is None:
+            raise self.wrong(name, "is missing", hint)
+        return value
+
+    def one_of(self, name: str, known: Collection[str], default: str) -> str:
+        """Return one of some words."""
+        value = self.text(name)
+        if value is None:
+            return default
+        if value not in known:
+            raise self.wrong(name, f"is {value!r}", f"{nearest(value, known)}one of: {', '.join(known)}")
+        return value
+
+    def inside(self, name: str, known: Collection[str] | None = None) -> Fields:
+        """Return a mapping that must be there."""
+        if self.body.get(name) is None:
+            raise self.wrong(name, "is missing", f"fields: {', '.join(known)}" if known else None)
+        return Fields(self.file, self.path(name), self.body[name], known)
+
+
+_KINDS = {
+    type(None): "nothing",
+    bool: "true or false",
+    list: "a list",
+    str: "a text",
+    int: "a number",
+    float: "a number",
+    dict: "a mapping",
+}
+
+
+def _kind(value: Any) -> str:
+    if value == "":
+        return "an empty text"
+    return _KINDS.get(type(value), type(value).__name__)

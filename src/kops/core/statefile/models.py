@@ -1,0 +1,104 @@
+"""What a state file says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GUARANTEES = ("at_least_once", "exactly_once_v2")
+STORE_TYPES = ("key-value",)
+FORMATS = ("string", "bytes", "long", "int", "short", "double", "float", "json", "uuid")
+FLOATING = ("double", "float")
+INTEGRAL = ("long", "int", "short")
+
+KINDS = ("count", "sum", "min", "max", "last", "first", "reducer")
+TABLE = "table"
+"""The kind of a store without an aggregate: a KTable of the topic itself."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The format of a key or a value.
+
+    :param name: one of ``FORMATS``
+    :param schema: for JSON that expressions use: its fields as a Spark DDL schema, ``item string, price double``
+    """
+
+    name: str
+    schema: str | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Source:
+    """The topic that a store comes from."""
+
+    topic: str
+    key: Form
+    value: Form
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """How the records of a key become one value.
+
+    :param kind: one of ``KINDS``, or ``table``
+    :param expression: Spark SQL of the value that is aggregated; the reducer's name for ``reducer``; empty for count and table
+    :param form: format of the aggregate's bytes
+    """
+
+    kind: str
+    form: Form
+    expression: str = ""
+
+    @property
+    def label(self) -> str:
+        """Return it as a person would say it."""
+        return f"{self.kind} {self.expression}".strip()
+
+    @property
+    def is_whole_value(self) -> bool:
+        """Tell whether the records' values are kept as they are, byte for byte."""
+        return self.kind == TABLE or (self.kind in ("last", "first") and self.expression == "value")
+
+
+@dataclass(frozen=True)
+class Store:
+    """A key-value store.
+
+    :param where: Spark SQL; the records for which it is true are kept
+    :param key_by: Spark SQL of a new key: the records go through a repartition topic
+    :param key_form: format of the store's keys
+    :param repartition_topic: None when there is no new key
+    """
+
+    name: str
+    source: Source
+    aggregate: Aggregation
+    key_form: Form
+    changelog: str
+    where: str | None = None
+    key_by: str | None = None
+    repartition_topic: str | None = None
+
+
+@dataclass(frozen=True)
+class StateFile:
+    """A state file that was read and found good.
+
+    :param path: as given, for messages
+    :param application: ``application.id``, which is the consumer group and the prefix of internal topics
+    :param guarantee: ``processing.guarantee``
+    """
+
+    path: str
+    application: str
+    stores: tuple[Store, ...]
+    guarantee: str = GUARANTEES[0]
+    streams_version: str | None = None
+
+    @property
+    def exactly_once(self) -> bool:
+        """Tell whether the application writes in transactions, and reads only what is committed."""
+        return self.guarantee != GUARANTEES[0]

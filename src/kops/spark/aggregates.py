@@ -1,0 +1,158 @@
+"""From prepared records to what a store holds: partition, key, value, timestamp. DataFrame to DataFrame.
+
+The timestamp of every aggregate is the greatest of its records (``KStreamAggregate``, ``KStreamReduce``); of a table's
+row it is the record's own (``KTableSource``). What does not depend on the order of the records is left to Spark's hash
+aggregate; what does is folded in the order of offsets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kops.core.statefile import Aggregation, Store
+from kops.core.statefile.models import TABLE
+from kops.spark.codec import bits_of, encoding
+from kops.spark.prepare import Prepared
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SURE, MIXED, ROUNDED = range(3)
+"""What is known of a row, in the column ``doubt``: exact; of records whose order is not known; a sum that may have been rounded."""
+COLUMNS = ("partition", "key", "value", "timestamp", "doubt")
+ORDERED_KINDS = ("last", "first", "reducer")
+
+_MASK_64, _MASK_32 = 0x7FFFFFFFFFFFFFFF, 0x7FFFFFFF
+_NEWEST = "max(timestamp_ms) as timestamp"
+_MIXED = f"if(min(partition) < max(partition), {MIXED}, {SURE}) as doubt"
+_SURE = f"{SURE} as doubt"
+
+
+def depends_on_order(aggregate: Aggregation) -> bool:
+    """Tell whether the result depends on the order of the records."""
+    return aggregate.kind in ORDERED_KINDS or (aggregate.kind == "sum" and aggregate.form.name in ("double", "float"))
+
+
+def aggregated(prepared: Prepared, kept: DataFrame, store: Store, *, whole_numbers: bool = False) -> DataFrame:
+    """Return what the store holds.
+
+    :param kept: the records, as ``prepared.kept()`` gives them
+    :param whole_numbers: floating-point values are believed to be whole numbers, so that no order matters; a key that
+        shows this wrong has the doubt ``ROUNDED``, and all must be computed again without it
+    :return: ``COLUMNS``; the partition is null after a new key
+    """
+    aggregate = store.aggregate
+    if aggregate.kind == TABLE:
+        return _table(kept)
+    if aggregate.kind in ("count", "sum"):
+        return _sum(kept, store, whole_numbers=whole_numbers)
+    if aggregate.kind in ("min", "max"):
+        return _extreme(kept, store)
+    if aggregate.kind in ("last", "first"):
+        return _by_order(kept, store, prepared.value_type)
+    from kops.spark.folds import reduced
+
+    return reduced(kept, store)
+
+
+def _groups(store: Store) -> list[str]:
+    """Without a new key a record stays in its partition, so the same key in two partitions is two keys."""
+    return ["key"] if store.key_by else ["partition", "key"]
+
+
+def _collect(kept: DataFrame, store: Store, aggregate: str, *, ordered: bool = False) -> DataFrame:
+    """Aggregate into ``result``, ``timestamp`` and ``doubt``."""
+    from pyspark.sql import functions
+
+    mixes = ordered and store.key_by is not None
+    expressions = [f"{aggregate} as result", _NEWEST, *([_MIXED] if mixes else [])]
+    grouped = kept.groupBy(*_groups(store)).agg(*(functions.expr(expression) for expression in expressions))
+    return grouped if mixes else grouped.selectExpr("*", _SURE)
+
+
+def _finish(grouped: DataFrame, store: Store, value: str) -> DataFrame:
+    partition = "cast(null as int) as partition" if store.key_by else "partition"
+    return grouped.selectExpr(partition, "key", f"{value} as value", "timestamp", "doubt")
+
+
+def _table(kept: DataFrame) -> DataFrame:
+    from pyspark.sql import functions
+
+    latest = functions.expr("max_by(struct(v, timestamp_ms), offset) as latest")
+    rows = kept.groupBy("partition", "key").agg(latest).where("latest.v is not null")
+    return rows.selectExpr("partition", "key", "latest.v as value", "latest.timestamp_ms as timestamp", _SURE)
+
+
+def _sum(kept: DataFrame, store: Store, *, whole_numbers: bool) -> DataFrame:
+    form = store.aggregate.form
+    if store.aggregate.kind == "count":
+        return _finish(_collect(kept, store, "count(*)"), store, encoding("result", form))
+    if form.name in ("double", "float"):
+        return _whole_sum(kept, store) if whole_numbers else _ordered_sum(kept, store)
+    # Additions that wrap around do so in any order; the sum of the bigints, cut to the width, is the sum in that width.
+    sql = {"long": "bigint", "int": "int", "short": "smallint"}[form.name]
+    return _finish(_collect(kept, store, "sum(cast(v as bigint))"), store, encoding(f"cast(result as {sql})", form))
+
+
+def _whole_sum(kept: DataFrame, store: Store) -> DataFrame:
+    """Add whole numbers: below 2^53 (2^24 in float) no addition rounds, so every order gives the same bits."""
+    from pyspark.sql import functions
+
+    limit = 1 << (53 if store.aggregate.form.name == "double" else 24)
+    whole = f"bool_and(abs(v) < {limit} and v = floor(v)) and sum(abs(v)) < {limit}"
+    columns = ["sum(v) as result", _NEWEST, f"if({whole}, {SURE}, {ROUNDED}) as doubt"]
+    grouped = kept.groupBy(*_groups(store)).agg(*(functions.expr(column) for column in columns))
+    result = f"cast(result as {store.aggregate.form.name})"
+    return _finish(grouped, store, encoding(result, store.aggregate.form))
+
+
+def _ordered_sum(kept: DataFrame, store: Store) -> DataFrame:
+    """Add from 0.0 in the order of offsets, as ``aggregate(() -> 0.0, (key, value, sum) -> sum + value)`` does.
+
+    Spark's sum of doubles adds row by row to one buffer a key, which over sorted rows is this very fold: the hash
+    aggregate becomes a sort aggregate (``spark.sql.execution.replaceHashWithSortAgg``), which never splits a key.
+    Its sum of floats adds doubles, so floats are folded in Python.
+    """
+    from kops.spark.folds import float_sums, in_order
+
+    if store.aggregate.form.name == "float":
+        return float_sums(kept, store)
+    return _finish(_collect(in_order(kept, store), store, "sum(v)", ordered=True), store, encoding("result", store.aggregate.form))
+
+
+def _extreme(kept: DataFrame, store: Store) -> DataFrame:
+    """``Math.min`` and ``Math.max``, ``String.compareTo``: exact for -0.0, NaN, and letters beyond the basic plane."""
+    kind, form = store.aggregate.kind, store.aggregate.form
+    if form.name in ("double", "float"):
+        return _floating_extreme(kept, store)
+    if form.name == "string":
+        # String.compareTo compares UTF-16 code units, which is the order of their big-endian bytes.
+        result = f"decode({kind}(encode(v, 'UTF-16BE')), 'UTF-16BE')"
+        return _finish(_collect(kept, store, result), store, encoding("result", form))
+    return _finish(_collect(kept, store, f"{kind}(v)"), store, encoding("result", form))
+
+
+def _floating_extreme(kept: DataFrame, store: Store) -> DataFrame:
+    """Compare the bits as integers: -0.0 is less than 0.0, and a NaN wins, as ``Math.min`` and ``Math.max`` have it."""
+    kind, form = store.aggregate.kind, store.aggregate.form
+    mask, integer, nan = (_MASK_64, "bigint", "7ff8000000000000") if form.name == "double" else (_MASK_32, "int", "7fc00000")
+    winner = f"cast({'-' if kind == 'min' else ''}{mask} as {integer})"
+    bits = kept.selectExpr("partition", "offset", "timestamp_ms", "key", "isnan(v) as is_nan", f"{bits_of('v', form)} as b")
+    comparable = f"if(is_nan, {winner}, if(b < 0, b ^ cast({mask} as {integer}), b)) as v"
+    ordered = bits.selectExpr("partition", "offset", "timestamp_ms", "key", comparable)
+    back = f"cast(if(result < 0, result ^ cast({mask} as {integer}), result) as binary)"
+    return _finish(_collect(ordered, store, f"{kind}(v)"), store, f"if(result = {winner}, X'{nan}', {back})")
+
+
+def _by_order(kept: DataFrame, store: Store, value_type: str) -> DataFrame:
+    """``reduce((old, new) -> new)``, or the old one.
+
+    After a new key the order is that of the repartition topic. Where one source partition feeds a key it is that of
+    its offsets; where several do it is not known, and event time stands in for it.
+    """
+    pick = "max_by" if store.aggregate.kind == "last" else "min_by"
+    result = f"{pick}(v, offset)"
+    if store.key_by:
+        result = f"if(min(partition) = max(partition), {result}, {pick}(v, struct(timestamp_ms, partition, offset)))"
+    value = "result" if value_type == "binary" else encoding("result", store.aggregate.form)
+    return _finish(_collect(kept, store, result, ordered=True), store, value)

@@ -1,0 +1,109 @@
+"""What a changelog holds now, what it should hold, and what to append so that it does. DataFrame to DataFrame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+APPENDED = ("added", "changed", "removed")
+STAGE_COLUMNS = (
+    "partition",
+    "key",
+    "before_present",
+    "before_value",
+    "before_timestamp",
+    "after_present",
+    "after_value",
+    "after_timestamp",
+    "action",
+)
+
+
+def compacted_view(records: DataFrame) -> DataFrame:
+    """Return the last record of every key of a changelog, tombstones left out: partition, key, value, timestamp, odd_headers.
+
+    A store without headers restores the same with them, but its own changelog has none, so they count as a difference.
+    """
+    from pyspark.sql import functions
+
+    headers = "headers" if "headers" in records.columns else "cast(null as array<string>)"
+    rows = records.where("key is not null").selectExpr("partition", "key", "offset", "value", "timestamp_ms", f"{headers} as headers")
+    last = rows.groupBy("partition", "key").agg(
+        functions.expr("max_by(struct(value, timestamp_ms, size(headers) > 0 as odd), offset) as last")
+    )
+    live = last.where("last.value is not null")
+    return live.selectExpr("partition", "key", "last.value as value", "last.timestamp_ms as timestamp", "coalesce(last.odd, false) as odd")
+
+
+def difference(expected: DataFrame, current: DataFrame) -> DataFrame:
+    """Return the rows that differ, as ``STAGE_COLUMNS``.
+
+    A key in the wrong partition is one to remove there, and one to add where it belongs.
+    """
+    from pyspark.sql import functions
+
+    wanted, found = expected.alias("wanted"), current.alias("found")
+    same_key = functions.expr("wanted.partition = found.partition and wanted.key = found.key")
+    joined = wanted.join(found, same_key, "full_outer")
+    differs = "wanted.key is null or found.key is null or wanted.value != found.value or wanted.timestamp != found.timestamp or found.odd"
+    action = "case when found.key is null then 'added' when wanted.key is null then 'removed' else 'changed' end as action"
+    return joined.where(differs).selectExpr(
+        "coalesce(wanted.partition, found.partition) as partition",
+        "coalesce(wanted.key, found.key) as key",
+        "found.key is not null as before_present",
+        "found.value as before_value",
+        "found.timestamp as before_timestamp",
+        "wanted.key is not null as after_present",
+        "wanted.value as after_value",
+        "wanted.timestamp as after_timestamp",
+        action,
+    )
+
+
+def all_added(expected: DataFrame) -> DataFrame:
+    """Return the difference to an empty changelog."""
+    return expected.selectExpr(
+        "partition",
+        "key",
+        "false as before_present",
+        "cast(null as binary) as before_value",
+        "cast(null as bigint) as before_timestamp",
+        "true as after_present",
+        "value as after_value",
+        "timestamp as after_timestamp",
+        "'added' as action",
+    )
+
+
+def to_append(stage: DataFrame, *, backwards: bool = False) -> DataFrame:
+    """Return the records to append: partition, key, value (null: a tombstone), timestamp.
+
+    A tombstone carries the timestamp of the record that it removes, so that it is neither ahead of nor behind its time.
+
+    :param backwards: those that take the stage back
+    """
+    new, old = ("before", "after") if backwards else ("after", "before")
+    return stage.selectExpr(
+        "partition",
+        "key",
+        f"if({new}_present, {new}_value, null) as value",
+        f"if({new}_present, {new}_timestamp, {old}_timestamp) as timestamp",
+    )
+
+
+def summed(records: DataFrame) -> DataFrame:
+    """Return, for each partition, how many records there are and a sum of their hashes that no order changes."""
+    from pyspark.sql import functions
+
+    # The 64-bit hashes are added in halves, so that nothing wraps and every Spark gives the same number.
+    h = "xxhash64(key, value is null, value, timestamp)"
+    columns = [
+        "count(*) as records",
+        "count_if(value is null) as tombstones",
+        f"sum(shiftrightunsigned({h}, 32)) as high",
+        f"sum({h} & 4294967295) as low",
+        "count_if(timestamp <= 0) as zero_timestamps",
+    ]
+    return records.groupBy("partition").agg(*(functions.expr(column) for column in columns))

@@ -1,0 +1,143 @@
+"""Aggregations that depend on the order of records: rows sorted by Spark, folded in Python as they stream by.
+
+Nothing is collected: a key's rows follow each other, so one aggregate is held at a time, however hot the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from kops.core.statefile import Form, Store
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame
+
+    Batches = Iterable[pyarrow.RecordBatch]
+
+_SCHEMA = "partition int, key binary, value binary, timestamp bigint, doubt int"
+_ROWS = 20_000
+
+
+def in_order(kept: DataFrame, store: Store) -> DataFrame:
+    """Return the records key by key, each key's in the order of offsets.
+
+    Without a new key a task reads one whole partition, so nothing moves between tasks. After one, the records of
+    several source partitions follow each other partition by partition.
+    """
+    if store.key_by:
+        return kept.repartition("key").sortWithinPartitions("key", "partition", "offset")
+    return kept.sortWithinPartitions("partition", "key", "offset")
+
+
+def float_sums(kept: DataFrame, store: Store) -> DataFrame:
+    """Add floats from 0.0f in 32 bits, in the order of offsets."""
+    return _folded(kept.selectExpr("partition", "offset", "timestamp_ms", "key", "v"), store, _float_adder)
+
+
+def reduced(kept: DataFrame, store: Store) -> DataFrame:
+    """Fold with the reducer that the store names, which is ``module:attribute`` here."""
+    reference, key_form, value_form, form = store.aggregate.expression, store.key_form, store.source.value, store.aggregate.form
+
+    def folder() -> Folder:
+        return _reducer(reference, key_form, value_form, form)
+
+    return _folded(kept, store, folder)
+
+
+Row = tuple[int, bytes, int, Any]
+"""Partition, key, timestamp, value."""
+Folder = Callable[[bytes, Any], "tuple[bytes | None, int] | None"]
+"""Takes a key and an iterator of (value, timestamp); gives the bytes and the timestamp."""
+
+
+def _folded(kept: DataFrame, store: Store, make_folder: Callable[[], Folder]) -> DataFrame:
+    by_partition = not store.key_by
+
+    def fold(batches: Batches) -> Batches:
+        yield from _output(_fold_rows(_rows(batches), make_folder(), by_partition=by_partition))
+
+    rows = in_order(kept, store).select("partition", "key", "timestamp_ms", "v")
+    return rows.mapInArrow(fold, _SCHEMA)
+
+
+def _rows(batches: Batches) -> Iterator[Row]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _fold_rows(rows: Iterator[Row], folder: Folder, *, by_partition: bool) -> Iterator[tuple[Any, ...]]:
+    """Fold runs of rows with the same key (and partition)."""
+    from itertools import groupby
+
+    from kops.spark.aggregates import MIXED, SURE
+
+    for _, run in groupby(rows, key=(lambda row: row[:2]) if by_partition else (lambda row: row[1])):
+        seen = _Seen(run)
+        result = folder(seen.key, seen)
+        for _ in seen:  # a folder may stop early; the partitions of the rest count too
+            pass
+        if result is not None and result[0] is not None:
+            yield (seen.partition if by_partition else None, seen.key, *result, MIXED if seen.mixed else SURE)
+
+
+class _Seen:
+    """The (value, timestamp) of a run, noting whether it mixes source partitions."""
+
+    def __init__(self, run: Iterator[Row]) -> None:
+        first = next(run)
+        self.partition, self.key, self.mixed = first[0], first[1], False
+        self._first: Row | None = first
+        self._rest = run
+
+    def __iter__(self) -> Iterator[tuple[Any, int]]:
+        return self
+
+    def __next__(self) -> tuple[Any, int]:
+        row, self._first = (self._first, None) if self._first is not None else (next(self._rest), None)
+        self.mixed = self.mixed or row[0] != self.partition
+        return row[3], row[2]
+
+
+def _output(rows: Iterator[tuple[Any, ...]]) -> Batches:
+    from itertools import islice
+
+    import pyarrow
+
+    types = (pyarrow.int32(), pyarrow.binary(), pyarrow.binary(), pyarrow.int64(), pyarrow.int32())
+    names = ["partition", "key", "value", "timestamp", "doubt"]
+    while piece := list(islice(rows, _ROWS)):
+        arrays = [pyarrow.array(column, kind) for column, kind in zip(zip(*piece, strict=True), types, strict=True)]
+        yield pyarrow.RecordBatch.from_arrays(arrays, names)
+
+
+def _float_adder() -> Folder:
+    import struct
+
+    import numpy
+
+    def add(_key: bytes, records: Iterator[tuple[float, int]]) -> tuple[bytes, int]:
+        total, newest = numpy.float32(0), 0
+        with numpy.errstate(all="ignore"):
+            for value, timestamp in records:
+                total += numpy.float32(value)
+                newest = max(newest, timestamp)
+        return b"\x7f\xc0\x00\x00" if numpy.isnan(total) else struct.pack(">f", total), newest
+
+    return add
+
+
+def _reducer(reference: str, key_form: Form, value_form: Form, form: Form) -> Folder:
+    from kops.core.reducers import fold, load_reducer
+    from kops.plugins.loader import load_format
+
+    reducer = load_reducer(reference)
+    keys, values, results = load_format(key_form.name), load_format(value_form.name), load_format(form.name)
+
+    def reduce(key: bytes, records: Iterator[tuple[bytes, int]]) -> tuple[bytes | None, int] | None:
+        decoded = ((values.decode(value), timestamp) for value, timestamp in records)
+        result = fold(reducer, keys.decode(key), decoded)
+        return None if result is None else (results.encode(result.value), result.timestamp)
+
+    return reduce

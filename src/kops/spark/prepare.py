@@ -1,0 +1,154 @@
+"""From Kafka records to what the aggregation sees: decoded, filtered, with their new key. DataFrame to DataFrame.
+
+The rules are those of ``KStreamAggregate`` and ``KStreamReduce``: a record with a null key or null value is dropped, where
+the value is what the deserializer (and then ``mapValues``) made of the bytes; after a new key, a null key is dropped
+before the repartition topic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kops.core.errors import ConfigError
+from kops.core.statefile import StateFile, Store
+from kops.core.statefile.models import TABLE
+from kops.spark.codec import WIDENS, decoding, encoding, sql_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+KEPT, UNDECODABLE, NEGATIVE_TIME, FILTERED, NULL_KEY, NULL_VALUE = range(6)
+FATES = {
+    UNDECODABLE: "undecodable",
+    NEGATIVE_TIME: "negative_timestamp",
+    FILTERED: "filtered",
+    NULL_KEY: "null_key",
+    NULL_VALUE: "null_value",
+}
+"""What becomes of a record, by the number in the column ``fate``; 0 is kept."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Records ready to be aggregated.
+
+    :param judged: every record, with ``fate``
+    :param value_type: the Spark type of ``v``
+    """
+
+    judged: DataFrame
+    value_type: str
+
+    @property
+    def undecodable(self) -> DataFrame:
+        """Return the records that are not of the formats, with the part that is wrong."""
+        return self.judged.where(f"fate = {UNDECODABLE}").selectExpr("partition", "offset", "if(key_wrong, 'key', 'value') as part")
+
+    def kept(self, judged: DataFrame | None = None) -> DataFrame:
+        """Return what is aggregated: partition, offset, timestamp_ms, key (bytes), v."""
+        frame = self.judged if judged is None else judged
+        return frame.where("fate = 0").select("partition", "offset", "timestamp_ms", "key", "v")
+
+
+def prepare(records: DataFrame, state_file: StateFile, store: Store) -> Prepared:
+    """Decode, filter and re-key the records of a store's topic.
+
+    :param records: as ``KafkaSource.read`` returns them
+    :raises ConfigError: when an expression cannot be used, naming its field
+    """
+    place = _Place(state_file, store)
+    decoded = _decode(records, store, place)
+    where = place.boolean(decoded, store.where) if store.where else "true"
+    key = place.typed(decoded, "key_by", store.key_by, sql_type(store.key_form)) if store.key_by else None
+    value, value_type = _value(decoded, store, place)
+    keyed = decoded.selectExpr(
+        "partition",
+        "offset",
+        "timestamp_ms",
+        "key_wrong",
+        "value_wrong",
+        f"({where}) as passes",
+        (encoding(key, store.key_form) if key else "_key") + " as new_key",
+        f"{value} as v",
+    )
+    null_value = "false" if store.aggregate.kind == TABLE else "v is null"
+    fate = (
+        f"case when key_wrong or value_wrong then {UNDECODABLE} when timestamp_ms < 0 then {NEGATIVE_TIME}"
+        f" when not coalesce(passes, false) then {FILTERED} when new_key is null then {NULL_KEY} when {null_value} then {NULL_VALUE}"
+        f" else {KEPT} end as fate"
+    )
+    judged = keyed.selectExpr("partition", "offset", "timestamp_ms", "new_key as key", "v", "key_wrong", fate)
+    return Prepared(judged, value_type)
+
+
+def _decode(records: DataFrame, store: Store, place: _Place) -> DataFrame:
+    """Add the decoded ``key`` and ``value`` that expressions see, and keep the bytes as ``_key`` and ``_value``."""
+    keys, values = decoding("_key", store.source.key), decoding("_value", store.source.value)
+    raw = records.selectExpr("key as _key", "value as _value", "partition", "offset", "timestamp_ms", f"'{store.source.topic}' as topic")
+    try:
+        decoded = raw.selectExpr("*", f"{keys.value} as key", f"{values.value} as value", "timestamp_millis(timestamp_ms) as timestamp")
+        return decoded.selectExpr(
+            "*",
+            f"coalesce({(keys.is_wrong or 'false').format(value='key')}, false) as key_wrong",
+            f"coalesce({(values.is_wrong or 'false').format(value='value')}, false) as value_wrong",
+        )
+    except Exception as error:
+        raise place.wrong("from", "a schema", error) from error
+
+
+def _value(decoded: DataFrame, store: Store, place: _Place) -> tuple[str, str]:
+    aggregate = store.aggregate
+    if aggregate.kind == "count":
+        return "if(value is null, null, 1)", "int"
+    if aggregate.is_whole_value and aggregate.form.name == store.source.value.name:
+        return "if(value is null, null, _value)", "binary"
+    if aggregate.kind == "reducer":
+        return "if(value is null, null, _value)", "binary"
+    wanted = sql_type(aggregate.form)
+    return place.typed(decoded, f"aggregate.{aggregate.kind}", aggregate.expression, wanted), wanted
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where expressions stand, for their errors."""
+
+    state_file: StateFile
+    store: Store
+
+    def boolean(self, frame: DataFrame, expression: str) -> str:
+        """Return a condition once it is known to be one."""
+        kind = self._type(frame, "where", expression)
+        if kind != "boolean":
+            raise ConfigError(f"{self._name('where')} is {kind}, not a condition: {expression}", hint="such as: value.price is not null")
+        return expression
+
+    def typed(self, frame: DataFrame, field: str, expression: str, wanted: str) -> str:
+        """Return an expression converted as Java would, once it is known to be of a type that Java converts."""
+        kind = self._type(frame, field, expression)
+        if kind not in WIDENS[wanted]:
+            raise ConfigError(
+                f"{self._name(field)} is {kind}, which does not go into {wanted} by itself: {expression}",
+                hint=f"say how, such as cast({expression} as {wanted}), or name another format",
+            )
+        return f"cast(({expression}) as {wanted})"
+
+    def wrong(self, field: str, what: str, error: Exception) -> ConfigError:
+        """Return the error about an expression that Spark refuses."""
+        reason = str(error).strip().splitlines()[0].split(" SQLSTATE")[0]
+        return ConfigError(f"{self._name(field)} has {what} that Spark cannot use: {reason}", hint=self._columns())
+
+    def _type(self, frame: DataFrame, field: str, expression: str) -> str:
+        try:
+            found = frame.selectExpr(f"({expression}) as it").schema["it"].dataType.simpleString()
+        except Exception as error:
+            raise self.wrong(field, f"an expression ({expression})", error) from error
+        return found
+
+    def _columns(self) -> str:
+        kind = self.store.source.value
+        fields = f" ({kind.schema})" if kind.schema else " (give json a schema to use its fields)" if kind.name == "json" else ""
+        return f"columns: key, value{fields}, timestamp, timestamp_ms, topic, partition, offset"
+
+    def _name(self, field: str) -> str:
+        return f"{self.state_file.path}: stores.{self.store.name}.{field}"

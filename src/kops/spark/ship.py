@@ -1,0 +1,27 @@
+"""Gives a cluster's workers the part of kops that tasks run, so that kops need not be installed there."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import kops
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PARTS = ("core", "formats", "spark", "plugins")
+
+
+def ship_kops(session: SparkSession) -> None:
+    """Send the modules that tasks import, as a zip that Python imports from."""
+    package = Path(kops.__file__).parent
+    archive = Path(tempfile.mkdtemp(prefix="kops-ship-")) / "kops.zip"
+    with zipfile.ZipFile(archive, "w") as content:
+        content.write(package / "__init__.py", "kops/__init__.py")
+        for part in _PARTS:
+            for file in sorted((package / part).rglob("*.py")):
+                content.write(file, f"kops/{file.relative_to(package)}")
+    session.addArtifacts(str(archive), pyfile=True)

@@ -1,0 +1,68 @@
+"""The stage: what will be appended, and what was there before, as Parquet that a later run or an undo reads again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kops.spark.difference import APPENDED, summed, to_append
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Content:
+    """The records that go to one partition.
+
+    :param high: and ``low``: sum of the hashes of the records, the same in any order
+    :param zero_timestamps: records whose timestamp is 0 or less
+    """
+
+    records: int = 0
+    tombstones: int = 0
+    high: int = 0
+    low: int = 0
+    zero_timestamps: int = 0
+
+    @property
+    def fingerprint(self) -> list[int]:
+        """Return what two equal contents have in common, as JSON."""
+        return [self.records, self.high, self.low]
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A stage by changelog partition.
+
+    :param actions: partition -> how many keys are added, changed, removed
+    :param doubts: how many keys have which doubt (``kops.spark.aggregates``)
+    """
+
+    contents: dict[int, Content]
+    actions: dict[int, dict[str, int]]
+
+
+def write_stage(stage: DataFrame, path: str) -> None:
+    """Write the rows of a stage."""
+    stage.write.mode("overwrite").option("compression", "lz4_raw").parquet(path)
+
+
+def read_stage(session: SparkSession, path: str) -> DataFrame:
+    """Read a stage back."""
+    return session.read.parquet(path)
+
+
+def contents_of(records: DataFrame) -> dict[int, Content]:
+    """Sum records up: partition, key, value, timestamp."""
+    rows = summed(records).collect()
+    return {row.partition: Content(row.records, row.tombstones, row.high, row.low, row.zero_timestamps) for row in rows}
+
+
+def describe_stage(session: SparkSession, path: str) -> Staged:
+    """Sum a stage up."""
+    stage = read_stage(session, path)
+    contents = contents_of(to_append(stage))
+    rows = stage.groupBy("partition").pivot("action", list(APPENDED)).count().collect()
+    actions = {row.partition: {name: row[name] or 0 for name in APPENDED} for row in rows}
+    return Staged(contents, actions)
