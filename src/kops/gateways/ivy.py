@@ -48,8 +48,9 @@ _SIGNS_OF_FAILURE = (
     "timed out",
     "Server access error",
     "unresolved dependency",
+    "[NOT FOUND",
+    "[FAILED",
     "not found",
-    "FAILED",
 )
 """What Ivy's lines about a failure have in them, the most telling first."""
 

@@ -29,8 +29,8 @@ KAFKA_VERSION = "4.3.1"
 _LOG4J_VERSION = "2.25.4"
 _LOCK_SECONDS = 1800.0
 _OFFLINE_HINT = (
-    "on a machine with a network run: kops doctor --fetch; behind a mirror set KOPS_MAVEN_REPOSITORY=URL;"
-    " in a closed network copy the jars folder of another machine's cache and set KOPS_JARS_DIR=DIR (or --jars DIR)"
+    "run kops doctor --fetch where there is a network (KOPS_MAVEN_REPOSITORY=URL names a mirror),"
+    " or copy the folder from another machine and name it with --jars DIR or KOPS_JARS_DIR"
 )
 
 

@@ -1,0 +1,115 @@
+"""What kops needs of this machine: is it there, and what to do when it is not."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kops.config.load import read_config
+from kops.config.paths import Directories
+from kops.core.errors import KopsError, MissingRequirement
+from kops.gateways import ivy, jars, jdk
+from kops.operations.protocol import Services
+
+OK, MISSING = "ok", "missing"
+
+MINIMUM_PYTHON = (3, 10)
+MINIMUM_DISK = 2 * 1024**3
+"""Bytes: the jars take 135 MB, a sandbox as much as is written to it."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that kops needs.
+
+    :param status: ok or missing
+    :param found: what is there, or what is wrong
+    :param hint: what to do when it is missing
+    """
+
+    name: str
+    status: str
+    found: str
+    hint: str | None = None
+
+
+def examine(services: Services, *, fetch: bool = False, jars_directory: Path | None = None) -> Iterator[Check]:
+    """Check this machine, one thing after the other.
+
+    :param fetch: fetch the jars that are not in the cache
+    :param jars_directory: check this folder of jars in place of the cache
+    """
+    directories = services.directories
+    yield _checked("python", _python)
+    yield _checked("pyspark", _pyspark)
+    yield _checked("java", _java)
+    yield _checked("javac", lambda: str(jdk.require_jdk().tool("javac")))
+    yield _checked("kafka jars", lambda: _jars(services, jars.kafka_set(), fetch, jars_directory))
+    yield _checked("spark-kafka jars", lambda: _jars(services, jars.spark_kafka_set(), fetch, jars_directory))
+    yield _checked("disk", lambda: _disk(directories))
+    yield _checked("configuration", lambda: _configuration(directories))
+
+
+def _checked(name: str, find: Callable[[], str]) -> Check:
+    try:
+        return Check(name, OK, find())
+    except KopsError as missing:
+        return Check(name, MISSING, missing.message, missing.hint)
+
+
+def _python() -> str:
+    if sys.version_info < MINIMUM_PYTHON:
+        raise MissingRequirement(f"Python {platform.python_version()} is too old", hint="install kops with Python 3.10 or newer")
+    return f"{platform.python_version()}, {sys.executable}"
+
+
+def _pyspark() -> str:
+    folder = ivy.pyspark_jars()
+    version = ivy.pyspark_version()
+    if not version.startswith("4."):
+        raise MissingRequirement(f"PySpark {version} is installed, and 4 is needed", hint="pip install 'pyspark>=4.0,<5'")
+    return f"{version}, {folder.parent}"
+
+
+def _java() -> str:
+    found = jdk.require_jdk()
+    return f"{found.version}, {found.java}"
+
+
+def _jars(services: Services, wanted: jars.JarSet, fetch: bool, jars_directory: Path | None) -> str:
+    found = jars.jars_of(wanted, services.directories.cache, progress=services.progress.step, jars_directory=jars_directory, fetch=fetch)
+    return f"{wanted.version}, {len(found)} in {found[0].parent}"
+
+
+def _disk(directories: Directories) -> str:
+    """Check the free space where the jars and the sandboxes are."""
+    frees = {}
+    for folder in (directories.cache, directories.data):
+        there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+        if not os.access(there, os.W_OK):
+            raise MissingRequirement(f"{there} cannot be written to", hint="change its owner, or set XDG_CACHE_HOME and XDG_DATA_HOME")
+        frees[there] = shutil.disk_usage(there).free
+    tight = min(frees, key=lambda there: frees[there])
+    if frees[tight] < MINIMUM_DISK:
+        raise MissingRequirement(f"{_gigabytes(frees[tight])} free in {tight}", hint=f"make room: {_gigabytes(MINIMUM_DISK)} are needed")
+    return f"{_gigabytes(frees[tight])} free in {tight}"
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1024**3:.1f} GiB"
+
+
+def _configuration(directories: Directories) -> str:
+    """Check that the file can be read, and every context in it."""
+    file = read_config(directories)
+    for name in file.contexts:
+        file.layer(name)
+    if not directories.config_file.exists():
+        return f"no file yet, {directories.config_file}"
+    count = len(file.contexts)
+    return f"{count} context{'' if count == 1 else 's'} in {directories.config_file}"

@@ -1,0 +1,132 @@
+"""Jars are fetched once, whole or not at all: the real Ivy, on a Maven repository in a folder."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from kops.core.errors import MissingRequirement, UsageProblem
+from kops.gateways import ivy, jars
+
+pytestmark = pytest.mark.usefixtures("jdk")
+VERSION = "4.9.9"
+
+
+class Repository:
+    """A Maven repository in a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def add(self, organisation: str, name: str, version: str, *needs: tuple[str, str, str]) -> None:
+        folder = self.root / organisation.replace(".", "/") / name / version
+        folder.mkdir(parents=True)
+        coordinates = "<groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>"
+        dependencies = "".join(f"<dependency>{coordinates.format(*need)}</dependency>" for need in needs)
+        own = coordinates.format(organisation, name, version)
+        pom = f"<project><modelVersion>4.0.0</modelVersion>{own}<dependencies>{dependencies}</dependencies></project>"
+        (folder / f"{name}-{version}.pom").write_text(pom)
+        with zipfile.ZipFile(folder / f"{name}-{version}.jar", "w") as jar:
+            jar.writestr("it", name)
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    made = Repository(tmp_path / "maven")
+    for artifact in jars.kafka_set(VERSION).artifacts:
+        made.add(artifact.organisation, artifact.name, artifact.version, ("org.example", "shared", "1.0"))
+    made.add("org.example", "shared", "1.0")
+    monkeypatch.setenv("KOPS_MAVEN_REPOSITORY", made.root.as_uri() + "/")
+    monkeypatch.delenv("KOPS_JARS_DIR", raising=False)
+    return made
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
+
+
+def names(found):
+    return [jar.name for jar in found]
+
+
+def test_a_set_comes_with_all_that_it_needs_and_stays(repository, cache, monkeypatch):
+    said = []
+    found = jars.kafka_jars(cache, VERSION, progress=said.append)
+    assert "kafka_2.13-4.9.9.jar" in names(found)
+    assert "shared-1.0.jar" in names(found)
+    assert {jar.parent for jar in found} == {cache / "jars" / "kafka-4.9.9"}
+    assert said[0] == "fetching the jars of kafka 4.9.9, once (a minute or two)"
+    monkeypatch.setenv("KOPS_MAVEN_REPOSITORY", "http://127.0.0.1:1/")
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    assert jars.kafka_jars(cache, VERSION) == found
+
+
+def test_two_at_once_fetch_once(repository, cache):
+    code = (
+        "import json, pathlib, sys; from kops.gateways import jars; said = [];"
+        "found = jars.kafka_jars(pathlib.Path(sys.argv[1]), sys.argv[2], progress=said.append); print(json.dumps([len(found), said]))"
+    )
+    command = [sys.executable, "-c", code, str(cache), VERSION]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    outcomes = [json.loads(process.communicate(timeout=120)[0]) for process in running]
+    assert [count for count, _ in outcomes] == [6, 6]
+    assert sum("fetching the jars of kafka 4.9.9, once (a minute or two)" in said for _, said in outcomes) == 1
+
+
+def test_what_is_missing_in_the_repository_leaves_nothing_behind(repository, cache):
+    (repository.root / "org/example/shared/1.0/shared-1.0.jar").unlink()
+    with pytest.raises(MissingRequirement, match="the jars cannot be fetched from file:") as missing:
+        jars.kafka_jars(cache, VERSION)
+    assert "shared" in missing.value.message
+    assert not (cache / "jars" / "kafka-4.9.9").exists()
+    with zipfile.ZipFile(repository.root / "org/example/shared/1.0/shared-1.0.jar", "w") as jar:
+        jar.writestr("it", "shared")
+    assert "shared-1.0.jar" in names(jars.kafka_jars(cache, VERSION))
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://nowhere.invalid/"])
+def test_a_cold_cache_without_a_network_says_what_to_do(cache, monkeypatch, url):
+    monkeypatch.setenv("KOPS_MAVEN_REPOSITORY", url)
+    with pytest.raises(MissingRequirement, match=f"cannot be fetched from {url}") as missing:
+        jars.kafka_jars(cache, VERSION)
+    assert "kops doctor --fetch" in missing.value.hint
+    assert "KOPS_JARS_DIR" in missing.value.hint
+
+
+def test_what_pyspark_ships_is_left_out(repository, cache):
+    version = ivy.pyspark_version()
+    needs = (("org.scala-lang", "scala-library", "2.13.16"), ("org.slf4j", "slf4j-api", "9.9"), ("org.example", "shared", "1.0"))
+    repository.add("org.apache.spark", "spark-sql-kafka-0-10_2.13", version, *needs)
+    repository.add("org.slf4j", "slf4j-api", "9.9")
+    assert names(jars.spark_kafka_jars(cache)) == ["shared-1.0.jar", f"spark-sql-kafka-0-10_2.13-{version}.jar"]
+
+
+def test_never_fetching_says_so(cache):
+    with pytest.raises(MissingRequirement, match=r"the jars of kafka 4\.9\.9 are not in"):
+        jars.kafka_jars(cache, VERSION, fetch=False)
+
+
+@pytest.mark.parametrize("folder", ["", "kafka-4.9.9"])
+def test_a_folder_of_jars_takes_the_place_of_the_cache(cache, tmp_path, monkeypatch, folder):
+    given = tmp_path / "given"
+    (given / folder).mkdir(parents=True)
+    (given / folder / "kafka_2.13-4.9.9.jar").touch()
+    assert names(jars.kafka_jars(cache, VERSION, jars_directory=given)) == ["kafka_2.13-4.9.9.jar"]
+    monkeypatch.setenv("KOPS_JARS_DIR", str(given))
+    assert names(jars.kafka_jars(cache, VERSION)) == ["kafka_2.13-4.9.9.jar"]
+
+
+def test_a_folder_with_other_jars_is_refused_by_name(cache, tmp_path):
+    (tmp_path / "kafka_2.13-4.0.0.jar").touch()
+    with pytest.raises(MissingRequirement, match=r"there is no kafka_2\.13-4\.9\.9\.jar in"):
+        jars.kafka_jars(cache, VERSION, jars_directory=tmp_path)
+
+
+@pytest.mark.parametrize("version", ["3.9.0", "latest", "4", "../4.3.1", ""])
+def test_a_version_that_is_none(cache, version):
+    with pytest.raises(UsageProblem, match="is not a version of Apache Kafka that kops can run"):
+        jars.kafka_jars(cache, version)

@@ -1,0 +1,38 @@
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from kops.core.errors import Refused
+from kops.sandbox.files import argument_lines, locked, property_lines, write_whole
+
+
+def test_a_file_has_its_permissions_and_no_temporary_file_stays(tmp_path):
+    file = tmp_path / "new folder" / "password"
+    write_whole(file, "secret\n", mode=0o600)
+    write_whole(file, "other\n", mode=0o600)
+    assert file.read_text() == "other\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_properties_are_escaped_as_java_reads_them():
+    written = property_lines({"log.dirs": "C:\\kops\\dätä", "padded": " x", "emoji": "\N{GRINNING FACE}", "two": "a\nb"})
+    assert written == "log.dirs=C:\\\\kops\\\\d\\u00e4t\\u00e4\npadded=\\ x\nemoji=\\ud83d\\ude00\ntwo=a\\u000ab\n"
+
+
+def test_arguments_are_quoted_as_java_reads_them():
+    assert argument_lines(["-cp", 'a b:"c"', "back\\slash"]) == '"-cp"\n"a b:\\"c\\""\n"back\\\\slash"\n'
+
+
+def test_a_lock_that_another_process_holds_is_refused(tmp_path):
+    lock = tmp_path / "lock"
+    code = f"import fcntl, sys\nf = open({str(lock)!r}, 'a')\nfcntl.flock(f, fcntl.LOCK_EX)\nprint('held', flush=True)\nsys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(Refused, match="another kops is changing sandbox x"), locked(lock, what="sandbox x", seconds=0.2):
+            pass
+        holder.communicate()
+    with locked(lock, what="sandbox x", seconds=0):
+        pass
