@@ -1,0 +1,172 @@
+"""Whole record batches: what they hold for other clients, and what happens when the broker does not want or answer them."""
+
+import random
+import threading
+
+import pyarrow
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from kops.config.librdkafka import librdkafka_settings
+from kops.formats.record_batches import Producer as Identity
+from kops.formats.record_batches import columns_of, encode, split
+from kops.spark.batch_producer import BatchProducer, can_produce, write_batches
+
+PARTITIONS = 3
+
+
+def table_of(rows):
+    """Return (partition, key, value, timestamp) rows as an Arrow table."""
+    kinds = (pyarrow.int32(), pyarrow.binary(), pyarrow.binary(), pyarrow.int64())
+    names = ("partition", "key", "value", "timestamp")
+    return pyarrow.table([pyarrow.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)], names=names)
+
+
+def random_rows(count, seed=7):
+    """Return rows with null and empty keys and values, sizes around the borders of varints, and timestamps in any order."""
+    rng = random.Random(seed)
+
+    def some_bytes():
+        return None if rng.random() < 0.05 else rng.randbytes(rng.choice([0, 1, 8, 63, 64, 127, 128, 700, 9000]))
+
+    times = (0, 1, 1_700_000_000_000, 1_760_000_000_000)
+    return [(rng.randrange(PARTITIONS), some_bytes(), some_bytes(), rng.choice(times) + rng.randrange(10**6)) for _ in range(count)]
+
+
+def read_all(client, topic, partitions=PARTITIONS):
+    """Read a topic whole with librdkafka: (key, value, timestamp) by partition."""
+    consumer = Consumer({**client, "group.id": "reader", "enable.auto.commit": False, "enable.partition.eof": True, "check.crcs": True})
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+    found, ended = {number: [] for number in range(partitions)}, set()
+    while len(ended) < partitions:
+        for message in consumer.consume(1000, timeout=1):
+            if message.error():
+                ended.add(message.partition())
+            else:
+                found[message.partition()].append((message.key(), message.value(), message.timestamp()[1]))
+    consumer.close()
+    return found
+
+
+def by_partition(rows):
+    return {number: [row[1:] for row in rows if row[0] == number] for number in range(PARTITIONS)}
+
+
+def test_the_log_is_what_confluent_kafka_writes(broker, topic):
+    rows = [row for row in random_rows(4000) if row[3] > 0]
+    settings = librdkafka_settings(broker.connection)
+    ours, theirs = (topic(partitions=PARTITIONS, config={"retention.ms": "-1"}) for _ in range(2))
+    reports = write_batches(iter(table_of(rows).to_batches(500)), ours, settings)
+    producer = Producer(broker.client)
+    for partition, key, value, timestamp in rows:
+        producer.produce(theirs, value, key, partition=partition, timestamp=timestamp)
+        producer.poll(0)
+    assert producer.flush(30) == 0
+    assert read_all(broker.client, ours) == read_all(broker.client, theirs) == by_partition(rows)
+    assert {number: report.written for number, report in reports.items()} == {n: len(part) for n, part in by_partition(rows).items()}
+
+
+def test_a_timestamp_of_zero_stays_zero(broker, topic):
+    name = topic(partitions=PARTITIONS, config={"retention.ms": "-1"})
+    write_batches(iter(table_of([(0, b"k", b"v", 0)]).to_batches()), name, librdkafka_settings(broker.connection))
+    assert read_all(broker.client, name)[0] == [(b"k", b"v", 0)]
+
+
+def test_batches_too_large_for_the_topic_are_split(broker, topic):
+    name = topic(partitions=PARTITIONS, config={"max.message.bytes": "20000", "retention.ms": "-1"})
+    rows = random_rows(1500, seed=3)
+    reports = write_batches(iter(table_of(rows).to_batches()), name, librdkafka_settings(broker.connection))
+    assert read_all(broker.client, name) == by_partition(rows)
+    assert sum(report.failed for report in reports.values()) == 0
+
+
+def test_a_record_too_large_for_the_topic_is_refused_with_the_reason(broker, topic):
+    name = topic(partitions=PARTITIONS, config={"max.message.bytes": "2000"})
+    rows = [(0, b"large", b"x" * 5000, 1_760_000_000_000), (1, b"small", b"x", 1_760_000_000_000)]
+    reports = write_batches(iter(table_of(rows).to_batches()), name, librdkafka_settings(broker.connection))
+    assert (reports[0].failed, reports[1].written) == (1, 1)
+    assert "maximum" in reports[0].error
+
+
+def test_timestamps_that_the_topic_does_not_take_are_refused(broker, topic):
+    name = topic(partitions=PARTITIONS, config={"message.timestamp.before.max.ms": "1000"})
+    reports = write_batches(iter(table_of([(2, b"k", b"v", 1_000_000)]).to_batches()), name, librdkafka_settings(broker.connection))
+    assert reports[2].failed == 1
+    assert reports[2].error
+
+
+def test_a_batch_that_is_sent_twice_is_there_once(broker, topic):
+    name = topic(partitions=PARTITIONS, config={"retention.ms": "-1"})
+    rows = [(0, b"k%d" % n, b"v", 1_760_000_000_000 + n) for n in range(100)]
+    producer = BatchProducer(name, librdkafka_settings(broker.connection))
+    producer.write(table_of(rows))
+    producer._sequences.clear()  # as if the answer had been lost: the same batch, with the same sequence numbers
+    producer.write(table_of(rows))
+    producer.close()
+    assert read_all(broker.client, name)[0] == by_partition(rows)[0]
+
+
+def test_a_broker_that_restarts_meanwhile_loses_and_doubles_nothing(own_broker, own_topic):
+    own = own_broker()
+    name = own_topic(own, partitions=PARTITIONS)
+    tables = [
+        table_of([(n % PARTITIONS, b"%d-%d" % (part, n), b"v" * 50, 1_760_000_000_000 + n) for n in range(2000)]) for part in range(40)
+    ]
+    producer = BatchProducer(name, librdkafka_settings(own.connection))
+    restarted = threading.Event()
+
+    def restart():
+        own.kill()
+        own.start()
+        restarted.set()
+
+    for part, table in enumerate(tables):
+        if part == 10:
+            threading.Thread(target=restart).start()
+        producer.write(table)
+    restarted.wait(60)
+    producer.close()
+    expected = by_partition([tuple(row.values()) for table in tables for row in table.to_pylist()])
+    assert read_all(own.client, name) == expected
+
+
+@pytest.fixture
+def own_topic():
+    """Make a topic on a test's own broker."""
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    def make(own, partitions):
+        admin = AdminClient(own.client)
+        admin.create_topics([NewTopic("own", partitions, 1, config={"retention.ms": "-1"})])["own"].result(30)
+        return "own"
+
+    return make
+
+
+def test_it_writes_over_tls_with_scram(own_broker, own_topic):
+    own = own_broker(security="sasl-ssl")
+    name = own_topic(own, partitions=PARTITIONS)
+    settings = librdkafka_settings(own.connection)
+    assert can_produce(settings)
+    rows = random_rows(300, seed=5)
+    write_batches(iter(table_of(rows).to_batches()), name, settings)
+    assert read_all(own.client, name) == by_partition(rows)
+
+
+def test_settings_that_it_does_not_know_are_left_to_confluent_kafka():
+    assert not can_produce({"bootstrap.servers": "b:9092", "ssl.keystore.location": "/k.p12"})
+    assert not can_produce({"bootstrap.servers": "b:9092", "sasl.mechanism": "OAUTHBEARER"})
+
+
+def test_kafka_python_reads_the_encoding_back():
+    from kafka.record.default_records import DefaultRecordBatch
+
+    rows = random_rows(3000)
+    keys, values, times = ([row[index] for row in rows] for index in (1, 2, 3))
+    found = []
+    for part in split(columns_of(pyarrow.array(keys, pyarrow.binary()), pyarrow.array(values, pyarrow.binary()), pyarrow.array(times))):
+        batch = DefaultRecordBatch(encode(part, Identity(9, 1, len(found))))
+        assert batch.validate_crc()
+        assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (9, 1, len(found))
+        found += [(record.key, record.value, record.timestamp) for record in batch]
+    assert found == list(zip(keys, values, times, strict=True))
