@@ -142,7 +142,7 @@ def _create_item(topic: NewTopic, defaults: Mapping[str, str]) -> Item:
         "replication_factor": topic.replication_factor,
         "settings": dict(topic.settings),
     }
-    after["defaults"] = {name: value for name, value in broker_defaults(defaults).items() if name not in topic.settings}
+    after["broker_defaults"] = {name: value for name, value in broker_defaults(defaults).items() if name not in topic.settings}
     return Item(topic.name, "create", after=after)
 
 

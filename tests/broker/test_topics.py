@@ -1,0 +1,377 @@
+"""``kops topics`` against a real broker; what it makes is read back with Apache's own tool."""
+
+import re
+import subprocess
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as At
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kops.core.errors import UsageProblem
+from kops.core.topic_settings import canonical
+from kops.gateways.jars import class_path
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def admin(broker):
+    return AdminClient(broker.client)
+
+
+@pytest.fixture
+def topics(broker, run_kops, monkeypatch, admin):
+    """Run ``kops topics VERB ...`` on the broker; what it creates is deleted afterwards."""
+    monkeypatch.setenv("KOPS_BOOTSTRAP_SERVERS", broker.bootstrap_servers)
+    before = set(admin.list_topics(timeout=30).topics)
+    made = []
+
+    def run(verb, *arguments):
+        if verb == "create":
+            made.extend(argument for argument in arguments if not str(argument).startswith("-"))
+        return run_kops("topics", verb, *arguments)
+
+    yield run
+    left = [name for name in dict.fromkeys(made) if name in admin.list_topics(timeout=30).topics and name not in before]
+    if left:
+        for future in admin.delete_topics(left, operation_timeout=30).values():
+            future.result(30)
+
+
+def produce(broker, topic, count=3):
+    producer = Producer(broker.client)
+    for number in range(count):
+        producer.produce(topic, key=b"k", value=str(number).encode())
+    assert producer.flush(30) == 0
+
+
+def commit(broker, topic, group, offset=1):
+    consumer = Consumer({**broker.client, "group.id": group})
+    consumer.commit(offsets=[At(topic, 0, offset)], asynchronous=False)
+    consumer.close()
+
+
+def body_of(topics, name):
+    return topics("describe", name, "-o", "json").ok().json[0]
+
+
+def test_create_as_the_issue_writes_it_and_read_back_with_apaches_tool(topics, broker, unique, jdk, kafka_jar_files):
+    name = unique()
+    topics("create", name, "--partitions", "6", "--replication-factor", "1", "--compacted", "--expire", "7d", "--yes").ok()
+    tool = "org.apache.kafka.tools.TopicCommand"
+    command = [
+        jdk.java,
+        "-cp",
+        class_path(kafka_jar_files),
+        tool,
+        "--bootstrap-server",
+        broker.bootstrap_servers,
+        "--describe",
+        "--topic",
+        name,
+    ]
+    apache = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    headline = apache.splitlines()[0]
+    assert re.search(r"PartitionCount:\s*6\b", headline)
+    assert re.search(r"ReplicationFactor:\s*1\b", headline)
+    configs = headline.split("Configs:")[1].strip()
+    assert "cleanup.policy=compact,delete" in configs
+    assert "retention.ms=604800000" in configs
+    body = body_of(topics, name)
+    assert re.search(r"TopicId:\s*(\S+)", headline).group(1) == body["topic_id"]
+    assert len(body["partitions"]) == 6
+    assert body["partitions"][0] == {
+        "partition": 0,
+        "leader": body["partitions"][0]["leader"],
+        "replicas": [body["partitions"][0]["leader"]],
+        "in_sync_replicas": [body["partitions"][0]["leader"]],
+    }
+    own = {setting["name"]: setting["value"] for setting in body["settings"] if setting["source"] == "topic"}
+    assert own == {"cleanup.policy": "compact,delete", "retention.ms": "604800000"}
+
+
+def test_the_plan_is_effective_and_a_dry_run_creates_nothing(topics, unique, admin, home):
+    name = unique()
+    plan = topics("create", name, "--compacted", "--dry-run", "-o", "json").ok().json
+    assert plan["operation"] == "topics.create"
+    after = plan["items"][0]["after"]
+    assert after["partitions"] >= 1
+    assert after["replication_factor"] >= 1
+    assert after["settings"] == {"cleanup.policy": "compact"}
+    assert after["broker_defaults"]["retention.ms"] == "604800000"
+    assert "cleanup.policy" not in after["broker_defaults"]
+    assert any("compaction needs a key" in warning for warning in plan["warnings"])
+    assert name not in admin.list_topics(timeout=30).topics
+    assert not (home / "state" / "kops" / "journal").exists()
+
+
+def test_many_at_once_like_another(topics, unique):
+    model, one, two = unique("model"), unique("one"), unique("two")
+    topics("create", model, "--partitions", "3", "--config", "retention.ms=3600000", "--config", "segment.ms=60000", "--yes").ok()
+    result = topics("create", one, two, "--like", model, "--partitions", "2", "--compacted", "--yes", "-o", "json").ok().json
+    assert [(item["target"], item["status"]) for item in result["items"]] == [(one, "done"), (two, "done")]
+    for name in (one, two):
+        body = body_of(topics, name)
+        assert len(body["partitions"]) == 2
+        own = {setting["name"]: setting["value"] for setting in body["settings"] if setting["source"] == "topic"}
+        assert own == {"cleanup.policy": "compact", "retention.ms": "3600000", "segment.ms": "60000"}
+
+
+def test_a_topic_that_exists_is_refused_and_the_others_are_not_created(topics, topic, unique, admin):
+    there, new = topic(), unique("new")
+    refused = topics("create", new, there, "--yes", "-o", "json")
+    assert refused.code == 5
+    assert f'"topics": ["{there}"]' in refused.err
+    assert new not in admin.list_topics(timeout=30).topics
+
+
+def test_if_not_exists_says_where_an_existing_topic_differs(topics, topic, unique):
+    there, new = topic(partitions=2), unique("new")
+    done = topics("create", new, there, "--partitions", "3", "--config", "retention.ms=5000", "--if-not-exists", "--yes").ok()
+    assert f"{there} exists and is left as it is, but differs: 2 partitions, not 3; retention.ms is 604800000, not 5000" in done.err
+    assert len(body_of(topics, there)["partitions"]) == 2
+    assert len(body_of(topics, new)["partitions"]) == 3
+    again = topics("create", new, "--partitions", "3", "--if-not-exists", "-o", "json").ok()
+    assert again.json == {"version": 1, "status": "unchanged", "items": [{"target": new, "status": "unchanged"}], "errors": []}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bad name",),
+        ("x" * 250,),
+        ("..",),
+        ("a.b", "a_b"),
+        ("t", "--config", "retenton.ms=5"),
+        ("t", "--config", "retention.ms=7d"),
+        ("t", "--config", "retention.ms"),
+        ("t", "--config", "min.insync.replicas=0"),
+        ("t", "--expire", "soon"),
+        ("t", "--partitions", "0"),
+        ("t", "--compacted", "--config", "cleanup.policy=delete"),
+        (),
+    ],
+)
+def test_what_is_wrong_by_itself_is_refused_without_any_broker(run_kops, arguments):
+    refused = run_kops("topics", "create", *arguments, "--yes", "-B", "127.0.0.1:1")
+    assert refused.code == 2, refused.err
+
+
+def test_what_the_broker_refuses_is_refused_before_anything_is_made(topics, unique, admin):
+    name = unique()
+    refused = topics("create", name, "--replication-factor", "30", "--yes")
+    assert refused.code == 2
+    assert "replication factor of 30 cannot be reached" in refused.err
+    assert topics("create", name, "--config", "quux.zzz=1", "--yes").code == 2
+    assert name not in admin.list_topics(timeout=30).topics
+
+
+def test_a_name_that_collides_with_an_existing_topic(topics, unique, topic):
+    suffix = unique().replace("-", "")
+    topic(name=f"a.{suffix}")
+    refused = topics("create", f"a_{suffix}", "--yes")
+    assert refused.code == 5
+    assert f"would collide with a.{suffix}" in refused.err
+
+
+VALUES = [
+    *(
+        ("cleanup.policy", value)
+        for value in ("", "compact", "compact,delete", " delete , compact", "[compact]", "compact,compact", "Compact")
+    ),
+    *(("retention.ms", value) for value in ("-1", "-2", " 7", "+7", "0x10", "", "9" * 20, "1e3", str(2**63 - 1))),
+    *(("min.insync.replicas", value) for value in ("0", "5", str(2**31))),
+    *(("preallocate", value) for value in ("yes", "TRUE", "false", "1")),
+    *(("min.cleanable.dirty.ratio", value) for value in ("0", "1", "1.5", ".5", "-0.1", "half")),
+    *(("compression.gzip.level", value) for value in ("-1", "0", "9", "10")),
+    *(("compression.type", value) for value in ("zstd", "ZSTD", "none", "uncompressed")),
+    *(("leader.replication.throttled.replicas", value) for value in ("*", "1:2", "0:1,1:2", "zz", "1")),
+    *(("segment.bytes", value) for value in ("1048575", "1048576")),
+]
+
+
+def test_values_are_judged_as_the_broker_judges_them(admin, unique):
+    def broker_takes(number, name, value):
+        new = NewTopic(unique(f"v{number}"), 1, 1, config={name: value})
+        return admin.create_topics([new], validate_only=True, request_timeout=30)[new.topic].exception(30) is None
+
+    def kops_takes(name, value):
+        try:
+            canonical(name, value)
+        except UsageProblem:
+            return False
+        return True
+
+    judged = {pair: (kops_takes(*pair), broker_takes(number, *pair)) for number, pair in enumerate(VALUES)}
+    assert {pair: verdicts for pair, verdicts in judged.items() if verdicts[0] != verdicts[1]} == {}
+
+
+def test_a_topic_that_was_created_between_plan_and_apply(topics, unique, run_kops, tmp_path):
+    name, plan = unique(), tmp_path / "plan.json"
+    topics("create", name, "--plan-out", plan).ok()
+    topics("create", name, "--yes").ok()
+    refused = run_kops("apply", plan, "--yes")
+    assert refused.code == 5
+    assert "created by somebody else" in refused.err
+
+
+def test_some_fail_and_the_others_are_made(topics, unique, run_kops, tmp_path):
+    """Two names that collide, one after the other in one saved plan: the broker takes the first only."""
+    one, plan = unique("part"), tmp_path / "plan.json"
+    topics("create", f"{one}.x", f"{one}-y", "--plan-out", plan).ok()
+    topics("create", f"{one}_x", "--yes").ok()
+    result = run_kops("apply", plan, "--yes", "-o", "json")
+    assert result.code == 6
+    assert result.json["status"] == "partial"
+    assert {item["target"]: item["status"] for item in result.json["items"]} == {f"{one}.x": "failed", f"{one}-y": "done"}
+    assert [error["target"] for error in result.json["errors"]] == [f"{one}.x"]
+    assert "collides" in result.json["errors"][0]["message"]
+
+
+def test_delete_needs_the_name(topics, topic, broker, admin):
+    name = topic()
+    produce(broker, name)
+    for wrong in (("--yes",), ("--confirm", "orders"), ()):
+        refused = topics("delete", name, *wrong)
+        assert refused.code == 5
+        assert "nothing was changed" in refused.err
+    assert name in admin.list_topics(timeout=30).topics
+    done = topics("delete", name, "--confirm", name).ok()
+    assert "with 3 records" in done.err
+    assert name not in admin.list_topics(timeout=30).topics
+
+
+def test_delete_of_several_needs_their_number(topics, topic, unique, admin):
+    prefix = unique("glob")
+    names = [topic(name=f"{prefix}-{number}") for number in range(3)]
+    refused = topics("delete", f"{prefix}-*", "--yes")
+    assert refused.code == 5
+    assert "--confirm '3 topics'" in refused.err
+    assert all(name in refused.err for name in names)
+    assert topics("delete", f"{prefix}-.*", "--regex", "--confirm", "2 topics").code == 5
+    result = topics("delete", f"{prefix}-.*", "--regex", "--confirm", "3 topics", "-o", "json").ok().json
+    assert [item["target"] for item in result["items"]] == names
+    assert not set(names) & set(admin.list_topics(timeout=30).topics)
+    assert topics("delete", f"{prefix}-*", "--confirm", "3 topics").code == 0  # nothing left to do
+
+
+def test_delete_says_who_uses_the_topic(topics, topic, broker, unique, admin):
+    group = unique("app")
+    name = topic(name=f"{group}-totals-changelog")
+    produce(broker, name)
+    commit(broker, name, group)
+    warnings = topics("delete", name, "--dry-run", "-o", "json").ok().json["warnings"]
+    assert any(f"internal topic of the Kafka Streams application {group}" in warning for warning in warnings)
+    assert any(f"committed offsets of group {group}" in warning for warning in warnings)
+    reader = Consumer({**broker.client, "group.id": group, "auto.offset.reset": "earliest"})
+    try:
+        reader.subscribe([name])
+        while reader.poll(0.2) is None:
+            pass
+        warnings = topics("delete", name, "--dry-run", "-o", "json").ok().json["warnings"]
+        assert any(f"being read by group {group}" in warning for warning in warnings)
+    finally:
+        reader.close()
+    admin.delete_consumer_groups([group])[group].result(30)
+
+
+def test_deleting_what_is_not_there_and_what_is_never_deleted(topics, unique):
+    missing = topics("delete", unique(), "--confirm", "x")
+    assert missing.code == 1
+    assert "no such topic" in missing.err
+    assert topics("delete", unique(), "--if-exists").code == 0
+    assert topics("delete", "__consumer_offsets", "--confirm", "__consumer_offsets").code == 5
+
+
+def test_a_topic_that_was_made_anew_between_plan_and_apply_is_not_deleted(topics, topic, run_kops, tmp_path, admin):
+    name, plan = topic(), tmp_path / "plan.json"
+    topics("delete", name, "--plan-out", plan).ok()
+    topics("delete", name, "--confirm", name).ok()
+    topics("create", name, "--yes").ok()
+    refused = run_kops("apply", plan, "--confirm", name)
+    assert refused.code == 5
+    assert "created anew" in refused.err
+    assert name in admin.list_topics(timeout=30).topics
+
+
+def test_undo_of_create_deletes_only_that_topic_and_only_when_it_is_named(topics, unique, run_kops, broker, admin):
+    name = unique()
+    entry = topics("create", name, "--yes", "-o", "json").ok().json["journal_id"]
+    produce(broker, name)
+    refused = run_kops("undo", entry, "--yes")
+    assert refused.code == 5
+    assert "with 3 records" in refused.err
+    topics("delete", name, "--confirm", name).ok()
+    gone = run_kops("undo", entry, "--confirm", name)
+    assert gone.code == 5
+    assert "gone already" in gone.err
+    topics("create", name, "--yes").ok()
+    other = run_kops("undo", entry, "--confirm", name)
+    assert other.code == 5
+    assert "created again since" in other.err
+    run_kops("undo", "last", "--confirm", name).ok()
+    assert name not in admin.list_topics(timeout=30).topics
+
+
+def test_undo_of_delete_makes_it_again_and_says_that_records_are_lost(topics, topic, run_kops, broker):
+    name = topic(partitions=3, config={"cleanup.policy": "compact", "segment.ms": "60000"})
+    produce(broker, name)
+    old = body_of(topics, name)
+    topics("delete", name, "--confirm", name).ok()
+    done = run_kops("undo", "last", "--yes").ok()
+    assert f"the records that were deleted do not come back: {name} (3)" in done.err
+    new = body_of(topics, name)
+    assert new["topic_id"] != old["topic_id"]
+    assert new["settings"] == old["settings"]
+    assert len(new["partitions"]) == 3
+
+
+def test_list_by_name_glob_and_expression(topics, topic, unique):
+    prefix = unique("l")
+    a, b, c = (topic(name=f"{prefix}-{end}", partitions=number) for number, end in enumerate(("a", "b", "xc"), 1))
+    assert topics("list", f"{prefix}-?", "-o", "name").ok().out.split() == [a, b]
+    assert topics("list", f"{prefix}-.*[bc]", "--regex", "-o", "name").ok().out.split() == [b, c]
+    row = topics("list", b, "-o", "json").ok().json[0]
+    assert row == {
+        "name": b,
+        "partitions": 2,
+        "replication_factor": 1,
+        "under_replicated": 0,
+        "offline": 0,
+        "internal": False,
+        "topic_id": row["topic_id"],
+    }
+    long = topics("list", b, "--long", "-o", "json").ok().json[0]
+    assert (long["cleanup_policy"], long["retention_ms"], long["min_insync_replicas"]) == ("delete", 604800000, 1)
+    assert topics("list", f"{prefix}-nothing-*", "-o", "json").ok().json == []
+    assert topics("list", f"{prefix}-nothing").code == 1
+    assert topics("list", "(", "--regex").code == 2
+
+
+def test_the_brokers_own_topics_are_listed_on_demand(topics, topic, broker, unique, admin):
+    group = unique("g")
+    commit(broker, topic(), group, offset=0)  # makes __consumer_offsets
+    assert "__consumer_offsets" not in topics("list", "-o", "name").ok().out.split()
+    assert "__consumer_offsets" in topics("list", "--internal", "-o", "name").ok().out.split()
+    assert topics("list", "__consumer_offsets", "-o", "json").ok().json[0]["internal"] is True
+    admin.delete_consumer_groups([group])[group].result(30)
+
+
+def test_describe_for_people_and_as_csv(topics, topic):
+    name = topic(partitions=2, config={"retention.ms": "3600000"})
+    text = topics("describe", "--topic", name).ok().out
+    assert text.startswith(f"{name}: 2 partitions, replication factor 1, topic id ")
+    assert re.search(r"retention\.ms\s+3600000 \(1h\)\s+topic", text)
+    assert "segment.ms" not in text
+    assert "segment.ms" in topics("describe", name, "--all-settings").ok().out
+    lines = topics("describe", name, "-o", "csv").ok().out.splitlines()
+    assert lines[0] == "name,partition,leader,replicas,in_sync_replicas"
+    assert len(lines) == 3
+
+
+def test_an_unknown_name_names_the_nearest(topics, topic):
+    name = topic()
+    missing = topics("describe", f"{name}x")
+    assert missing.code == 1
+    assert f"did you mean {name}?" in missing.err

@@ -1,0 +1,106 @@
+"""Topic settings: the table is Kafka's own, values are written as Kafka shows them."""
+
+import subprocess
+
+import pytest
+
+from kops.core.errors import UsageProblem
+from kops.core.topic_settings import (
+    SETTINGS,
+    Choice,
+    Flag,
+    Ratio,
+    Replicas,
+    Whole,
+    Words,
+    broker_default,
+    canonical,
+    canonical_settings,
+    people_value,
+)
+from kops.gateways.jars import class_path
+
+DUMP = """
+import org.apache.kafka.storage.internals.log.LogConfig;
+public class Dump {
+    public static void main(String[] arguments) {
+        LogConfig.configKeys().values().stream().filter(key -> !key.internalConfig)
+            .forEach(key -> System.out.println(key.name + "|" + key.type + "|" + key.validator));
+    }
+}
+"""
+
+
+def described(kind):
+    """A kind as Kafka's ConfigDef describes it: its type and its validator."""
+    if isinstance(kind, Whole):
+        type_ = "INT" if kind.most == 2**31 - 1 or kind.most < 100 else "LONG"
+        end = kind.most if kind.most < 100 else ""
+        special = f" or {kind.special}" if kind.special is not None else ""
+        return type_, "null" if kind.least == -(2**63) else f"[{kind.least},...{f',{end}' if end else ''}]{special}"
+    return {
+        Ratio: lambda: ("DOUBLE", "[0,...,1]"),
+        Flag: lambda: ("BOOLEAN", "null"),
+        Choice: lambda: ("STRING", f"[{', '.join(kind.words)}]"),
+        Words: lambda: ("LIST", f"[{', '.join(kind.words)}]"),
+        Replicas: lambda: ("LIST", "[partitionId]:[brokerId],[partitionId]:[brokerId],..."),
+    }[type(kind)]()
+
+
+def test_the_table_is_that_of_kafka(jdk, kafka_jar_files, tmp_path):
+    source = tmp_path / "Dump.java"
+    source.write_text(DUMP)
+    out = subprocess.run(
+        [jdk.java, "-cp", class_path(kafka_jar_files), source], capture_output=True, text=True, check=True, timeout=120
+    ).stdout
+    kafkas = {name: (type_, validator) for name, type_, validator in (line.split("|") for line in out.splitlines())}
+    assert {name: described(kind) for name, kind in SETTINGS.items()} == kafkas
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "kept"),
+    [
+        ("cleanup.policy", "delete, compact", "delete,compact"),
+        ("cleanup.policy", "", ""),
+        ("retention.ms", " +7 ", "7"),
+        ("retention.ms", "-1", "-1"),
+        ("preallocate", "TRUE", "true"),
+        ("min.cleanable.dirty.ratio", "0.25", "0.25"),
+        ("compression.gzip.level", "-1", "-1"),
+        ("vendor.own", "Whatever", "Whatever"),
+    ],
+)
+def test_values_as_kafka_shows_them(name, given, kept):
+    assert canonical(name, given) == kept
+
+
+def test_an_unknown_name_is_refused_with_the_nearest_and_without_asking():
+    with pytest.raises(UsageProblem) as refused:
+        canonical_settings({"retenton.ms": "1"}, also_known=lambda: pytest.fail("asked the brokers"))
+    assert refused.value.hint == "did you mean retention.ms?"
+
+
+def test_a_name_that_only_newer_brokers_know_is_let_through():
+    assert canonical_settings({"quux.future": "1"}, also_known=lambda: {"quux.future"}) == {"quux.future": "1"}
+    assert canonical_settings({"confluent.tier.enable": "true"}) == {"confluent.tier.enable": "true"}
+    with pytest.raises(UsageProblem, match=r"there is no topic setting quux\.past"):
+        canonical_settings({"quux.past": "1"}, also_known=lambda: {"quux.future"})
+
+
+def test_a_duration_in_milliseconds_is_explained():
+    with pytest.raises(UsageProblem) as refused:
+        canonical("retention.ms", "7d")
+    assert refused.value.hint == "retention.ms is in milliseconds: 7d is 604800000"
+
+
+def test_defaults_come_from_the_first_broker_setting_that_is_set():
+    assert broker_default("retention.ms", {"log.retention.ms": None, "log.retention.hours": "2"}) == "7200000"
+    assert broker_default("retention.ms", {"log.retention.ms": "5", "log.retention.hours": "2"}) == "5"
+    assert broker_default("retention.ms", {}) is None
+
+
+def test_times_for_people():
+    assert people_value("retention.ms", "604800000") == "604800000 (7d)"
+    assert people_value("flush.ms", str(2**63 - 1)) == str(2**63 - 1)
+    assert people_value("retention.ms", "-1") == "-1"
+    assert people_value("retention.bytes", "604800000") == "604800000"
