@@ -45,8 +45,6 @@ def describe(error: BaseException) -> tuple[dict[str, object], int]:
         return {"code": "interrupted", "message": "interrupted; nothing was changed", "exit_code": 130}, int(ExitCode.INTERRUPTED)
     if isinstance(error, Terminated):
         return {"code": "terminated", "message": "terminated; nothing was changed", "exit_code": 143}, int(ExitCode.TERMINATED)
-    if isinstance(error, SystemExit):
-        return {"code": "exit", "message": str(error.code), "exit_code": 1}, error.code if isinstance(error.code, int) else 1
     message = f"bug: {type(error).__name__}: {error}"
     return {"code": "bug", "message": message, "hint": ISSUES, "exit_code": 1}, int(ExitCode.FAILED)
 

@@ -25,7 +25,8 @@ class _SharedOptions(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write its own options, then the shared ones."""
         help_option = self.get_help_option(ctx)
-        own = [*self.params[: self._own], *([help_option] if help_option else [])]
+        own = [param for param in self.params[: self._own] if isinstance(param, click.Option)]
+        own += [help_option] if help_option else []
         for title, params in (("Options", own), ("Shared options", self.params[self._own :])):
             records = [record for param in params if (record := param.get_help_record(ctx))]
             if records:

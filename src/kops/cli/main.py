@@ -66,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has gone (`| head`): nothing is left to say, not even at interpreter exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except SystemExit as gone:  # click's own answer to a closed pipe
+        return gone.code if isinstance(gone.code, int) else 1
     except BaseException as error:
         from kops.cli.failure import report
 
