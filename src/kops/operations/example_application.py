@@ -14,6 +14,7 @@ import kops
 from kops.core.errors import MissingRequirement, OperationFailed, TimedOut
 from kops.gateways.jars import class_path
 from kops.gateways.jdk import require_jdk
+from kops.gateways.kafka import Kafka
 from kops.gateways.processes import ProcessIdentity, start_detached, stop
 
 READY = "READY"
@@ -93,3 +94,27 @@ class Application:
 
     def _last_lines(self, count: int = 5) -> str:
         return " / ".join(self.log.read_text(errors="replace").splitlines()[-count:]) or "it printed nothing"
+
+
+def wait_until_processed(kafka: Kafka, application_id: str, topics: Sequence[str], *, patience: float = 60.0) -> None:
+    """Wait until an application has committed the end of every partition of its topics.
+
+    :param topics: its input topics, its repartition topics among them
+    :raises TimedOut: when it has not after so many seconds
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        partitions = [partition for found in kafka.offsets.partitions_of(topics).values() for partition in found]
+        bounds = kafka.offsets.bounds(partitions)
+        committed = kafka.groups.committed([application_id])[application_id]
+        behind = [
+            partition
+            for partition, bound in bounds.items()
+            if bound.log_end_offset > bound.log_start_offset
+            and (partition not in committed or committed[partition].offset < bound.log_end_offset)
+        ]
+        if not behind:
+            return
+        if time.monotonic() > deadline:
+            raise TimedOut(f"{application_id} has not processed {behind[0]} within {patience:g} s", hint="see the application's log")
+        time.sleep(0.2)
