@@ -72,9 +72,7 @@ class Tour:
         kops("sandbox", "up", "--name", SANDBOX)
         _say("2. The topics of the example are created: what will be is shown before it is done.")
         kops("-c", SANDBOX, "topics", "create", "prices", TOTALS, "--partitions", PARTITIONS, "--yes")
-        _say(
-            f"3. The Kafka Streams application {APPLICATION} starts: it sums the prices of each item in the store `totals` ({self.guarantee})."
-        )
+        _say(f"3. The Kafka Streams application {APPLICATION} ({self.guarantee}) starts: its store `totals` sums prices by item.")
         source = examples_directory() / "prices"
         text = (source / "state.yaml").read_text(encoding="utf-8")
         self.state_file.write_text(text.replace("at_least_once", self.guarantee), encoding="utf-8")
