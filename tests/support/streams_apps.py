@@ -110,6 +110,19 @@ class Cluster:
         self.admin.create_topics([new], operation_timeout=30)[topic].result(30)
         return topic
 
+    def create_all(self, topics: Mapping[str, int], config: Mapping[str, str] | None = None) -> None:
+        """Create many topics at once, each with its number of partitions."""
+        new = [NewTopic(name, num_partitions=count, replication_factor=1, config=dict(config or {})) for name, count in topics.items()]
+        for made in self.admin.create_topics(new, operation_timeout=60).values():
+            made.result(60)
+
+    def commit(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Commit offsets for a group without members."""
+        partitions = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+        request = ConsumerGroupTopicPartitions(group, partitions)
+        done = self.admin.alter_consumer_group_offsets([request])[group].result(30)
+        assert not [at for at in done.topic_partitions if at.error]
+
     def topics(self, prefix: str = "") -> dict[str, int]:
         """Return the number of partitions of each topic."""
         found = self.admin.list_topics(timeout=30).topics
@@ -120,11 +133,20 @@ class Cluster:
             gone.result(30)
             wait_for(f"{topic} to go", lambda topic=topic: topic not in self.topics(topic))
 
+    def delete_all(self, topics: Iterable[str]) -> None:
+        """Delete many topics at once, without waiting for the last trace of them."""
+        for gone in self.admin.delete_topics(list(topics), operation_timeout=60).values():
+            gone.result(60)
+
     def produce(self, topic: str, records: Iterable[Record]) -> None:
+        """Write records to one topic; see :meth:`produce_all`."""
+        self.produce_all({topic: records})
+
+    def produce_all(self, records: Mapping[str, Iterable[Record]]) -> None:
         """Write records with their timestamps and headers; without a partition, Java's default partitioner chooses."""
         failed: list[KafkaError] = []
         producer = Producer({"bootstrap.servers": self.servers, "partitioner": "murmur2_random", "linger.ms": 5})
-        for record in records:
+        for topic, record in ((topic, record) for topic, several in records.items() for record in several):
             assert record.timestamp, "librdkafka takes a timestamp of 0 as now"
             producer.produce(
                 topic,

@@ -23,9 +23,13 @@ LONGS = [0, 1, -1, 2**63 - 1, -(2**63), 2**53 + 1, 10**12, -7]
 INTS = [0, 1, -1, 2**31 - 1, -(2**31), 7, 65536]
 SHORTS = [0, 1, -1, 2**15 - 1, -(2**15), 300]
 FINITE = [0.1, 0.2, 0.3, -2.5, 1e300, 5e-324, 1e16, 1.0, 2000.0]
-DOUBLES = [*FINITE, 0.0, -0.0, math.inf, math.nan]
-FLOATS = [0.1, 0.2, -2.5, 3.4e38, 1e-45, 16777216.0, 1.0, 0.0, -0.0, -math.inf]
-UUIDS = [str(uuid.UUID(int=n)) for n in (0, 1, 2**127, 2**128 - 1, 0x1234567890ABCDEF)]
+PLAIN = [0.1, -2.5, 2000.0, 3, -1, 0]
+ODD_NAN = b"\x7f\xf8\x00\x00\x00\x00\x00\x01"
+"""A NaN that DoubleSerializer does not write: it writes the one of ``Double.doubleToLongBits``."""
+DOUBLES = [*FINITE, 0.0, -0.0, math.inf, ODD_NAN]
+FLOATS = [0.1, 0.2, -2.5, 3.4e38, 1e-45, 16777216.0, 1.0, 0.0, -0.0, math.inf, math.nan]
+UUIDS = [*(str(uuid.UUID(int=number)) for number in (0, 1, 2**127, 2**128 - 1)), "ABCDEF01-2345-6789-ABCD-EF0123456789"]
+"""The last in capitals, which Java reads and does not write."""
 
 ENCODERS: dict[str, Callable[[object], bytes]] = {
     "string": lambda value: str(value).encode(),
@@ -34,7 +38,7 @@ ENCODERS: dict[str, Callable[[object], bytes]] = {
     "long": lambda value: struct.pack(">q", value),
     "int": lambda value: struct.pack(">i", value),
     "short": lambda value: struct.pack(">h", value),
-    "double": lambda value: struct.pack(">d", value),
+    "double": lambda value: value if isinstance(value, bytes) else struct.pack(">d", value),
     "float": lambda value: struct.pack(">f", value),
     "json": lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(),
 }
@@ -62,9 +66,12 @@ class Case:
         return [record for record in self.records if record.partition == partition]
 
 
-def prices(random_: random.Random) -> object:
-    """A price as JSON, sometimes without one of its fields, or with it null, or a number that looks like an integer."""
-    price = {"id": random_.choice(LONGS), "item": random_.choice(TEXTS), "price": random_.choice([*FINITE, 3, -1, 0])}
+def prices(random_: random.Random, *, rough: bool) -> object:
+    """A price as JSON, sometimes without one of its fields, or with it null, or a number that looks like an integer.
+
+    :param rough: numbers that Python and Java spell differently too
+    """
+    price = {"id": random_.choice(LONGS), "item": random_.choice(TEXTS), "price": random_.choice([*FINITE, 3, -1, 0] if rough else PLAIN)}
     for field in ("item", "price"):
         chance = random_.random()
         if chance < 0.05:
@@ -89,7 +96,7 @@ def records(program: Program, seed: str, count: int = 240, partitions: int = PAR
         if random_.random() < 0.12:
             value = None
         elif program.value == "json":
-            value = ENCODERS["json"](prices(random_))
+            value = ENCODERS["json"](prices(random_, rough=program.format != "json"))
         else:
             value = ENCODERS[program.value](random_.choice(VALUES[program.value]))
         headers = (("trace", b"\x00\xff"), ("trace", None)) if random_.random() < 0.3 else ()

@@ -1,0 +1,102 @@
+"""An application that is broken and rebuilt half way, beside a twin that never was."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from support.command_line import Outcome
+from support.programs import Program, Record
+from support.streams import Entry, compacted_view
+from support.streams_apps import SECONDS, Application, Cluster
+
+PARTITIONS = 3
+
+
+@dataclass
+class Twin:
+    """One application with topics of its own.
+
+    :param folder: its log and local state
+    """
+
+    cluster: Cluster
+    program: Program
+    folder: Path
+    guarantee: str
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "state"
+
+    @property
+    def state_file(self) -> str:
+        file = self.folder / "state.yaml"
+        file.write_text(json.dumps(self.program.state_file(self.guarantee)), encoding="utf-8")
+        return str(file)
+
+    def view(self) -> dict[bytes, Entry]:
+        return compacted_view(self.cluster.read(self.program.changelog))
+
+    def output(self) -> dict[tuple[bytes | None, int | None], list[tuple[bytes | None, int]]]:
+        """Return values and timestamps of the output topic by key and partition: between keys there is no order."""
+        found: dict[tuple[bytes | None, int | None], list[tuple[bytes | None, int]]] = {}
+        for record in self.cluster.read(self.program.output or ""):
+            found.setdefault((record.key, record.partition), []).append((record.value, record.timestamp))
+        return found
+
+    def committed(self) -> dict[int, int]:
+        """Return the committed offsets of the input."""
+        found = self.cluster.committed(self.program.application)
+        return {partition: offset for (topic, partition), offset in found.items() if topic == self.program.topic}
+
+
+def make(cluster: Cluster, program: Program, prefix: str, folder: Path, guarantee: str) -> Twin:
+    named = program.named(prefix)
+    named = replace(named, config=(*named.config, ("processing.guarantee", guarantee)))
+    cluster.create_all({named.topic: PARTITIONS, str(named.output): PARTITIONS})
+    return Twin(cluster, named, folder, guarantee)
+
+
+def process(twins: Sequence[Twin], records: Sequence[Record]) -> None:
+    """Give each application the same records, and let all process them to the end at once; then all are closed."""
+    process_each([(twin, records) for twin in twins])
+
+
+def process_each(work: Sequence[tuple[Twin, Sequence[Record]]]) -> None:
+    """Give each application its records, and let all process them to the end at once; then all are closed."""
+    running: list[Application] = []
+    try:
+        for twin, records in work:
+            twin.cluster.produce(twin.program.topic, records)
+            running.append(Application(twin.cluster.servers, twin.program, twin.folder, "--stop-when-idle"))
+        for application in running:
+            application.wait_for("STOPPED")
+            assert application.process.wait(SECONDS) == 0
+    finally:
+        for application in running:
+            application.kill()
+
+
+def rebuild(twin: Twin, kops: Callable[..., Outcome], *options: str) -> None:
+    """Show that the state is wrong, rebuild it, and show that it is right."""
+    common = (twin.state_file, "-B", twin.cluster.servers)
+    wrong = kops("state", "verify", *common)
+    assert wrong.code == 1, wrong
+    kops("state", "rebuild", *common, "--yes", *options).ok()
+    kops("state", "verify", *common).ok()
+
+
+def keep(folder: Path) -> Path:
+    """Copy a folder of local state, to have it stale later."""
+    copy = folder.with_name(folder.name + "-kept")
+    shutil.copytree(folder, copy)
+    return copy
+
+
+def put_back(copy: Path, folder: Path) -> None:
+    shutil.rmtree(folder)
+    copy.rename(folder)
