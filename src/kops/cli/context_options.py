@@ -63,11 +63,16 @@ def only_name(session: Session, name: str | None) -> None:
 
 
 def table_of(options: TableOptions) -> dict[str, Any]:
-    """Return the table of a context, as ``config.toml`` holds it. Paths become absolute."""
+    """Return the table of a context, as ``config.toml`` holds it. Paths become absolute.
+
+    :raises UsageProblem: on a shared option that a context cannot hold
+    """
     from kops.config.layers import from_properties
 
     table: dict[str, Any] = {}
     shared = dict(options.shared)
+    if shared.get("command_config"):
+        raise UsageProblem("--command-config is not part of a context", hint="kops context import FILE --name NAME")
     if shared.get("timeout"):
         table["timeout"] = shared["timeout"]
     if shared.get("bootstrap_server"):
@@ -129,7 +134,8 @@ def _options(setting: Setting) -> list[Callable[[F], F]]:
         names = f"{flag}/--no-{flag[2:]}" if setting.name == "verify_hostname" else flag
         return [click.option(names, is_flag=True, default=None, help=setting.help)]
     if setting.kind is Kind.CHOICE:
-        return [click.option(flag, type=click.Choice(setting.choices, case_sensitive=False), help=setting.help)]
+        choice = click.Choice(setting.choices, case_sensitive=False)
+        return [click.option(flag, type=choice, metavar="NAME", help=f"{setting.help} {', '.join(setting.choices)}.")]
     metavar = {Kind.PATH: "FILE", Kind.TABLE: "KEY=VALUE"}.get(setting.kind, "TEXT")
     return [click.option(flag, metavar=metavar, multiple=setting.kind is Kind.TABLE, help=setting.help)]
 

@@ -67,6 +67,8 @@ class Session:
             properties=self.settings.get("properties", ()),
             command_config=self.settings.get("command_config"),
         )
+        for warning in found.warnings:
+            self.note(f"warning: {warning}")
         timeout = self.settings.get("timeout")
         return replace(found, timeout=timeout) if timeout else found
 

@@ -44,12 +44,12 @@ def parse_jaas(line: str) -> LoginModule:
     if not tokens or ("sign", ";") not in tokens:
         raise ConfigError("sasl.jaas.config is not a JAAS line", hint='MODULE required username="..." password="...";')
     entry = tokens[: tokens.index(("sign", ";"))]
-    module, options, rest = entry[0][1], {}, entry[2:]
-    if len(rest) % 3 or any(rest[at + 1] != ("sign", "=") for at in range(0, len(rest), 3)):
+    options, rest = {}, entry[2:]
+    if not entry or len(rest) % 3 or any(rest[at + 1] != ("sign", "=") for at in range(0, len(rest), 3)):
         raise ConfigError("sasl.jaas.config is not a JAAS line: options are name=\"value\", and the line ends with ';'")
     for at in range(0, len(rest), 3):
         options[rest[at][1]] = rest[at + 2][1]
-    return LoginModule(module, options)
+    return LoginModule(entry[0][1], options)
 
 
 def format_jaas(module: str, options: Mapping[str, str]) -> str:

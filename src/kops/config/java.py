@@ -5,7 +5,10 @@ The properties are those of Kafka clients 3.4 and later (Spark 4.0 brings 3.9). 
 
 from __future__ import annotations
 
+import base64
+import binascii
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +17,9 @@ from kops.config.jaas import LOGIN_MODULES, format_jaas
 from kops.core.errors import ConfigError
 
 OAUTH_HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+_ENCRYPTED_KEY = re.compile(r"-----BEGIN ENCRYPTED PRIVATE KEY-----(.*?)-----END", re.DOTALL)
+_PBES2 = bytes.fromhex("06092a864886f70d01050d")
+"""The object identifier 1.2.840.113549.1.5.13, DER encoded (RFC 8018)."""
 ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 SAME_IN_BOTH = frozenset(
@@ -105,7 +111,18 @@ def _private_key(path: str) -> str:
     if "-----BEGIN PRIVATE KEY-----" not in text and "-----BEGIN ENCRYPTED PRIVATE KEY-----" not in text:
         hint = f"convert it: openssl pkcs8 -topk8 -in {path} -out key.pem (add -nocrypt for no password)"
         raise ConfigError(f"the private key in {path} is not PKCS#8, which Java wants", hint=hint)
+    encrypted = _ENCRYPTED_KEY.search(text)
+    if encrypted and _PBES2 in _decoded(encrypted[1]):
+        hint = "use keystore_file, made with openssl pkcs12 -export; or encrypt with openssl pkcs8 -topk8 -v1 PBE-SHA1-3DES"
+        raise ConfigError(f"the private key in {path} is encrypted with PBES2, which Java cannot open (JDK-8231581)", hint=hint)
     return text
+
+
+def _decoded(base64_lines: str) -> bytes:
+    try:
+        return base64.b64decode(base64_lines)
+    except binascii.Error:
+        return b""
 
 
 def _sasl(connection: Connection, directory: Path | None) -> dict[str, str]:

@@ -67,8 +67,8 @@ def read_client_properties(path: Path) -> ClientProperties:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         text = body.decode("latin-1")  # what java.util.Properties.load(InputStream) assumes
-    properties = parse_properties(text)
     try:
+        properties = parse_properties(text)
         return convert_properties(properties, secrets.exposure(path) if _holds_secret(properties) else None)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
