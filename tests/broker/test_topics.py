@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import time
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -375,3 +376,24 @@ def test_an_unknown_name_names_the_nearest(topics, topic):
     missing = topics("describe", f"{name}x")
     assert missing.code == 1
     assert f"did you mean {name}?" in missing.err
+
+
+def test_three_brokers_warnings_and_a_broker_that_is_down(own_broker, run_kops, monkeypatch):
+    kafka = own_broker(brokers=3)
+    monkeypatch.setenv("KOPS_BOOTSTRAP_SERVERS", kafka.bootstrap_servers)
+    one = run_kops("topics", "create", "one", "--replication-factor", "1", "--dry-run", "-o", "json").ok().json
+    assert any("replication factor 1 on a cluster of 3 brokers" in warning for warning in one["warnings"])
+    strict = ("--replication-factor", "3", "--config", "min.insync.replicas=3", "-o", "json")
+    warnings = run_kops("topics", "create", "orders", *strict, "--dry-run").ok().json["warnings"]
+    assert warnings == [
+        "orders: min.insync.replicas 3 equals the replication factor: producers with acks=all stop as soon as one broker is down"
+    ]
+    result = run_kops("topics", "create", "orders", *strict, "--yes").ok().json
+    assert result["items"][0]["value"]["replication_factor"] == 3
+    kafka.kill(3)
+    deadline = time.monotonic() + 60
+    while not (row := run_kops("topics", "list", "orders", "-o", "json").ok().json[0])["under_replicated"]:
+        assert time.monotonic() < deadline
+    assert row["under_replicated"] == 1
+    assert "UNDER-REPLICATED" in run_kops("topics", "list").ok().out
+    assert "1 under-replicated" in run_kops("topics", "describe", "orders").ok().out

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cached_property
+from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kops.config.connection import Connection
@@ -26,6 +28,9 @@ T = TypeVar("T")
 POLL_SECONDS = 0.05
 UNREACHABLE_GRACE_SECONDS = 2.0
 """A broker that restarts comes back within this time; a wrong address does not."""
+REFRESH_SECONDS = 0.5
+"""KRaft brokers name any broker as the controller, for some seconds also one that just died, and librdkafka waits for that one
+until it reads new metadata. So a wait that lasts this long has the metadata read again, then after twice the time, and so on."""
 
 _QUIET = logging.getLogger("kops.librdkafka")
 
@@ -75,15 +80,20 @@ class Client:
         from confluent_kafka import KafkaException
 
         limit = self.timeout if timeout is None else timeout
-        deadline = time.monotonic() + limit
+        started = time.monotonic()
+        refresh_after = REFRESH_SECONDS
         while True:
             try:
                 result = future.result(POLL_SECONDS)
             except FutureTimeout:
                 self.admin.poll(0)
                 self.raise_trouble(doing)
-                if time.monotonic() > deadline:
+                waited = time.monotonic() - started
+                if waited > limit:
                     raise self._timed_out(doing, limit) from None
+                if waited > refresh_after:
+                    refresh_after *= 2
+                    in_thread(lambda: self.admin.list_topics(timeout=limit))
             except KafkaException as error:
                 self.admin.poll(0)
                 self.raise_trouble(doing, grace=0)
@@ -131,4 +141,18 @@ class Client:
             raise translate(error.args[0], "make a Kafka client", self.connection.bootstrap_servers) from error
 
 
-__all__ = ["AuthenticationFailed", "Client"]
+def in_thread(call: Callable[[], T]) -> Future[T]:
+    """Run a blocking call of librdkafka beside the main thread, so that Ctrl-C and a refused login end the wait."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return future
+
+
+__all__ = ["AuthenticationFailed", "Client", "in_thread"]

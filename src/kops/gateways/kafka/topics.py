@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kops.core.errors import KopsError, NotFound, TimedOut
 from kops.core.models import NewTopic, Partition, Setting, Topic
-
-if TYPE_CHECKING:
-    from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.client import Client, in_thread
 
 SETTINGS_BATCH = 500
 """Topics in one DescribeConfigs request: an answer of about 2 MB."""
@@ -37,7 +34,7 @@ class Topics:
 
     def names(self) -> list[str]:
         """Return the names of all topics that we may see, sorted, internal ones included."""
-        metadata = self._client.wait(_in_thread(lambda: self._client.admin.list_topics(timeout=self._client.timeout)), "list the topics")
+        metadata = self._client.wait(in_thread(lambda: self._client.admin.list_topics(timeout=self._client.timeout)), "list the topics")
         return sorted(metadata.topics)
 
     def describe(self, names: Iterable[str] | None = None) -> dict[str, Topic]:
@@ -148,20 +145,6 @@ class Topics:
 
         near = difflib.get_close_matches(missing[0], self.names(), n=1)
         return f"did you mean {near[0]}?" if near else "`kops topics list` shows those that exist"
-
-
-def _in_thread(call: Callable[[], Any]) -> Future[Any]:
-    """Run a blocking call of librdkafka beside the main thread, so that Ctrl-C and a refused login end the wait."""
-    future: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:
-            future.set_exception(error)
-
-    Thread(target=run, daemon=True).start()
-    return future
 
 
 def _unless_missing(answer: Any) -> Any:
