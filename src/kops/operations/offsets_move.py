@@ -107,13 +107,14 @@ class Move(Mutation):
         items = {item.target: item for item in plan.changes}
         commits = {partition: committed for partition, committed in write.items() if committed}
         outcome = groups.commit(group_id, commits)
-        refusals = [error for error in outcome.values() if isinstance(error, GroupActive)]
-        if refusals and len(refusals) == len(outcome):
-            raise refusals[0]
+        _raise_refusal(outcome)
         yield from (_result(items[str(partition)], error) for partition, error in outcome.items())
         deletes = [partition for partition, committed in write.items() if committed is None]
         if deletes:
-            yield from (_result(items[str(partition)], error) for partition, error in groups.delete_offsets(group_id, deletes).items())
+            outcome = groups.delete_offsets(group_id, deletes)
+            if not commits:
+                _raise_refusal(outcome)
+            yield from (_result(items[str(partition)], error) for partition, error in outcome.items())
             if plan.arguments.get("delete_group") and not groups.committed([group_id])[group_id]:
                 groups.delete([group_id])
 
@@ -193,6 +194,13 @@ def group_or_none(services: Services, group_id: str) -> Group | None:
         return services.kafka.groups.describe([group_id])[group_id]
     except NotFound:
         return None
+
+
+def _raise_refusal(outcome: Mapping[TopicPartition, KopsError | None]) -> None:
+    """Raise when the broker has refused every partition because of a member: nothing is changed then."""
+    refusals = [error for error in outcome.values() if isinstance(error, GroupActive)]
+    if refusals and len(refusals) == len(outcome):
+        raise refusals[0]
 
 
 def _result(item: Item, error: KopsError | None) -> ItemResult:

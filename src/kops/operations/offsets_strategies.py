@@ -34,7 +34,7 @@ class Choice:
 
 def only_one(choice: Choice) -> None:
     """Refuse none or several strategies."""
-    given = [field.name for field in fields(choice) if getattr(choice, field.name) not in (None, False)]
+    given = [field.name for field in fields(choice) if (value := getattr(choice, field.name)) is not None and value is not False]
     if len(given) != 1:
         flags = [f"--{field.name.replace('_', '-')}" for field in fields(choice)]
         chosen = f"{len(given)} are given" if given else "none is given"

@@ -1,0 +1,168 @@
+"""Every reset strategy, partition by partition, against Apache's own tool; and its CSV in both directions."""
+
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from support.consumer_groups import ApacheTool
+from support.programs import Record
+from support.streams_apps import Cluster
+
+pytestmark = pytest.mark.broker
+
+HOUR = 3_600_000
+DAY = 24 * HOUR
+
+
+@dataclass(frozen=True)
+class World:
+    cluster: Cluster
+    apache: ApacheTool
+    group: str
+    one: str
+    two: str
+
+
+def records(partition, timestamps):
+    return [Record(None, b"x", timestamp, partition=partition) for timestamp in timestamps]
+
+
+@pytest.fixture(scope="module")
+def world(broker):
+    """Partitions: plain, empty, trimmed, out of order, recent; commits: inside, at 0, below the log start, past the end, none."""
+    import uuid
+
+    name = f"apache-{uuid.uuid4().hex[:8]}"
+    cluster, now = Cluster(broker.bootstrap_servers), int(time.time() * 1000)
+    one, two = f"{name}-a-long-enough-topic-name", f"{name}-2"
+    cluster.create(one, 6)
+    cluster.create(two, 2)
+    cluster.produce_all(
+        {
+            one: [
+                *records(0, range(1_000_000_000_000, 1_000_000_000_000 + 10 * HOUR, HOUR)),
+                *records(2, range(1_000_000_000_000, 1_000_000_000_000 + 10 * HOUR, HOUR)),
+                *records(3, [1_000_000_000_000, 1_000_050_000_000, 1_000_000_000_001, 1_000_020_000_000]),
+                *records(4, [now - 40 * DAY, now - 2 * DAY, now - 2 * HOUR, now - 60_000]),
+                *records(5, [1_000_000_000_000] * 3),
+            ],
+            two: [*records(0, [1_000_000_000_000] * 5), *records(1, [1_000_000_000_000] * 5)],
+        }
+    )
+    cluster.trim(one, {2: 4})
+    cluster.trim(two, {0: 5})
+    cluster.commit(name, {(one, 0): 5, (one, 1): 0, (one, 2): 2, (one, 3): 99, (one, 4): 1, (two, 0): 3, (two, 1): 2})
+    with ApacheTool(broker.bootstrap_servers) as apache:
+        yield World(cluster, apache, name, one, two)
+    cluster.admin.delete_consumer_groups([name])[name].result(30)
+    cluster.delete_all([one, two])
+
+
+STRATEGIES = [
+    ["--to-earliest"],
+    ["--to-latest"],
+    ["--to-current"],
+    ["--to-offset", "0"],
+    ["--to-offset", "5"],
+    ["--to-offset", "9999"],
+    ["--shift-by", "2"],
+    ["--shift-by", "-1"],
+    ["--shift-by", "-100"],
+    ["--shift-by", "100"],
+    ["--shift-by", "0"],
+    ["--to-datetime", "1999-01-01T00:00:00.000"],
+    ["--to-datetime", "2001-09-09T01:46:40.000"],
+    ["--to-datetime", "2001-09-09T05:00:00.123"],
+    ["--to-datetime", "2001-09-09T05:00:00.000+02"],
+    ["--to-datetime", "2001-09-09T05:00:00.000-07:00"],
+    ["--to-datetime", "2001-09-09T08:00:00.000Z"],
+    ["--to-datetime", "2099-01-01T00:00:00.000"],
+    ["--by-duration", "PT10M"],
+    ["--by-duration", "PT6H"],
+    ["--by-duration", "P30D"],
+    ["--by-duration", "P1DT1H1M1.5S"],
+    ["--by-duration", "PT0S"],
+    ["--by-duration", "-PT5M"],
+]
+
+
+def planned(run_kops, world, *arguments):
+    plan = run_kops("offsets", "reset", world.group, *arguments, "-n", "-o", "json", "-B", world.cluster.servers).ok().json
+    return {item["target"]: item["after"] for item in plan["items"]}
+
+
+def apache(world, *arguments):
+    return {str(row.partition): row.offset for row in world.apache.reset(world.group, *arguments)}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=" ".join)
+def test_all_topics_go_where_apache_sends_them(run_kops, world, strategy):
+    expected = apache(world, "--all-topics", *strategy)
+    assert len(expected) == 7
+    assert planned(run_kops, world, "--all-topics", *strategy) == expected
+
+
+@pytest.mark.parametrize("strategy", [["--to-current"], ["--to-latest"], ["--to-offset", "3"]], ids=" ".join)
+def test_chosen_topics_and_partitions_go_where_apache_sends_them(run_kops, world, strategy):
+    scope = ["--topic", f"{world.one}:1,5", "--topic", world.two]
+    expected = apache(world, *scope, *strategy)
+    assert len(expected) == 4
+    assert planned(run_kops, world, *scope, *strategy) == expected
+
+
+def test_a_shift_without_a_commit_is_refused_as_apache_does(run_kops, world):
+    refused = run_kops("offsets", "reset", world.group, "--topic", world.one, "--shift-by", "1", "-n", "-B", world.cluster.servers)
+    assert refused.code == 2
+    assert f"{world.one}:5: there is no committed offset to shift from" in refused.err
+    shifted = world.apache.run("--reset-offsets", "--group", world.group, "--topic", world.one, "--shift-by", "1", "--dry-run")
+    assert "Cannot shift offset" in shifted
+
+
+def test_a_file_of_apache_goes_where_apache_sends_it(run_kops, world, tmp_path):
+    file = tmp_path / "plan.csv"
+    printed = world.apache.export("--group", world.group, "--all-topics", "--to-offset", "4", "--dry-run")
+    file.write_text(printed + f"{world.one},5,77\n", encoding="utf-8")
+    expected = apache(world, "--from-file", str(file))
+    assert expected[f"{world.one}:5"] == 3
+    assert planned(run_kops, world, "--from-file", file) == expected
+    narrowed = planned(run_kops, world, "--from-file", file, "--topic", f"{world.one}:0,5")
+    assert narrowed == {target: offset for target, offset in expected.items() if target in (f"{world.one}:0", f"{world.one}:5")}
+
+
+def test_exports_are_byte_for_byte_those_of_apache(run_kops, world):
+    exported = run_kops("offsets", "export", world.group, "-B", world.cluster.servers).ok().out
+    printed = world.apache.export("--group", world.group, "--all-topics", "--to-current", "--dry-run")
+    assert sorted(exported.splitlines()) == sorted(printed.splitlines())
+
+
+@pytest.mark.parametrize(
+    "odd", ["plain", "with space", 'quote"d', "com,ma", "back\\slash", "ünïcode", "#hash", "x" * 24, "x" * 25, "a'b", " lead"]
+)
+def test_exports_of_several_groups_name_them_as_apache_does(run_kops, world, odd):
+    group = f"{world.group}{odd}" if not odd.startswith(" ") else f"{odd}{world.group}"
+    world.cluster.commit(group, {(world.two, 1): 1})
+    try:
+        exported = run_kops("offsets", "export", group, world.group, "-B", world.cluster.servers).ok().out
+        flags = ["--group", group, "--group", world.group]
+        printed = world.apache.export(*flags, "--all-topics", "--to-current", "--dry-run")
+        assert sorted(exported.splitlines()) == sorted(printed.splitlines())
+    finally:
+        world.cluster.admin.delete_consumer_groups([group])[group].result(30)
+
+
+def test_apache_takes_the_exports_back(run_kops, world, tmp_path):
+    group, file = f"{world.group}-round-trip", tmp_path / "exported.csv"
+    world.cluster.commit(group, {(world.one, 0): 1, (world.two, 1): 1})
+    try:
+        file.write_text(run_kops("offsets", "export", group, "-B", world.cluster.servers).ok().out, encoding="utf-8")
+        world.cluster.commit(group, {(world.one, 0): 9, (world.two, 1): 4})
+        world.apache.reset(group, "--from-file", str(file), execute=True)
+        assert world.cluster.committed(group) == {(world.one, 0): 1, (world.two, 1): 1}
+        exported = run_kops("offsets", "export", group, "-o", "json", "-B", world.cluster.servers).ok().out
+        file.write_text(exported, encoding="utf-8")
+        world.cluster.commit(group, {(world.one, 0): 9, (world.two, 1): 4})
+        run_kops("offsets", "reset", "--group", group, "--from-file", file, "--execute", "--yes", "-B", world.cluster.servers).ok()
+        assert world.cluster.committed(group) == {(world.one, 0): 1, (world.two, 1): 1}
+    finally:
+        world.cluster.admin.delete_consumer_groups([group])[group].result(30)

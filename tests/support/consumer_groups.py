@@ -1,0 +1,91 @@
+"""Groups for tests: live members, Apache's own tool, and the broker's answers without kops."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer
+
+from kops.config.paths import directories
+from kops.core.apache_csv import OffsetRow, read_offsets
+from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
+from kops.gateways.jdk import require_jdk
+from support.streams import JVM_OPTIONS, compiled
+from support.streams_apps import wait_for
+
+SOURCE = Path(__file__).parent.parent / "broker" / "oracle" / "ApacheGroups.java"
+
+
+@contextlib.contextmanager
+def member(servers: str, group: str, *topics: str, consumer: Any = None, **settings: Any) -> Iterator[Any]:
+    """Keep a consumer in a group until the block ends; it has its partitions when the block starts. It commits nothing."""
+    config = {"bootstrap.servers": servers, "group.id": group, "enable.auto.commit": False, "auto.offset.reset": "latest"}
+    joined = consumer or Consumer({**config, **{name.replace("_", "."): value for name, value in settings.items()}})
+    done = threading.Event()
+    joined.subscribe(list(topics))
+
+    def stay() -> None:
+        while not done.is_set():
+            joined.poll(0.05)
+
+    thread = threading.Thread(target=stay, daemon=True)
+    thread.start()
+    try:
+        if consumer is None:
+            wait_for(f"{group} to get partitions", joined.assignment)
+        yield joined
+    finally:
+        done.set()
+        thread.join()
+        joined.close()
+
+
+class ApacheTool:
+    """``kafka-consumer-groups`` in one long-lived JVM; a context manager."""
+
+    def __init__(self, servers: str) -> None:
+        self.servers = servers
+
+    def __enter__(self) -> ApacheTool:
+        jars = kafka_jars(directories(os.environ).cache, KAFKA_VERSION)
+        classes = compiled(SOURCE, KAFKA_VERSION, jars)
+        command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", f"{classes}{os.pathsep}{class_path(jars)}", "ApacheGroups"]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._process as process:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(30)
+
+    def run(self, *arguments: str) -> str:
+        """Return what the tool prints."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\t".join(["--bootstrap-server", self.servers, *arguments]) + "\n")
+        self._process.stdin.flush()
+        lines: list[str] = []
+        while (line := self._process.stdout.readline()) != "END\n":
+            assert line, "the tool has ended: " + "".join(lines)
+            lines.append(line)
+        return "".join(lines)
+
+    def reset(self, group: str, *arguments: str, execute: bool = False) -> list[OffsetRow]:
+        """Return the offsets that a reset would go to, or goes to."""
+        return read_offsets(self.export("--group", group, *arguments, "--execute" if execute else "--dry-run"))
+
+    def export(self, *arguments: str) -> str:
+        """Return the CSV of a reset, without the warnings that the tool prints in between."""
+        printed = self.run("--reset-offsets", "--export", *arguments)
+        csv = [line for line in printed.splitlines(keepends=True) if re.search(r",\d+,\d+$", line)]
+        assert csv, printed
+        return "".join(csv)
