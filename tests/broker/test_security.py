@@ -1,0 +1,141 @@
+"""One context on a cluster that is really secured: SCRAM-SHA-512 over TLS with an authority of its own.
+
+The same connection is handed to kops (librdkafka) and to Apache's own tool (Java); both must see the same topics.
+"""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kops.config.contexts import save_context
+from kops.config.java import java_settings
+from kops.config.librdkafka import librdkafka_settings
+from kops.config.load import resolve
+from kops.config.paths import directories
+from kops.config.properties import format_properties
+from kops.config.secrets import from_value
+from kops.gateways.jars import class_path
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture(scope="module")
+def secured(secured_broker):
+    admin = AdminClient(librdkafka_settings(secured_broker.connection))
+    for future in admin.create_topics([NewTopic("orders", 2, 1), NewTopic("returns", 1, 1)], operation_timeout=30).values():
+        future.result(30)
+    return secured_broker
+
+
+@pytest.fixture
+def environ(home):
+    return {"HOME": str(home), "XDG_CONFIG_HOME": str(home / "config")}
+
+
+@pytest.fixture
+def context(secured, environ):
+    """The sandbox as a saved context, resolved again."""
+    save_context(directories(environ), "secured", secured.sandbox.context(), current=True)
+    return resolve(directories(environ), environ)
+
+
+def apache_topics(secured, file: Path) -> subprocess.CompletedProcess:
+    command = [str(secured.jdk.java), "-cp", class_path(secured.jars), "org.apache.kafka.tools.TopicCommand"]
+    arguments = ["--bootstrap-server", secured.bootstrap_servers, "--command-config", str(file), "--list"]
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_kops_and_librdkafka_connect(context, run_kops):
+    assert {"orders", "returns"} <= set(AdminClient(librdkafka_settings(context)).list_topics(timeout=30).topics)
+    body = run_kops("context", "test", "-o", "json").ok().json
+    assert (body["security_protocol"], body["sasl_mechanism"], body["authenticated_as"]) == ("SASL_SSL", "SCRAM-SHA-512", "kops")
+    assert {"orders", "returns"} <= set(run_kops("topics", "list", "-o", "name").ok().out.split())
+
+
+@pytest.mark.parametrize("inline", [False, True], ids=["files", "values"])
+def test_apaches_tool_connects_with_the_java_settings(secured, context, tmp_path, inline):
+    file = tmp_path / "client.properties"
+    file.write_text(format_properties(java_settings(context, None if inline else tmp_path)))
+    done = apache_topics(secured, file)
+    assert done.returncode == 0, done.stderr
+    assert {"orders", "returns"} <= set(done.stdout.split())
+
+
+def test_the_file_that_apaches_tool_takes_kops_takes_too(context, environ, run_kops, tmp_path, secured):
+    file = tmp_path / "client.properties"
+    file.write_text(format_properties(java_settings(context, tmp_path)))
+    file.chmod(0o600)
+    by_flag = run_kops("context", "test", "--command-config", file, "-B", secured.bootstrap_servers, "-o", "json").ok()
+    assert by_flag.json["authenticated_as"] == "kops"
+    assert by_flag.json["name"] is None
+    run_kops("context", "import", file, "--name", "imported").ok()
+    imported = run_kops("context", "test", "imported", "-o", "json").ok()
+    assert imported.json["cluster_id"] == by_flag.json["cluster_id"]
+
+
+def test_password_from_the_environment_and_a_command(context, secured, run_kops, monkeypatch):
+    monkeypatch.setenv("KOPS_PASSWORD", secured.sandbox.password_file.read_text().strip())
+    assert run_kops("context", "test").ok()
+    monkeypatch.delenv("KOPS_PASSWORD")
+    monkeypatch.setenv("KOPS_PASSWORD_COMMAND", f"cat {secured.sandbox.password_file}")
+    assert run_kops("context", "test").ok()
+
+
+def test_a_wrong_password_is_exit_3_and_not_repeated(context, run_kops, monkeypatch):
+    monkeypatch.setenv("KOPS_PASSWORD", "geheim-4711")
+    refused = run_kops("context", "test", "--timeout", "15")
+    assert (refused.code, refused.out) == (3, "")
+    assert "geheim" not in refused.err
+
+
+def test_java_refuses_a_wrong_password_too(secured, context, tmp_path):
+    file = tmp_path / "client.properties"
+    file.write_text(format_properties(java_settings(replace(context, password=from_value("a test", "wrong")), tmp_path)))
+    done = apache_topics(secured, file)
+    assert done.returncode != 0
+    assert "SaslAuthenticationException" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param(["-X", "security.protocol=PLAINTEXT"], id="in the clear"),
+        pytest.param(["-X", "security.protocol=SASL_PLAINTEXT"], id="without TLS"),
+        pytest.param(["-X", "security.protocol=SSL"], id="without a login"),
+        pytest.param(["-X", "ssl.ca.location=OTHER"], id="an authority of somebody else"),
+    ],
+)
+def test_wrong_security_is_exit_3(context, run_kops, other_authority, flags):
+    refused = run_kops("context", "test", "--timeout", "8", *(flag.replace("OTHER", str(other_authority)) for flag in flags))
+    assert (refused.code, refused.out) == (3, ""), refused.err
+
+
+@pytest.fixture
+def other_authority(tmp_path, jdk):
+    store = tmp_path / "other.p12"
+    key = ["-genkeypair", "-alias", "x", "-keyalg", "EC", "-dname", "CN=other", "-ext", "bc:c"]
+    export = ["-exportcert", "-rfc", "-alias", "x", "-file", str(tmp_path / "other.pem")]
+    for arguments in (key, export):
+        command = [str(jdk.tool("keytool")), *arguments, "-keystore", str(store), "-storepass", "changeit"]
+        subprocess.run(command, check=True, capture_output=True)
+    return tmp_path / "other.pem"
+
+
+@pytest.fixture(scope="module")
+def secured_broker(kafka_jar_files, jdk, tmp_path_factory):
+    """One secured sandbox for this file."""
+    from kops.gateways.jars import KAFKA_VERSION
+    from kops.sandbox import cluster
+    from support.kafka import OwnBroker
+
+    folder = tmp_path_factory.mktemp("kafka") / "secured"
+    sandbox = cluster.make(folder, name="secured", kafka_version=KAFKA_VERSION, security="sasl-ssl")
+    own = OwnBroker(sandbox, kafka_jar_files, jdk)
+    try:
+        own.up()
+        yield own
+    finally:
+        cluster.down(sandbox, delete=True)
