@@ -13,7 +13,7 @@ from kops.cli.options import Approval
 from kops.cli.plan_view import COLUMNS as PLAN_COLUMNS
 from kops.cli.plan_view import plan_text
 from kops.core.errors import UsageProblem
-from kops.core.plan import ItemResult, Plan, Result
+from kops.core.plan import ItemResult, Plan, Result, Status
 from kops.operations.protocol import carry_out as run_protocol
 from kops.operations.protocol import refuse_read_only
 from kops.operations.registry import mutation_named
@@ -46,7 +46,7 @@ def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str =
         session,
         plan,
         mutation_named(plan.operation),
-        approve=lambda shown: approve(shown, approval, session.connection, lambda it: show_plan(session, it)),
+        approve=lambda shown: approve(shown, approval, session.connection, lambda it, asking: show_plan(session, it, always=asking)),
         journal=session.journal,
         undoes=undoes,
     )
@@ -77,11 +77,15 @@ def note_warnings(session: Session, plan: Plan) -> None:
         session.note(f"warning: {warning}")
 
 
-def show_plan(session: Session, plan: Plan) -> None:
-    """Show the plan to the person who approves it, on stderr."""
-    session.note(f"{plan.summary}  [{plan.context}]")
-    session.note(plan_text(plan, SHOWN_ITEMS, terminal=sys.stderr.isatty()))
-    note_warnings(session, plan)
+def show_plan(session: Session, plan: Plan, *, always: bool) -> None:
+    """Show the plan to the person who approves it, on stderr.
+
+    :param always: also when kops is to be quiet: a question follows
+    """
+    if session.quiet and not always:
+        return
+    lines = [f"{plan.summary}  [{plan.context}]", plan_text(plan, SHOWN_ITEMS, terminal=sys.stderr.isatty())]
+    sys.stderr.write("\n".join([*lines, *(f"warning: {warning}" for warning in plan.warnings)]) + "\n")
 
 
 def show_plan_as_data(session: Session, plan: Plan) -> None:
@@ -102,8 +106,6 @@ def show_plan_as_data(session: Session, plan: Plan) -> None:
 
 def unchanged(plan: Plan) -> list[ItemResult]:
     """Return results for a plan without changes."""
-    from kops.core.plan import Status
-
     return [ItemResult(item.target, Status.UNCHANGED) for item in plan.items]
 
 
@@ -124,4 +126,5 @@ def finish(session: Session, result: Result, entry: Entry | None) -> None:
     for message in result.messages:
         session.note(message)
     if entry:
-        session.note(f"{result.status.value}; journal {entry.id}, taken back by `kops undo {entry.id}`")
+        back = "" if result.status is Status.FAILED else f", taken back by `kops undo {entry.id}`"
+        session.note(f"{result.status.value}; journal {entry.id}{back}")

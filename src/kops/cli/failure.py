@@ -42,9 +42,9 @@ def describe(error: BaseException) -> tuple[dict[str, object], int]:
             body["hint"] = f"try `{error.ctx.command_path} --help`"
         return body, error.exit_code
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return {"code": "interrupted", "message": "interrupted; nothing was changed", "exit_code": 130}, int(ExitCode.INTERRUPTED)
+        return {"code": "interrupted", "message": "interrupted; no plan was being carried out", "exit_code": 130}, int(ExitCode.INTERRUPTED)
     if isinstance(error, Terminated):
-        return {"code": "terminated", "message": "terminated; nothing was changed", "exit_code": 143}, int(ExitCode.TERMINATED)
+        return {"code": "terminated", "message": "terminated; no plan was being carried out", "exit_code": 143}, int(ExitCode.TERMINATED)
     message = f"bug: {type(error).__name__}: {error}"
     return {"code": "bug", "message": message, "hint": ISSUES, "exit_code": 1}, int(ExitCode.FAILED)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -99,9 +100,10 @@ class Session:
         return datetime.now(timezone.utc)
 
     def note(self, text: str) -> None:
-        """Tell the person something that is not data."""
+        """Tell the person something that is not data; when nobody reads stderr any more, what is going on goes on."""
         if not self.quiet:
-            sys.stderr.write(f"{text}\n")
+            with suppress(BrokenPipeError):
+                sys.stderr.write(f"{text}\n")
 
     def render(self, rows: Iterable[Row], columns: Sequence[str | Column]) -> None:
         """Write rows to stdout in the chosen format."""

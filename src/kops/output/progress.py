@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TextIO
 
 PLAIN_INTERVAL_SECONDS = 10.0
@@ -32,8 +33,7 @@ class StreamProgress:
         self._finish_line()
         self._step = text
         self._started = self._shown = time.monotonic()
-        self._stream.write(f"{text} ...\n")
-        self._stream.flush()
+        self._write(f"{text} ...\n")
 
     def advance(self, done: int, total: int | None, unit: str) -> None:
         """Show how far the step is, at most ten times a second (every ten seconds in a pipe)."""
@@ -43,13 +43,18 @@ class StreamProgress:
         self._shown = now
         line = "  " + describe_advance(done, total, unit, now - self._started)
         if self._terminal:
-            self._stream.write(f"\r{line}\x1b[K")
+            self._write(f"\r{line}\x1b[K")
             self._dirty = True
         else:
-            self._stream.write(f"{line}\n")
-        self._stream.flush()
+            self._write(f"{line}\n")
 
     def _finish_line(self) -> None:
         if self._dirty:
-            self._stream.write("\r\x1b[K")
+            self._write("\r\x1b[K")
             self._dirty = False
+
+    def _write(self, text: str) -> None:
+        """Write at once; a mutation is not stopped in the middle because nobody reads its progress any more."""
+        with suppress(BrokenPipeError):
+            self._stream.write(text)
+            self._stream.flush()
