@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ def _run(*arguments: object, input: str | bytes = "") -> Outcome:  # noqa: A002 
     given = input.encode() if isinstance(input, str) else input
     streams = [io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", write_through=True) for content in (given, b"", b"")]
     saved = sys.stdin, sys.stdout, sys.stderr
+    on_sigterm = signal.getsignal(signal.SIGTERM)
     sys.stdin, sys.stdout, sys.stderr = streams
     try:
         code = main([str(argument) for argument in arguments])
@@ -42,6 +44,7 @@ def _run(*arguments: object, input: str | bytes = "") -> Outcome:  # noqa: A002 
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     finally:
         sys.stdin, sys.stdout, sys.stderr = saved
+        signal.signal(signal.SIGTERM, on_sigterm)
     out, err = (stream.buffer.getvalue().decode() for stream in streams[1:])
     return Outcome(int(code or 0), out, err)
 

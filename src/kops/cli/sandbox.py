@@ -38,6 +38,7 @@ def up(
 
     It survives the shell, and keeps its ports. Only listens on 127.0.0.1.
     """
+    from kops.config.load import read_config
     from kops.operations.sandbox import bring_up
 
     status = bring_up(
@@ -50,7 +51,8 @@ def up(
         jars_directory=jars,
     )
     _show(session, status)
-    session.note(f"use it with `-c {name}`, or for good with `kops context use {name}`")
+    current = read_config(session.directories).current == name
+    session.note(f"{name} is the current context" if current else f"use it with -c {name}, or for good with: kops context use {name}")
 
 
 @group.command("down")

@@ -98,7 +98,7 @@ def existing(services: Services, name: str) -> Sandbox:
     if found is None:
         others = sorted(file.parent.name for file in (services.directories.data / "sandbox").glob("*/sandbox.json"))
         known = f"there is {', '.join(others)}; " if others else ""
-        raise NotFound(f"there is no sandbox {name}", hint=f"{known}make it: kops sandbox up{_named(name)}")
+        raise NotFound(f"there is no sandbox named {name}", hint=f"{known}make it: kops sandbox up{_named(name)}")
     return found
 
 
@@ -153,10 +153,12 @@ def _refuse_foreign_context(services: Services, name: str, found: Sandbox | None
 
 
 def _register(services: Services, sandbox: Sandbox) -> None:
+    """Save the context, keeping what the user added to it; it becomes the current one only when there is none."""
     from kops.config.contexts import save_context
 
-    table = dict(read_config(services.directories).contexts.get(sandbox.name, {}))
-    save_context(services.directories, sandbox.name, table | sandbox.context())
+    file = read_config(services.directories)
+    table = {**file.contexts.get(sandbox.name, {}), **sandbox.context()}
+    save_context(services.directories, sandbox.name, table, current=file.current is None)
 
 
 def _forget(services: Services, sandbox: Sandbox) -> None:

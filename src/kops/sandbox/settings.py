@@ -19,6 +19,7 @@ LOG4J2 = """<?xml version="1.0" encoding="UTF-8"?>
     <Root level="INFO"><AppenderRef ref="file"/></Root>
     <Logger name="state.change.logger" level="WARN"/>
     <Logger name="kafka.log" level="WARN"/>
+    <Logger name="org.apache.kafka.controller" level="WARN"/>
     <Logger name="org.apache.kafka.storage.internals.log" level="WARN"/>
     <Logger name="org.apache.kafka.common.config" level="WARN"/>
     <Logger name="org.apache.kafka.common.utils.AppInfoParser" level="WARN"/>

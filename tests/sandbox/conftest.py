@@ -1,0 +1,32 @@
+import os
+import time
+
+import pytest
+
+from kops.config.paths import directories
+from kops.sandbox import cluster
+
+
+@pytest.fixture
+def sandboxes(home, kafka_jar_files):
+    """The folder of this test's sandboxes; none of them outlives the test."""
+    folder = directories(os.environ).data / "sandbox"
+    yield folder
+    for description in folder.glob("*/sandbox.json"):
+        sandbox = cluster.find(description.parent)
+        for node in sandbox.nodes:
+            cluster.kill(sandbox, node.id)
+        cluster.down(sandbox, delete=True)
+
+
+@pytest.fixture
+def until():
+    """Wait for a condition: ``until(lambda: file.exists())``."""
+
+    def wait(condition, seconds=60):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, "it did not happen in time"
+            time.sleep(0.05)
+
+    return wait
