@@ -109,7 +109,12 @@ def plan_from_json(body: Json) -> Plan:
         raise UsageProblem("this is not a kops plan of version 1", hint="make one with --plan-out FILE")
     try:
         items = tuple(Item(**item) for item in body["items"])
-        return Plan(**{**body, "items": items, "severity": Severity(body["severity"]), "warnings": tuple(body["warnings"])})
+        plan = Plan(**{**body, "items": items, "severity": Severity(body["severity"]), "warnings": tuple(body["warnings"])})
+        texts = [plan.operation, plan.summary, plan.cluster_id, plan.context, plan.confirm, *plan.warnings]
+        texts += [text for item in items for text in (item.target, item.action, item.reason)]
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError("something else where a text belongs")  # noqa: TRY301 - told like the other damages
+        return plan
     except (KeyError, TypeError, ValueError) as broken:
         raise UsageProblem(f"the plan is damaged: {broken}", hint="make it again with --plan-out FILE") from broken
 

@@ -88,7 +88,7 @@ class Journal:
         """Write an entry before its mutation starts."""
         now = self._clock()
         entry = Entry(
-            id=f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(2)}",
+            id=f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}-{secrets.token_hex(2)}",  # in the order of time: `last` is the newest
             status=EntryStatus.OPEN,
             user=_user(),
             host=socket.gethostname(),

@@ -138,7 +138,7 @@ def write_table(rows: Sequence[Row], columns: Sequence[Column], stream: TextIO, 
 
     tabulate.MIN_PADDING = 0  # its two spaces more under each heading are columns that a terminal of 80 lacks
     body = [[cell(row.get(column.key)) for column in columns] for row in rows]
-    numeric = [all(isinstance(row.get(column.key), (int, float, type(None))) for row in rows) and bool(rows) for column in columns]
+    numeric = [bool(rows) and all(_is_number(row.get(column.key)) for row in rows) for column in columns]
     text = tabulate.tabulate(
         body,
         headers=[column.heading for column in columns] if headings else (),
@@ -151,3 +151,7 @@ def write_table(rows: Sequence[Row], columns: Sequence[Column], stream: TextIO, 
     for line in text.splitlines():
         clean = line.rstrip()
         stream.write((clean[: width - 1] + "…" if width and len(clean) > width else clean) + "\n")
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))

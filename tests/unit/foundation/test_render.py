@@ -1,0 +1,120 @@
+"""Output formats, byte for byte: JSON, YAML and CSV are a contract, the table is what people see at 80 columns."""
+
+import io
+import json
+
+import pytest
+
+from kops.output.render import Column, cell, render_lines, render_object, render_rows
+
+ROWS = [
+    {
+        "name": "orders",
+        "partitions": 6,
+        "internal": False,
+        "replicas": [1, 2],
+        "settings": {"a": 1, "b": None},
+        "note": 'höher, "schneller"',
+    },
+    {"name": "x", "partitions": 1024, "internal": True, "replicas": [], "settings": {}, "note": None},
+]
+COLUMNS = ["name", Column("partitions", "PARTS"), "internal", "replicas", "settings", "note"]
+
+GOLDEN = {
+    "table": """\
+NAME    PARTS  INTERNAL  REPLICAS  SETTINGS  NOTE
+orders      6  no        1,2       a=1, b=-  höher, "schneller"
+x        1024  yes       -         -         -
+""",
+    "csv": """\
+name,partitions,internal,replicas,settings,note
+orders,6,false,"[1, 2]","{""a"": 1, ""b"": null}","höher, ""schneller""\"
+x,1024,true,[],{},
+""",
+    "yaml": """\
+- name: orders
+  partitions: 6
+  internal: false
+  replicas:
+  - 1
+  - 2
+  settings:
+    a: 1
+    b: null
+  note: höher, "schneller"
+- name: x
+  partitions: 1024
+  internal: true
+  replicas: []
+  settings: {}
+  note: null
+""",
+    "name": "orders\nx\n",
+}
+
+
+def rendered(output_format, rows=ROWS, columns=COLUMNS, **options):
+    stream = io.StringIO()
+    render_rows(iter(rows), columns, output_format, stream, **options)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("output_format", GOLDEN)
+def test_golden(output_format):
+    assert rendered(output_format) == GOLDEN[output_format]
+
+
+def test_json_carries_every_key_and_is_readable():
+    text = rendered("json", columns=["name"])
+    assert json.loads(text) == ROWS
+    assert text.endswith("]\n")
+    assert "höher" in text
+
+
+@pytest.mark.parametrize("output_format", ["json", "yaml"])
+def test_no_rows_are_an_empty_list(output_format):
+    assert rendered(output_format, rows=[]) == "[]\n"
+
+
+def test_no_rows_are_headings_alone():
+    assert rendered("csv", rows=[], columns=["a", "b"]) == "a,b\n"
+    assert rendered("table", rows=[], columns=["a", "b"]).split() == ["A", "B"]
+    assert rendered("name", rows=[]) == ""
+
+
+def test_a_table_is_cut_at_a_terminals_width_only(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    cut = rendered("table", terminal=True).splitlines()
+    assert [len(line) for line in cut] == [20, 20, 20]
+    assert cut[1].endswith("…")
+    assert "schneller" in rendered("table")
+
+
+def test_one_object():
+    body = {"name": "prod", "brokers": ["a:1", "b:2"], "tls": True}
+    made = {}
+    for output_format in ("table", "json", "yaml", "csv", "name"):
+        stream = io.StringIO()
+        render_object(body, output_format, stream)
+        made[output_format] = stream.getvalue()
+    assert json.loads(made.pop("json")) == body
+    assert made == {
+        "table": "name     prod\nbrokers  a:1,b:2\ntls      yes\n",
+        "yaml": "name: prod\nbrokers:\n- a:1\n- b:2\ntls: true\n",
+        "csv": 'key,value\nname,prod\nbrokers,"[""a:1"", ""b:2""]"\ntls,true\n',
+        "name": "prod\n",
+    }
+
+
+def test_a_stream_is_one_json_object_a_line():
+    stream = io.StringIO()
+    render_lines(iter(ROWS), ["name"], "json", stream)
+    assert [json.loads(line) for line in stream.getvalue().splitlines()] == ROWS
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (True, "yes"), (False, "no"), (0, "0"), ("", ""), ([], "-"), ({}, "-"), ([1, None], "1,-"), ({"a": [1]}, "a=1")],
+)
+def test_cells_for_people(value, text):
+    assert cell(value) == text
