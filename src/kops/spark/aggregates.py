@@ -39,7 +39,7 @@ def aggregated(prepared: Prepared, kept: DataFrame, store: Store, *, whole_numbe
     :param kept: the records, as ``prepared.kept()`` gives them
     :param whole_numbers: floating-point values are believed to be whole numbers, so that no order matters; a key that
         shows this wrong has the doubt ``ROUNDED``, and all must be computed again without it
-    :return: ``COLUMNS``; the partition is null after a new key
+    :return: ``COLUMNS``; the partition is null after a new key, and the value is null for a key that was deleted
     """
     aggregate = store.aggregate
     if aggregate.kind == TABLE:
@@ -79,7 +79,7 @@ def _table(kept: DataFrame) -> DataFrame:
     from pyspark.sql import functions
 
     latest = functions.expr("max_by(struct(v, timestamp_ms), offset) as latest")
-    rows = kept.groupBy("partition", "key").agg(latest).where("latest.v is not null")
+    rows = kept.groupBy("partition", "key").agg(latest)
     return rows.selectExpr("partition", "key", "latest.v as value", "latest.timestamp_ms as timestamp", _SURE)
 
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-APPENDED = ("added", "changed", "removed")
+APPENDED = ("added", "changed", "removed", "erased")
+"""What a row of a stage is. Erased: a key that should not be there, and of which the log has no record at all; a tombstone
+tells a local store that remembers it from before the log was emptied."""
 STAGE_COLUMNS = (
     "partition",
     "key",
@@ -22,44 +24,48 @@ STAGE_COLUMNS = (
 
 
 def compacted_view(records: DataFrame) -> DataFrame:
-    """Return the last record of every key of a changelog, tombstones left out: partition, key, value, timestamp, odd_headers.
+    """Return the last record of every key of a changelog: partition, key, value (null: a tombstone), timestamp, odd.
 
-    A store without headers restores the same with them, but its own changelog has none, so they count as a difference.
+    Odd is a record with headers: a store without headers restores the same from it, but its own changelog has none.
     """
     from pyspark.sql import functions
 
-    headers = "headers" if "headers" in records.columns else "cast(null as array<string>)"
-    rows = records.where("key is not null").selectExpr("partition", "key", "offset", "value", "timestamp_ms", f"{headers} as headers")
-    last = rows.groupBy("partition", "key").agg(
-        functions.expr("max_by(struct(value, timestamp_ms, size(headers) > 0 as odd), offset) as last")
-    )
-    live = last.where("last.value is not null")
-    return live.selectExpr("partition", "key", "last.value as value", "last.timestamp_ms as timestamp", "coalesce(last.odd, false) as odd")
+    headers = "size(headers) > 0" if "headers" in records.columns else "false"
+    rows = records.where("key is not null").selectExpr("partition", "key", "offset", f"struct(value, timestamp_ms, {headers} as odd) as it")
+    last = rows.groupBy("partition", "key").agg(functions.expr("max_by(it, offset) as last"))
+    return last.selectExpr("partition", "key", "last.value as value", "last.timestamp_ms as timestamp", "coalesce(last.odd, false) as odd")
 
 
 def difference(expected: DataFrame, current: DataFrame) -> DataFrame:
     """Return the rows that differ, as ``STAGE_COLUMNS``.
 
     A key in the wrong partition is one to remove there, and one to add where it belongs.
+
+    :param expected: partition, key, value (null: should not be there), timestamp
     """
     from pyspark.sql import functions
 
     wanted, found = expected.alias("wanted"), current.alias("found")
     same_key = functions.expr("wanted.partition = found.partition and wanted.key = found.key")
     joined = wanted.join(found, same_key, "full_outer")
-    differs = "wanted.key is null or found.key is null or wanted.value != found.value or wanted.timestamp != found.timestamp or found.odd"
-    action = "case when found.key is null then 'added' when wanted.key is null then 'removed' else 'changed' end as action"
-    return joined.where(differs).selectExpr(
+    unlike = "wanted.value != found.value or wanted.timestamp != found.timestamp or found.odd"
+    action = (
+        "case when wanted.value is not null and found.value is null then 'added'"
+        f" when wanted.value is not null and ({unlike}) then 'changed'"
+        " when wanted.value is null and found.value is not null then 'removed'"
+        " when wanted.value is null and found.key is null then 'erased' end as action"
+    )
+    return joined.selectExpr(
         "coalesce(wanted.partition, found.partition) as partition",
         "coalesce(wanted.key, found.key) as key",
-        "found.key is not null as before_present",
+        "found.value is not null as before_present",
         "found.value as before_value",
         "found.timestamp as before_timestamp",
-        "wanted.key is not null as after_present",
+        "wanted.value is not null as after_present",
         "wanted.value as after_value",
         "wanted.timestamp as after_timestamp",
         action,
-    )
+    ).where("action is not null")
 
 
 def all_added(expected: DataFrame) -> DataFrame:
@@ -70,10 +76,10 @@ def all_added(expected: DataFrame) -> DataFrame:
         "false as before_present",
         "cast(null as binary) as before_value",
         "cast(null as bigint) as before_timestamp",
-        "true as after_present",
+        "value is not null as after_present",
         "value as after_value",
         "timestamp as after_timestamp",
-        "'added' as action",
+        "if(value is null, 'erased', 'added') as action",
     )
 
 
@@ -89,7 +95,7 @@ def to_append(stage: DataFrame, *, backwards: bool = False) -> DataFrame:
         "partition",
         "key",
         f"if({new}_present, {new}_value, null) as value",
-        f"if({new}_present, {new}_timestamp, {old}_timestamp) as timestamp",
+        f"if({new}_present, {new}_timestamp, coalesce({old}_timestamp, {new}_timestamp)) as timestamp",
     )
 
 
@@ -104,6 +110,7 @@ def summed(records: DataFrame) -> DataFrame:
         "count_if(value is null) as tombstones",
         f"sum(shiftrightunsigned({h}, 32)) as high",
         f"sum({h} & 4294967295) as low",
-        "count_if(timestamp <= 0) as zero_timestamps",
+        "min(timestamp) as earliest",
+        "max(timestamp) as latest",
     ]
     return records.groupBy("partition").agg(*(functions.expr(column) for column in columns))

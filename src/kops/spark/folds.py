@@ -78,7 +78,7 @@ def _fold_rows(rows: Iterator[Row], folder: Folder, *, by_partition: bool) -> It
         result = folder(seen.key, seen)
         for _ in seen:  # a folder may stop early; the partitions of the rest count too
             pass
-        if result is not None and result[0] is not None:
+        if result is not None:
             yield (seen.partition if by_partition else None, seen.key, *result, MIXED if seen.mixed else SURE)
 
 

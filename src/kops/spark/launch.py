@@ -14,6 +14,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -40,6 +41,7 @@ _JVM_OPTIONS = (
     "-Djdk.reflect.useDirectMethodHandle=false",
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Xlog:disable",
+    "-XX:+UseParallelGC",
 )
 
 
@@ -97,6 +99,9 @@ def _start(command: list[str], folder: Path, home: Path, log: Path) -> Jvm:
     answer = folder / "connection"
     environment = dict(os.environ, SPARK_HOME=str(home), SPARK_SCALA_VERSION="2.13", SPARK_ENV_LOADED="1", SPARK_CONNECT_MODE="0")
     environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(answer)
+    environment["PYTHONPATH"] = os.pathsep.join(
+        dict.fromkeys(entry or str(Path.cwd()) for entry in sys.path)
+    )  # what kops can import, tasks can
     with log.open("wb") as output:
         try:
             process = subprocess.Popen(

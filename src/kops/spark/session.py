@@ -57,6 +57,7 @@ def settings_of(needs: SparkNeeds) -> dict[str, str]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
         "spark.sql.shuffle.partitions": "200",
         "spark.sql.execution.replaceHashWithSortAgg": "true",
+        "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",  # not kafka: version 1 turns every row into objects and back
         "spark.speculation": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.executor.heartbeatInterval": "2s",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kops.spark.difference import APPENDED, summed, to_append
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 
 @dataclass(frozen=True)
@@ -16,14 +16,15 @@ class Content:
     """The records that go to one partition.
 
     :param high: and ``low``: sum of the hashes of the records, the same in any order
-    :param zero_timestamps: records whose timestamp is 0 or less
+    :param earliest: and ``latest``: timestamps, milliseconds since the epoch
     """
 
     records: int = 0
     tombstones: int = 0
     high: int = 0
     low: int = 0
-    zero_timestamps: int = 0
+    earliest: int = 0
+    latest: int = 0
 
     @property
     def fingerprint(self) -> list[int]:
@@ -35,8 +36,7 @@ class Content:
 class Staged:
     """A stage by changelog partition.
 
-    :param actions: partition -> how many keys are added, changed, removed
-    :param doubts: how many keys have which doubt (``kops.spark.aggregates``)
+    :param actions: partition -> how many keys are added, changed, removed, erased
     """
 
     contents: dict[int, Content]
@@ -56,7 +56,12 @@ def read_stage(session: SparkSession, path: str) -> DataFrame:
 def contents_of(records: DataFrame) -> dict[int, Content]:
     """Sum records up: partition, key, value, timestamp."""
     rows = summed(records).collect()
-    return {row.partition: Content(row.records, row.tombstones, row.high, row.low, row.zero_timestamps) for row in rows}
+    return {row.partition: Content(row.records, row.tombstones, row.high, row.low, row.earliest, row.latest) for row in rows}
+
+
+def differing_rows(session: SparkSession, path: str, limit: int) -> list[Row]:
+    """Return the first rows of a stage that a compacted view shows, by partition and key."""
+    return read_stage(session, path).where("action != 'erased'").orderBy("partition", "key").limit(limit).collect()
 
 
 def describe_stage(session: SparkSession, path: str) -> Staged:

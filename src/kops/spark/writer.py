@@ -6,6 +6,7 @@ is idempotent and without transactions, because it restores ``read_uncommitted``
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
+Report = tuple[int, int, "str | None"]
+"""Records written, records refused, and the first reason."""
 REPORT_SCHEMA = "partition int, written bigint, failed bigint, error string"
 _FLUSH_SECONDS = 120.0
+_TRANSACTION_RECORDS = 200_000
+"""A transaction is over well before ``transaction.timeout.ms``, and a crash leaves little behind."""
 
 _PRODUCER = {
     "enable.idempotence": True,
@@ -37,11 +42,13 @@ class Target:
 
     :param settings: librdkafka's, secrets included: never to be shown
     :param transactional_id: prefix of the tasks' transactional ids; None: no transactions
+    :param partitions: of the topic
     """
 
     topic: str
     settings: Mapping[str, str] = field(repr=False)
     transactional_id: str | None = None
+    partitions: int = 1
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Written:
 def write_records(records: DataFrame, target: Target) -> dict[int, Written]:
     """Write records (partition, key, value, timestamp) and return what became of them, by partition.
 
-    :raises MissingRequirement: when the machines that run the tasks have no confluent-kafka
+    :raises MissingRequirement: when the machines that run the tasks lack a Python module
     """
 
     def write(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
@@ -71,8 +78,12 @@ def write_records(records: DataFrame, target: Target) -> dict[int, Written]:
         arrays = [pyarrow.array([row[index] for row in rows], kind) for index, kind in enumerate(types)]
         yield pyarrow.RecordBatch.from_arrays(arrays, ["partition", "written", "failed", "error"])
 
+    chosen = records.select("partition", "key", "value", "timestamp")
+    if target.transactional_id is not None:
+        # Always as many tasks, so that a run after a crash has the transactional ids of that one and fences what it left open.
+        chosen = chosen.repartition(target.partitions, "partition")
     try:
-        rows = records.select("partition", "key", "value", "timestamp").mapInArrow(write, REPORT_SCHEMA).collect()
+        rows = chosen.mapInArrow(write, REPORT_SCHEMA).collect()
     except Exception as error:
         raise _explained(error, target.topic) from error
     result: dict[int, Written] = {}
@@ -80,6 +91,13 @@ def write_records(records: DataFrame, target: Target) -> dict[int, Written]:
         before = result.get(row.partition, Written(0, 0))
         result[row.partition] = Written(before.written + row.written, before.failed + row.failed, before.error or row.error)
     return result
+
+
+def writes_time_zero(target: Target) -> bool:
+    """Tell whether a timestamp of 0 can be written: to librdkafka it means now."""
+    from kops.spark.batch_producer import can_produce
+
+    return target.transactional_id is None and can_produce(target.settings)
 
 
 def _explained(error: Exception, topic: str) -> Exception:
@@ -93,49 +111,71 @@ def _explained(error: Exception, topic: str) -> Exception:
     return OperationFailed(f"writing to {topic} failed: {reason}", hint="run it again: what was written is recognised")
 
 
-def _write_batches(batches: Iterable[Any], target: Target) -> dict[int, list[Any]]:
-    """Produce everything, wait for the broker, and count by partition: [written, failed, first error]."""
-    from confluent_kafka import Producer
+def _write_batches(batches: Iterable[Any], target: Target) -> dict[int, Report]:
+    """Write everything, wait for the broker, and count by partition: written, failed, first error."""
+    from kops.spark.batch_producer import can_produce, write_batches
 
-    reports: dict[int, list[Any]] = {}
-    settings: dict[str, Any] = {"client.id": "kops", **target.settings, **_PRODUCER}
-    if target.transactional_id is not None:
+    if target.transactional_id is None and can_produce(target.settings):
+        found = write_batches(iter(batches), target.topic, target.settings)
+        return {number: (report.written, report.failed, report.error) for number, report in found.items()}
+    return _Librdkafka(target).write(batches)
+
+
+class _Librdkafka:
+    """Writes through confluent-kafka: in transactions, or over a connection that only librdkafka can make."""
+
+    def __init__(self, target: Target) -> None:
+        from confluent_kafka import Producer
         from pyspark import TaskContext
 
-        context = TaskContext.get()
-        settings["transactional.id"] = f"{target.transactional_id}-{context.partitionId() if context else 0}"
+        self._target, self._written, self._failed, self._open = target, Counter[int](), dict[int, tuple[int, str]](), 0
+        settings: dict[str, Any] = {"client.id": "kops", **target.settings, **_PRODUCER, "on_delivery": self._on_failure}
+        if target.transactional_id is not None:
+            context = TaskContext.get()
+            settings["transactional.id"] = f"{target.transactional_id}-{context.partitionId() if context else 0}"
+        self._producer = Producer(settings)
 
-    def failed(error: Any, message: Any) -> None:
-        report = reports.setdefault(message.partition(), [0, 0, None])
-        report[0] -= 1
-        report[1] += 1
-        report[2] = report[2] or error.str()
+    def write(self, batches: Iterable[Any]) -> dict[int, Report]:
+        """Produce all batches, and wait for their acknowledgement."""
+        transactional = self._target.transactional_id is not None
+        if transactional:
+            self._producer.init_transactions()
+        for batch in batches:
+            if transactional and not self._open:
+                self._producer.begin_transaction()
+            self._produce(batch)
+            self._open += batch.num_rows
+            if transactional and self._open >= _TRANSACTION_RECORDS:
+                self._settle()
+        self._settle()
+        partitions = sorted({*self._written, *self._failed})
+        reports = {number: (self._failed.get(number, (0, None)), self._written[number]) for number in partitions}
+        return {number: (written - failed[0], failed[0], failed[1]) for number, (failed, written) in reports.items()}
 
-    producer = Producer({**settings, "on_delivery": failed})
-    if target.transactional_id is not None:
-        producer.init_transactions()
-        producer.begin_transaction()
-    for batch in batches:
-        _produce(producer, target.topic, batch, reports)
-    left = producer.flush(_FLUSH_SECONDS)
-    if left:
-        raise TimeoutError(f"{left} records were not acknowledged within {_FLUSH_SECONDS:g} s")
-    if target.transactional_id is not None:
-        producer.commit_transaction()
-    return reports
+    def _settle(self) -> None:
+        left = self._producer.flush(_FLUSH_SECONDS)
+        if left:
+            raise TimeoutError(f"{left} records were not acknowledged within {_FLUSH_SECONDS:g} s")
+        if self._target.transactional_id is not None and self._open:
+            self._producer.commit_transaction()
+        self._open = 0
 
+    def _produce(self, batch: Any) -> None:
+        """Hand one Arrow batch to librdkafka, waiting whenever its queue is full."""
+        partitions, keys, values, timestamps = (column.to_pylist() for column in batch.columns)
+        if any(timestamp <= 0 for timestamp in timestamps):
+            raise ValueError("a record has the timestamp 0, which librdkafka takes for now")
+        produce, topic = self._producer.produce, self._target.topic
+        for partition, key, value, timestamp in zip(partitions, keys, values, timestamps, strict=True):
+            while True:
+                try:
+                    produce(topic, value, key, partition, timestamp=timestamp)
+                    break
+                except BufferError:
+                    self._producer.poll(0.05)
+        self._producer.poll(0)
+        self._written.update(partitions)
 
-def _produce(producer: Any, topic: str, batch: Any, reports: dict[int, list[Any]]) -> None:
-    """Hand one Arrow batch to librdkafka, waiting whenever its queue is full."""
-    partitions, keys, values, timestamps = (column.to_pylist() for column in batch.columns)
-    produce = producer.produce
-    for partition, key, value, timestamp in zip(partitions, keys, values, timestamps, strict=True):
-        while True:
-            try:
-                produce(topic, value, key, partition, timestamp=timestamp)
-                break
-            except BufferError:
-                producer.poll(0.05)
-    producer.poll(0)
-    for partition in set(partitions):
-        reports.setdefault(partition, [0, 0, None])[0] += partitions.count(partition)
+    def _on_failure(self, error: Any, message: Any) -> None:
+        count, first = self._failed.get(message.partition(), (0, error.str()))
+        self._failed[message.partition()] = (count + 1, first)

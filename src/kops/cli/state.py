@@ -1,0 +1,117 @@
+"""``kops state``: rebuild, verify, diff."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from kops.cli import options
+from kops.cli.lazy import Group
+from kops.cli.options import Approval
+from kops.cli.session import Session
+
+VERIFY_COLUMNS = ("store", "status", "keys", "missing", "different", "unexpected", "exactness")
+DIFF_COLUMNS = ("store", "partition", "key", "status", "expected", "actual", "expected_timestamp", "actual_timestamp")
+
+EPILOG = """\b
+A state file says how each store comes from its topic:
+  application: prices-app
+  streams: {guarantee: at_least_once}
+  stores:
+    totals:
+      from: {topic: prices-in, key: string,
+             value: {format: json, schema: "item string, price double"}}
+      where: value.price is not null
+      key_by: value.item
+      aggregate: {sum: value.price, as: double}
+"""
+
+
+@click.group("state", cls=Group, epilog=EPILOG)
+def group() -> None:
+    """Rebuild, verify and compare a Kafka Streams application's state.
+
+    The stores are computed again from their topics, up to the application's committed offsets, and compared with their changelogs.
+    """
+
+
+def computing(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument and the options that every verb has; the command gets ``state_file``, ``at`` and ``how``."""
+
+    @click.argument("file", metavar="FILE", type=click.Path())
+    @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
+    @click.option("--at", metavar="POSITION", default="committed", show_default=True, help="Up to where the input counts: end, or @TIME.")
+    @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable records.")
+    @click.option("--accept-inexact", is_flag=True, help="Go on where the result cannot be exact.")
+    @click.option("--master", metavar="URL", help="Spark's master. [default: the context's, or local[*]]")
+    @wraps(command)
+    def wrapped(
+        *,
+        file: str,
+        stores: tuple[str, ...],
+        at: str,
+        on_error: str,
+        accept_inexact: bool,
+        master: str | None,
+        **rest: Any,
+    ) -> Any:
+        from kops.operations.state.cut import parse_cut
+        from kops.operations.state.files import read_state_file
+
+        session: Session = click.get_current_context().obj
+        how = {"skip_undecodable": on_error == "skip", "accept_inexact": accept_inexact, "master": master}
+        return command(session, read_state_file(file, stores), at=parse_cut(at, session.now()), how=how, **rest)
+
+    return wrapped
+
+
+@group.command("rebuild")
+@computing
+@click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
+@options.mutation
+def rebuild(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], wait_empty: str | None, approval: Approval) -> int:
+    """Append to the changelogs what they lack, so that the application restores the right state.
+
+    Its stores are written as Kafka Streams itself would have: the same bytes, timestamps and partitions. The application must be
+    stopped, and goes on from its committed offsets. With --at it is moved to that position.
+    """
+    from kops.core.durations import parse_duration
+    from kops.operations.groups import wait_until_empty
+    from kops.operations.protocol import refuse_read_only
+    from kops.operations.state.plans import plan_rebuild
+
+    if not approval.dry_run and not approval.plan_out:
+        refuse_read_only(session.connection)
+    if wait_empty:
+        wait_until_empty(session, state_file.application, parse_duration(wait_empty))
+    return session.carry_out(plan_rebuild(session, state_file, at=at, **how), approval)
+
+
+@group.command("verify")
+@computing
+def verify(session: Session, state_file: Any, *, at: Any, how: dict[str, Any]) -> int:
+    """Compare the changelogs with what they should hold, and count; exit 1 when they differ."""
+    from kops.operations.state.compare import verify as compare
+
+    found = compare(session, state_file, at=at, **how)
+    for note in found.notes:
+        session.note(note)
+    session.render(found.rows, VERIFY_COLUMNS)
+    return 1 if found.differing else 0
+
+
+@group.command("diff")
+@computing
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="The most keys to show for each store.")
+def diff(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], limit: int) -> int:
+    """Show the keys whose changelog differs from what it should hold; exit 1 when there are any."""
+    from kops.operations.state.compare import diff as compare
+
+    found = compare(session, state_file, at=at, limit=limit, **how)
+    for note in found.notes:
+        session.note(note)
+    session.render(found.rows, DIFF_COLUMNS)
+    return 1 if found.differing else 0

@@ -1,0 +1,133 @@
+"""``verify`` and ``diff``: the rebuild without the write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kops.core.records import timestamp_text
+from kops.core.statefile import StateFile, Store
+from kops.core.times import Position
+from kops.operations.protocol import Services
+from kops.operations.state.compute import Computed
+from kops.operations.state.cut import COMMITTED, application_group
+from kops.operations.state.engine import Engine, drop_stage, start_engine
+from kops.operations.state.plans import compute_all
+
+if TYPE_CHECKING:
+    from kops.formats.base import Format
+
+_WORDS = {"added": "missing", "changed": "different", "removed": "unexpected"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was found.
+
+    :param rows: one a store, or one a key that differs
+    :param differing: keys that differ
+    :param notes: what the person should know, a sentence each
+    """
+
+    rows: list[dict[str, Any]]
+    differing: int
+    notes: list[str]
+
+
+def verify(services: Services, state_file: StateFile, *, at: Position = COMMITTED, **options: Any) -> Comparison:
+    """Compare every store with its changelog and count.
+
+    :param options: ``skip_undecodable``, ``accept_inexact``, ``master``
+    """
+    with _computed(services, state_file, at, **options) as (_, notes, computed):
+        rows = [_store_row(found) for found in computed]
+        return Comparison(rows, sum(found.differing for found in computed), notes)
+
+
+def diff(services: Services, state_file: StateFile, *, limit: int, at: Position = COMMITTED, **options: Any) -> Comparison:
+    """Compare every store with its changelog and return the keys that differ.
+
+    :param limit: the most rows for each store
+    """
+    with _computed(services, state_file, at, **options) as (engine, notes, computed):
+        rows = [row for found in computed if found.differing for row in _key_rows(engine, found, limit)]
+        differing = sum(found.differing for found in computed)
+        if differing > len(rows):
+            notes.append(f"{differing:,} keys differ, {len(rows):,} are shown; --limit shows more")
+        return Comparison(rows, differing, notes)
+
+
+@contextmanager
+def _computed(
+    services: Services,
+    state_file: StateFile,
+    at: Position,
+    *,
+    skip_undecodable: bool = False,
+    accept_inexact: bool = False,
+    master: str | None = None,
+) -> Iterator[tuple[Engine, list[str], list[Computed]]]:
+    engine = start_engine(services, master)
+    group = application_group(services, state_file, at)
+    notes = []
+    if group is not None and group.state != "EMPTY":
+        notes.append(f"{state_file.application} is running ({group.state}): what it has not committed yet shows as a difference")
+    _, cut, computed = compute_all(
+        services, state_file, engine, at=at, skip_undecodable=skip_undecodable, accept_inexact=accept_inexact, must_be_empty=False
+    )
+    try:
+        yield engine, [*notes, *cut.notes, *(note for found in computed for note in found.notes)], computed
+    finally:
+        for found in computed:
+            drop_stage(found.stage)
+
+
+def _store_row(found: Computed) -> dict[str, Any]:
+    totals = {name: sum(actions.get(name, 0) for actions in found.actions.values()) for name in _WORDS}
+    return {
+        "store": found.facts.store.name,
+        "changelog": found.facts.store.changelog,
+        "status": "different" if found.differing else "equal",
+        "keys": found.counts.keys,
+        **{word: totals[name] for name, word in _WORDS.items()},
+        "exactness": found.exactness.grade,
+        "records": found.counts.read,
+    }
+
+
+def _key_rows(engine: Engine, found: Computed, limit: int) -> list[dict[str, Any]]:
+    from kops.plugins.loader import load_format
+    from kops.spark.stage import differing_rows
+
+    store = found.facts.store
+    keys, values = load_format(store.key_form.name), load_format(store.aggregate.form.name)
+    return [_key_row(row, store, keys, values) for row in differing_rows(engine.session, found.stage, limit)]
+
+
+def _key_row(row: Any, store: Store, keys: Format, values: Format) -> dict[str, Any]:
+    expected, actual = (row.after_present, row.after_value), (row.before_present, row.before_value)
+    return {
+        "store": store.name,
+        "partition": row.partition,
+        "key": _shown(keys, row.key),
+        "status": _WORDS[row.action],
+        "expected": _shown(values, expected[1]) if expected[0] else None,
+        "actual": _shown(values, actual[1]) if actual[0] else None,
+        "expected_timestamp": timestamp_text(row.after_timestamp) if expected[0] else None,
+        "actual_timestamp": timestamp_text(row.before_timestamp) if actual[0] else None,
+    }
+
+
+def _shown(form: Format, data: Any) -> Any:
+    """Return bytes decoded, or as text or base64 when they are not of the format: a wrong changelog may hold anything."""
+    from kops.core.errors import UndecodableRecord
+    from kops.formats.base import as_text_or_base64
+
+    if data is None:
+        return None
+    try:
+        return form.show(form.decode(bytes(data)))
+    except UndecodableRecord:
+        return as_text_or_base64(bytes(data))

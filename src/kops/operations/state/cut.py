@@ -1,0 +1,142 @@
+"""Up to where the input counts: the committed offsets, or a position that the application is moved to."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from kops.core.errors import GroupActive, NotFound, Refused, UsageProblem
+from kops.core.models import Bounds, Committed, Group, TopicPartition
+from kops.core.statefile import StateFile
+from kops.core.times import Position, parse_position
+from kops.operations.groups import find_group, refuse_active
+from kops.operations.protocol import Services
+from kops.operations.state.facts import StoreFacts
+
+COMMITTED = Position("committed")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Up to where each partition of the input counts.
+
+    :param offsets: the next offset that the application will process
+    :param committed: what is committed now, for all topics of the application
+    :param notes: what the person should know, a sentence each
+    """
+
+    offsets: Mapping[TopicPartition, int]
+    committed: Mapping[TopicPartition, Committed]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def moves(self) -> dict[TopicPartition, int]:
+        """Return the partitions whose committed offset is another one now."""
+        return {
+            partition: offset
+            for partition, offset in self.offsets.items()
+            if partition not in self.committed or self.committed[partition].offset != offset
+        }
+
+    def ranges(self, facts: StoreFacts) -> dict[int, tuple[int, int]]:
+        """Return the offsets that count of a store's input, by partition."""
+        topic = facts.store.source.topic
+        return {
+            number: (bounds.log_start_offset, max(bounds.log_start_offset, self.offsets[TopicPartition(topic, number)]))
+            for number, bounds in facts.input_bounds.items()
+        }
+
+
+def application_group(services: Services, state_file: StateFile, at: Position) -> Group | None:
+    """Return the application's group; None when it does not exist yet and is about to be moved somewhere.
+
+    :raises Refused: when there is none: the application never ran, its offsets expired, or the name is wrong
+    """
+    try:
+        return find_group(services, state_file.application)
+    except NotFound as missing:
+        if at != COMMITTED:
+            return None
+        hint = f"{missing.hint}; " if missing.hint else ""
+        raise Refused(
+            f"the application {state_file.application} has committed nothing: there is no such group",
+            hint=f"{hint}see `application` in {state_file.path}; an application that never ran has no state",
+        ) from missing
+
+
+def refuse_alive(group: Group | None) -> None:
+    """Refuse while the application has members.
+
+    :raises GroupActive: saying what to do
+    """
+    if group is None:
+        return
+    try:
+        refuse_active(group)
+    except GroupActive as alive:
+        raise GroupActive(alive.message, hint="stop every instance of the application, then run it again, or --wait-empty 60s") from alive
+
+
+def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts], at: Position) -> Cut:
+    """Return where the input is cut.
+
+    :raises Refused: when the application has committed nothing at all
+    """
+    committed = services.kafka.groups.committed([state_file.application], metadata=True, stable=True)[state_file.application]
+    bounds = {TopicPartition(found.store.source.topic, number): bound for found in facts for number, bound in found.input_bounds.items()}
+    if at.kind == "end":
+        return Cut({partition: bound.log_end_offset for partition, bound in bounds.items()}, committed)
+    if at.kind == "time":
+        times = services.kafka.offsets.at_time(bounds, at.value)
+        found_at = {
+            partition: bound.log_end_offset if times[partition] is None else times[partition] for partition, bound in bounds.items()
+        }
+        return Cut({partition: offset or 0 for partition, offset in found_at.items()}, committed)
+    return _at_committed(state_file, bounds, committed)
+
+
+def _at_committed(state_file: StateFile, bounds: Mapping[TopicPartition, Bounds], committed: Mapping[TopicPartition, Committed]) -> Cut:
+    if not any(partition in committed for partition in bounds):
+        topics = ", ".join(sorted({partition.topic for partition in bounds}))
+        raise Refused(
+            f"the application {state_file.application} has committed no offset of {topics}",
+            hint="its offsets may have expired; --at end or --at @TIME rebuild up to there and move the application to it",
+        )
+    offsets, notes = {}, []
+    for partition, bound in bounds.items():
+        start, end = bound.log_start_offset, bound.log_end_offset
+        found = committed.get(partition)
+        offsets[partition] = start if found is None else found.offset
+        if found is None:
+            if end > start:
+                notes.append(f"{partition} has no committed offset: nothing of it counts, as if nothing had been processed")
+        elif found.offset > end:
+            raise Refused(
+                f"{partition}: the committed offset is {found.offset}, and the log ends at {end}: the topic was recreated",
+                hint="rebuild from what there is with --at end, which moves the application there",
+            )
+    return Cut(offsets, committed, tuple(notes))
+
+
+def streams_metadata(partition_time: int) -> str:
+    """Return what Kafka Streams stores with an offset (``TopicPartitionMetadata.encode``): magic 2, and the partition's time.
+
+    :param partition_time: the greatest timestamp before the offset, milliseconds since the epoch
+    """
+    return base64.b64encode(struct.pack(">bq", 2, partition_time)).decode()
+
+
+def parse_cut(text: str, now: datetime) -> Position:
+    """Return where to cut: ``committed``, ``end`` or a time.
+
+    :raises UsageProblem: when it is none of them
+    """
+    if text == COMMITTED.kind:
+        return COMMITTED
+    position = parse_position(text, now)
+    if position.kind not in ("end", "time"):
+        raise UsageProblem(f"a state cannot be cut at {text!r}", hint="committed, end, or a time such as @-1h or @2026-11-20T14:05")
+    return position

@@ -1,0 +1,124 @@
+"""Spark for state: started while the cluster is asked, given the connection, told about while it works."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kops.core.errors import MissingRequirement
+from kops.core.models import TopicPartition
+from kops.operations.protocol import Services
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kops.spark.session import StartingSession
+    from kops.spark.source import KafkaSource, TopicRange
+
+STAGES_KEPT_DAYS = 30
+
+
+@dataclass
+class Engine:
+    """A Spark session that is starting, and what jobs need of the connection.
+
+    :param master: Spark's master
+    """
+
+    services: Services
+    master: str
+    _starting: StartingSession = field(repr=False)
+
+    @property
+    def session(self) -> SparkSession:
+        """Return the session, waiting for it."""
+        return self._starting.get()
+
+    @property
+    def is_local(self) -> bool:
+        """Tell whether all tasks run on this machine."""
+        return self.master.startswith("local")
+
+    def kafka(self) -> KafkaSource:
+        """Return the source for this connection; its settings carry everything in themselves when tasks run elsewhere."""
+        from kops.config.java import java_settings
+        from kops.spark.source import KafkaSource
+
+        directory = self.services.directories.state / "spark" if self.is_local else None
+        return KafkaSource(self.session, java_settings(self.services.connection, directory))
+
+    def reading(self, *ranges: TopicRange) -> AbstractContextManager[None]:
+        """Tell how many records were read, while something reads them."""
+        from kops.spark.watch import records_read, watching
+
+        total = sum(wanted.records for wanted in ranges)
+        return watching(self.services.progress, records_read(self.session), total, "records")
+
+    def writing(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
+        """Tell how many records the log has more than before, while something writes."""
+        from kops.spark.watch import watching
+
+        def written() -> int:
+            return sum(bound.log_end_offset - ends[partition] for partition, bound in self.services.kafka.offsets.bounds(ends).items())
+
+        return watching(self.services.progress, written, total, "records")
+
+
+def start_engine(services: Services, master: str | None = None) -> Engine:
+    """Begin to start Spark.
+
+    :param master: Spark's master; the context's, or this machine, when None
+    :raises MissingRequirement: when there is no Java, or no jars of Spark's Kafka source
+    """
+    from kops.gateways.jars import spark_kafka_jars
+    from kops.gateways.jdk import require_jdk
+    from kops.spark.session import DEFAULT_MASTER, SparkNeeds, start_session
+
+    spark = services.connection.spark
+    chosen = master or spark.master or DEFAULT_MASTER
+    if not chosen.startswith("local") and not spark.staging_directory:
+        raise MissingRequirement(
+            f"Spark at {chosen} needs a folder that all its workers reach, for what is about to be written",
+            hint="set spark.staging_directory of the context: a shared folder, or a URI such as hdfs:// or s3a://",
+        )
+    folder = Path(spark.jars_directory) if spark.jars_directory else None
+    needs = SparkNeeds(
+        jars=spark_kafka_jars(services.directories.cache, progress=services.progress.step, jars_directory=folder),
+        java=str(require_jdk().java),
+        master=chosen,
+        archives=services.directories.cache / "spark",
+        conf=spark.conf,
+    )
+    return Engine(services, chosen, start_session(needs))
+
+
+def new_stage(services: Services, application: str) -> str:
+    """Return the place of a new stage: a path, or a URI below the context's staging folder."""
+    name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(services.now().timestamp()))}-{application}-{uuid.uuid4().hex[:6]}"
+    shared = services.connection.spark.staging_directory
+    if shared:
+        return f"{shared.rstrip('/')}/kops-stages/{name}"
+    folder = services.directories.state / "stages"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _forget_old(folder)
+    return str(folder / name)
+
+
+def drop_stage(path: str) -> None:
+    """Delete a stage on this machine; one elsewhere is left to those who own the place."""
+    if "://" not in path:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _forget_old(folder: Path) -> None:
+    """Delete stages so old that nobody takes their plan back any more."""
+    limit = time.time() - STAGES_KEPT_DAYS * 86_400
+    for stage in folder.iterdir():
+        if stage.stat().st_mtime < limit:
+            shutil.rmtree(stage, ignore_errors=True)

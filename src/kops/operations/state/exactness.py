@@ -1,0 +1,73 @@
+"""How exact a rebuilt store is, said before anything is written. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kops.core.models import Bounds
+from kops.core.statefile import Store
+from kops.core.statefile.models import TABLE
+
+MEANINGS = {
+    "A": "the same bytes, timestamps and partitions",
+    "B": "the same values; timestamps may differ",
+    "C": "equivalent, but values may differ",
+    "D": "cannot be rebuilt from what the topic still holds",
+}
+
+
+@dataclass(frozen=True)
+class Exactness:
+    """A class from A to D, and why.
+
+    :param reasons: a sentence each; what keeps it from A, or what makes it A against expectation
+    """
+
+    grade: str
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Return it in words."""
+        why = f": {'; '.join(self.reasons)}" if self.reasons else ""
+        return f"exactness {self.grade}, {MEANINGS[self.grade]}{why}"
+
+
+def of_input(store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str) -> Exactness:
+    """Judge by what the input topic still holds, before it is read.
+
+    :param bounds: of the input topic, by partition
+    :param cleanup_policy: of the input topic
+    """
+    topic, kind = store.source.topic, store.aggregate.kind
+    reasons = [
+        f"{topic}:{number} begins at offset {bound.log_start_offset}: older records are gone"
+        for number, bound in sorted(bounds.items())
+        if bound.log_start_offset > 0
+    ]
+    if "compact" in cleanup_policy.split(",") and kind != TABLE:
+        if kind == "last":
+            return Exactness(
+                "B" if not reasons else "D", (*reasons, f"{topic} is compacted: timestamps of records that are gone are not seen")
+            )
+        reasons.append(f"{topic} is compacted (cleanup.policy={cleanup_policy}): records that a {kind} needs may be gone")
+    return Exactness("D", tuple(reasons)) if reasons else Exactness("A")
+
+
+def of_order(keys: int, mixed: int) -> Exactness:
+    """Judge by what was seen while computing.
+
+    :param keys: that the store should hold
+    :param mixed: keys fed by several source partitions, where the order matters
+    """
+    if not mixed:
+        return Exactness("A")
+    partitions = f"{mixed} of {keys} keys are fed by several partitions, in an order that only the purged repartition topic had"
+    return Exactness("C", (partitions,))
+
+
+def worst(judgements: Sequence[Exactness]) -> Exactness:
+    """Return the worst class, with the reasons of all that are not A."""
+    grade = max(judgement.grade for judgement in judgements)
+    return Exactness(grade, tuple(reason for judgement in judgements for reason in judgement.reasons))

@@ -1,0 +1,153 @@
+"""What the cluster says about a store before anything is computed, and what is refused because of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kops.core.errors import ConfigError, Refused
+from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.statefile import StateFile, Store
+from kops.core.statefile.fields import nearest
+from kops.operations.protocol import Services
+from kops.operations.state.exactness import Exactness, of_input
+
+READ_COMMITTED = "read_committed"
+READ_UNCOMMITTED = "read_uncommitted"
+
+
+@dataclass(frozen=True)
+class StoreFacts:
+    """One store and the topics that belong to it.
+
+    :param input_bounds: of the input topic, by partition
+    :param changelog_bounds: up to the end; up to the last stable offset for an exactly-once application
+    :param settings: of the changelog
+    :param exactness: as far as the input topic decides it
+    """
+
+    store: Store
+    input_bounds: Mapping[int, Bounds]
+    changelog_bounds: Mapping[int, Bounds]
+    settings: Mapping[str, str]
+    exactness: Exactness
+
+    @property
+    def partitions(self) -> int:
+        """Return the number of partitions of the changelog."""
+        return len(self.changelog_bounds)
+
+
+def read_facts(services: Services, state_file: StateFile) -> list[StoreFacts]:
+    """Read what is needed of every store's topics.
+
+    :raises ConfigError: when a topic does not exist
+    :raises Refused: when a store cannot be rebuilt from or into its topics
+    """
+    topics = _partitions(services, state_file)
+    settings = {
+        name: {key: setting.value or "" for key, setting in found.items()}
+        for name, found in services.kafka.topics.settings(list(topics)).items()
+    }
+    isolation = READ_COMMITTED if state_file.exactly_once else READ_UNCOMMITTED
+    bounds = services.kafka.offsets.bounds([partition for partitions in topics.values() for partition in partitions], isolation=isolation)
+
+    def of(topic: str) -> dict[int, Bounds]:
+        return {partition.partition: bounds[partition] for partition in topics[topic]}
+
+    facts = []
+    for store in state_file.stores:
+        found = StoreFacts(
+            store=store,
+            input_bounds=of(store.source.topic),
+            changelog_bounds=of(store.changelog),
+            settings=settings[store.changelog],
+            exactness=of_input(store, of(store.source.topic), settings[store.source.topic].get("cleanup.policy", "delete")),
+        )
+        _refuse_unfit(found, len(topics[store.repartition_topic]) if store.repartition_topic else len(found.input_bounds))
+        facts.append(found)
+    return facts
+
+
+def _partitions(services: Services, state_file: StateFile) -> dict[str, tuple[TopicPartition, ...]]:
+    """Return the partitions of all topics, or say which does not exist and where the state file names it."""
+    wanted: dict[str, str] = {}
+    for store in state_file.stores:
+        place = f"stores.{store.name}"
+        wanted.setdefault(store.source.topic, f"{place}.from.topic")
+        wanted.setdefault(store.changelog, f"{place}.changelog")
+        if store.repartition_topic:
+            wanted.setdefault(store.repartition_topic, f"{place}.repartition")
+    described = services.kafka.topics.existing(wanted)
+    for topic, place in wanted.items():
+        if topic in described:
+            continue
+        hint = nearest(topic, services.kafka.topics.names())
+        if place.endswith(("changelog", "repartition")):
+            hint += f"Kafka Streams makes it when the application starts; another name goes into {place}"
+        raise ConfigError(
+            f"{state_file.path}: {place}: there is no topic {topic}", hint=hint or "`kops topics list` shows them", topic=topic
+        )
+    return {name: tuple(TopicPartition(name, partition.partition) for partition in topic.partitions) for name, topic in described.items()}
+
+
+def _refuse_unfit(facts: StoreFacts, tasks: int) -> None:
+    """Refuse a changelog that cannot hold what the application would restore, and an input that says nothing."""
+    store = facts.store
+    if tasks != facts.partitions:
+        origin = store.repartition_topic or store.source.topic
+        raise Refused(
+            f"store {store.name}: {origin} has {tasks} partitions and {store.changelog} has {facts.partitions}; a task is one of each",
+            hint="Kafka Streams itself refuses to start so; see which of the two was altered",
+        )
+    kind = facts.settings.get("message.timestamp.type", "CreateTime")
+    if kind != "CreateTime":
+        raise Refused(
+            f"{store.changelog} has message.timestamp.type={kind}: the broker would replace the timestamps, which are state",
+            hint=f"set it to CreateTime: kops topics alter {store.changelog} --config message.timestamp.type=CreateTime",
+        )
+    if all(bound.log_start_offset == bound.log_end_offset for bound in facts.input_bounds.values()):
+        raise Refused(
+            f"{store.source.topic} has no records: rebuilding {store.name} would empty it",
+            hint="see whether retention or a truncation emptied the topic; its state cannot come back from there",
+        )
+
+
+def refuse_timestamps(facts: StoreFacts, earliest: int, latest: int, now_ms: int) -> None:
+    """Refuse timestamps that the changelog's broker would not take (KIP-937)."""
+    before, after = (int(facts.settings.get(f"message.timestamp.{side}.max.ms") or 2**63 - 1) for side in ("before", "after"))
+    for side, off, limit in (("before", now_ms - earliest, before), ("after", latest - now_ms, after)):
+        if off > limit:
+            raise Refused(
+                f"{facts.store.changelog} takes no timestamps that lie more than {limit} ms {side} now, and the store has some",
+                hint=f"raise message.timestamp.{side}.max.ms of {facts.store.changelog}",
+            )
+
+
+def refuse_undrained(services: Services, state_file: StateFile, facts: StoreFacts, committed: Mapping[TopicPartition, Committed]) -> None:
+    """Refuse while the repartition topic holds records that the application has not processed: they would count twice.
+
+    :raises Refused: naming the partition
+    """
+    store = facts.store
+    if store.repartition_topic is None:
+        return
+    partitions = [TopicPartition(store.repartition_topic, number) for number in facts.changelog_bounds]
+    isolation = READ_COMMITTED if state_file.exactly_once else READ_UNCOMMITTED
+    for partition, bound in services.kafka.offsets.bounds(partitions, isolation=isolation).items():
+        found = committed.get(partition)
+        position = max(found.offset if found else 0, bound.log_start_offset)
+        if position < bound.log_end_offset and _has_records(services, partition, position, bound.log_end_offset, isolation):
+            raise Refused(
+                f"{partition} holds records from offset {position} to {bound.log_end_offset} not processed by {state_file.application}; "
+                "they would count twice",
+                hint="start the application until it has caught up, and stop it again",
+            )
+
+
+def _has_records(services: Services, partition: TopicPartition, start: int, end: int, isolation: str) -> bool:
+    """Tell whether a range has records that count; the markers of transactions are none."""
+    from kops.core.records import OffsetRange
+
+    reader = services.kafka.records.read({partition: OffsetRange(start, end)}, isolation=isolation)
+    return any(len(batch) > 0 for batch in reader)

@@ -1,0 +1,59 @@
+"""State files on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kops.core.errors import ConfigError, UsageProblem
+from kops.core.statefile import StateFile, Store, parse_state_file
+from kops.core.statefile.fields import nearest
+
+
+def read_state_file(path: str, stores: Sequence[str] = ()) -> StateFile:
+    """Read a state file, keeping the named stores only.
+
+    :param stores: names; all when empty
+    :raises ConfigError: when it cannot be read or something in it is wrong
+    :raises UsageProblem: when it has no such store
+    """
+    import yaml
+
+    try:
+        body = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read the state file {path}: {error.strerror}", hint="name a YAML file that says how stores are made"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8: {error.reason} at byte {error.start}", hint="save it as UTF-8") from error
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        place = f"{path}, line {where.line + 1}" if where else path
+        raise ConfigError(
+            f"{place}: not YAML: {getattr(error, 'problem', None) or error}", hint="see the state file of an example"
+        ) from error
+    found = parse_state_file(path, body)
+    known = {store.name: store for store in found.stores}
+    for name in stores:
+        if name not in known:
+            raise UsageProblem(f"{path} has no store {name}", hint=f"{nearest(name, known)}stores: {', '.join(known)}")
+    chosen = [known[name] for name in stores] or found.stores
+    return replace(found, stores=tuple(_with_reducer(store, path) for store in chosen))
+
+
+def _with_reducer(store: Store, path: str) -> Store:
+    """Replace the name of a reducer by what executors import, once it is known to be there."""
+    if store.aggregate.kind != "reducer":
+        return store
+    from kops.core.reducers import load_reducer
+    from kops.plugins.loader import reducer_reference
+
+    try:
+        reference = reducer_reference(store.aggregate.expression)
+        load_reducer(reference)
+    except ConfigError as wrong:
+        message = f"{path}: stores.{store.name}.aggregate.reducer: {wrong.message}"
+        raise ConfigError(message, hint=wrong.hint, **wrong.details) from wrong
+    return replace(store, aggregate=replace(store.aggregate, expression=reference))

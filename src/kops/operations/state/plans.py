@@ -1,0 +1,208 @@
+"""Plans a rebuild: what to append to which changelog, and why it is exact or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from kops.core.errors import KopsError, Refused
+from kops.core.models import Committed, TopicPartition
+from kops.core.plan import Item, Plan
+from kops.core.statefile import StateFile
+from kops.core.times import Position, to_milliseconds
+from kops.operations.offsets_items import committed_json
+from kops.operations.protocol import Services
+from kops.operations.state.compute import Computed, compute
+from kops.operations.state.cut import Cut, application_group, find_cut, refuse_alive, streams_metadata
+from kops.operations.state.engine import Engine, drop_stage, new_stage, start_engine
+from kops.operations.state.exactness import MEANINGS
+from kops.operations.state.facts import StoreFacts, read_facts, refuse_timestamps, refuse_undrained
+from kops.operations.state.guard import guard_of
+
+OPERATION = "state.rebuild"
+ACTIONS = ("added", "changed", "removed", "erased")
+
+
+def plan_rebuild(
+    services: Services,
+    state_file: StateFile,
+    *,
+    at: Position,
+    skip_undecodable: bool = False,
+    accept_inexact: bool = False,
+    master: str | None = None,
+) -> Plan:
+    """Compute every store, stage what its changelog lacks, and return the plan to append it.
+
+    :param at: ``cut.COMMITTED``, the end, or a time; the latter two move the application there
+    :param accept_inexact: rebuild also what cannot be exact (classes C and D)
+    :raises Refused: with the reason, when a store must not be rebuilt
+    """
+    engine = start_engine(services, master)
+    facts, cut, computed = compute_all(
+        services, state_file, engine, at=at, skip_undecodable=skip_undecodable, accept_inexact=accept_inexact, must_be_empty=True
+    )
+    now_ms = to_milliseconds(services.now())
+    for found in computed:
+        for content in found.staged.contents.values():
+            refuse_timestamps(found.facts, content.earliest, content.latest, now_ms)
+    commits = _commits(engine, state_file, facts, cut)
+    items = [item for found in computed for item in _append_items(found)] + _move_items(cut, commits)
+    return Plan(
+        operation=OPERATION,
+        summary=_summary(state_file, computed),
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=tuple(items),
+        guard=guard_of(services, state_file.application, _changelogs(computed), _watched(facts)),
+        arguments={
+            "application": state_file.application,
+            "state_file": state_file.path,
+            "exactly_once": state_file.exactly_once,
+            "master": engine.master,
+            "backwards": False,
+            "stores": {found.facts.store.name: _store_arguments(found) for found in computed},
+            "commit": {str(partition): committed_json(committed) for partition, committed in commits.items()},
+            "prior": {str(partition): committed_json(cut.committed.get(partition)) for partition in commits},
+        },
+        warnings=(*cut.notes, *(note for found in computed for note in found.notes), *_local_state(computed)),
+    )
+
+
+def compute_all(
+    services: Services,
+    state_file: StateFile,
+    engine: Engine,
+    *,
+    at: Position,
+    skip_undecodable: bool,
+    accept_inexact: bool,
+    must_be_empty: bool,
+) -> tuple[list[StoreFacts], Cut, list[Computed]]:
+    """Read the facts, refuse what must be, and compute all stores into stages.
+
+    :param must_be_empty: refuse while the application has members
+    """
+    group = application_group(services, state_file, at)
+    if must_be_empty:
+        refuse_alive(group)
+    facts = read_facts(services, state_file)
+    cut = find_cut(services, state_file, facts, at)
+    for found in facts:
+        refuse_undrained(services, state_file, found, cut.committed)
+        if not accept_inexact and found.exactness.grade > "B":
+            raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
+    computed: list[Computed] = []
+    try:
+        for found in facts:
+            stage = new_stage(services, state_file.application)
+            computed.append(compute(engine, state_file, found, cut, stage, skip_undecodable=skip_undecodable))
+            exactness = computed[-1].exactness
+            if not accept_inexact and exactness.grade > "B":
+                raise _inexact(found.store.name, exactness.grade, exactness.reasons)
+    except KopsError:
+        for done in computed:
+            drop_stage(done.stage)
+        raise
+    return facts, cut, computed
+
+
+def _inexact(store: str, grade: str, reasons: Sequence[str]) -> Refused:
+    return Refused(
+        f"store {store} would be rebuilt with exactness {grade} ({MEANINGS[grade]}): {'; '.join(reasons)}",
+        hint="--accept-inexact does it nevertheless",
+        store=store,
+        exactness=grade,
+        reasons=list(reasons),
+    )
+
+
+def _append_items(found: Computed) -> list[Item]:
+    """Return one item a changelog partition. Tombstones that nobody has to see are no reason to write at all."""
+    items = []
+    for number, bounds in sorted(found.facts.changelog_bounds.items()):
+        target, end = f"{found.facts.store.changelog}:{number}", bounds.log_end_offset
+        content, actions = found.staged.contents.get(number), found.actions.get(number, {})
+        if content is None or not found.must_write:
+            items.append(Item(target, "none", end, end, "as it should be"))
+            continue
+        counts = ", ".join(f"{actions[name]:,} {name}" for name in ACTIONS if actions.get(name))
+        items.append(Item(target, "append", end, end + content.records, f"{counts} (exactness {found.exactness.grade})"))
+    return items
+
+
+def _move_items(cut: Cut, commits: Mapping[TopicPartition, Committed]) -> list[Item]:
+    items = []
+    for partition, committed in sorted(commits.items()):
+        before = cut.committed.get(partition)
+        action = "move" if before else "commit"
+        items.append(Item(str(partition), action, before.offset if before else None, committed.offset, "the application goes on from here"))
+    return items
+
+
+def _commits(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: Cut) -> dict[TopicPartition, Committed]:
+    """Return what to commit for the application, with the partition time that Kafka Streams would have stored."""
+    moves = cut.moves
+    if not moves or cut.offsets == {p: c.offset for p, c in cut.committed.items() if p in cut.offsets}:
+        return {}
+    return moved_commits(engine, state_file, facts, cut)
+
+
+def moved_commits(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: Cut) -> dict[TopicPartition, Committed]:
+    """Return the commits of a cut that moves the application."""
+    from kops.spark.jobs import partition_times
+    from kops.spark.source import TopicRange
+
+    commits = {}
+    for topic in sorted({partition.topic for partition in cut.moves}):
+        found = next(found for found in facts if found.store.source.topic == topic)
+        ranges = {p: bounds for p, bounds in cut.ranges(found).items() if TopicPartition(topic, p) in cut.moves}
+        times = partition_times(engine.kafka(), TopicRange(topic, ranges, read_committed=state_file.exactly_once))
+        for number in ranges:
+            partition = TopicPartition(topic, number)
+            metadata = streams_metadata(times[number]) if number in times else ""
+            commits[partition] = Committed(cut.offsets[partition], metadata)
+    return commits
+
+
+def _store_arguments(found: Computed) -> dict[str, Any]:
+    return {
+        "changelog": found.facts.store.changelog,
+        "stage": found.stage,
+        "exactness": {"class": found.exactness.grade, "reasons": list(found.exactness.reasons)},
+        "read": found.counts.read,
+        "keys": found.counts.keys,
+        "dropped": found.counts.dropped,
+        "actions": {str(number): dict(actions) for number, actions in found.actions.items()},
+        "contents": {str(number): asdict(content) for number, content in found.staged.contents.items()} if found.must_write else {},
+    }
+
+
+def _changelogs(computed: Sequence[Computed]) -> list[str]:
+    return [found.facts.store.changelog for found in computed]
+
+
+def _watched(facts: Sequence[StoreFacts]) -> list[str]:
+    """Return the topics whose committed offsets must not move."""
+    stores = [found.store for found in facts]
+    return sorted({store.source.topic for store in stores} | {store.repartition_topic for store in stores if store.repartition_topic})
+
+
+def _local_state(computed: Sequence[Computed]) -> list[str]:
+    """Say where local stores would not follow: a log that was emptied or made anew tells them nothing about old keys."""
+    emptied = [found.facts.store.changelog for found in computed if found.must_write and found.changelog_is_empty]
+    if not emptied:
+        return []
+    what = ", ".join(emptied)
+    return [
+        f"{what} is empty: delete the application's local state (state.dir) on every instance before it starts, else it may keep stale keys"
+    ]
+
+
+def _summary(state_file: StateFile, computed: Sequence[Computed]) -> str:
+    records = sum(content.records for found in computed if found.must_write for content in found.staged.contents.values())
+    names = ", ".join(found.facts.store.name for found in computed)
+    if not records:
+        return f"the state of {state_file.application} ({names}) is as it should be"
+    return f"rebuild the state of {state_file.application} ({names}): append {records:,} records"

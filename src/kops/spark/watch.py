@@ -1,0 +1,59 @@
+"""How far Spark is, told while it works."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from kops.core.progress import Progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SECONDS = 0.3
+
+
+@contextlib.contextmanager
+def watching(progress: Progress, done: Callable[[], int], total: int | None, unit: str) -> Iterator[None]:
+    """Ask again and again how far something is, in a thread, and tell it.
+
+    :param done: must not raise for long; what it raises is passed over
+    """
+    finished = threading.Event()
+
+    def watch() -> None:
+        while not finished.wait(_SECONDS):
+            with contextlib.suppress(Exception):
+                progress.advance(done(), total, unit)
+
+    thread = threading.Thread(target=watch, name="kops-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        finished.set()
+        thread.join()
+
+
+def records_read(session: SparkSession) -> Callable[[], int]:
+    """Return a function that counts the records that Spark read from its sources since now.
+
+    Spark's own bookkeeping, which has it whether or not the web interface is on; of running tasks it hears with every
+    heartbeat. Through Spark Connect there is no such thing, and it counts nothing.
+    """
+    try:
+        context: Any = session.sparkContext
+        store = context._jsc.sc().statusStore()
+        no_quantiles = context._gateway.new_array(context._jvm.double, 0)
+        no_tasks = context._jvm.java.util.ArrayList()
+
+        def total() -> int:
+            stages = store.stageList(None, False, False, no_quantiles, no_tasks)
+            return sum(int(stages.apply(index).inputRecords()) for index in range(stages.size()))
+
+        before = total()
+    except Exception:  # progress must not break the work
+        return lambda: 0
+    return lambda: total() - before
