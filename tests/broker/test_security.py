@@ -100,17 +100,26 @@ def test_java_refuses_a_wrong_password_too(secured, context, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "flags",
+    ("flag", "said"),
     [
-        pytest.param(["-X", "security.protocol=PLAINTEXT"], id="in the clear"),
-        pytest.param(["-X", "security.protocol=SASL_PLAINTEXT"], id="without TLS"),
-        pytest.param(["-X", "security.protocol=SSL"], id="without a login"),
-        pytest.param(["-X", "ssl.ca.location=OTHER"], id="an authority of somebody else"),
+        pytest.param("security.protocol=PLAINTEXT", "speaks TLS\nhint: security_protocol is PLAINTEXT; with TLS it is", id="in the clear"),
+        pytest.param("security.protocol=SASL_PLAINTEXT", "speaks TLS\nhint: security_protocol is SASL_PLAINTEXT", id="without TLS"),
+        pytest.param("security.protocol=SSL", "may want a login (SASL)", id="without a login"),
+        pytest.param("ssl.ca.location=OTHER", "certificate verify failed", id="an authority of somebody else"),
     ],
 )
-def test_wrong_security_is_exit_3(context, run_kops, other_authority, flags):
-    refused = run_kops("context", "test", "--timeout", "8", *(flag.replace("OTHER", str(other_authority)) for flag in flags))
+def test_wrong_security_is_exit_3_and_says_what_listens_there(context, run_kops, other_authority, flag, said):
+    refused = run_kops("context", "test", "--timeout", "8", "-X", flag.replace("OTHER", str(other_authority)))
     assert (refused.code, refused.out) == (3, ""), refused.err
+    assert said in refused.err
+
+
+def test_files_that_are_not_there_or_not_pem_are_named(context, run_kops, tmp_path):
+    (tmp_path / "no.pem").write_text("x")
+    for path, message in {"/nowhere/ca.pem": "cannot read /nowhere/ca.pem (ca_file)", tmp_path / "no.pem": "(ca_file) is not PEM"}.items():
+        refused = run_kops("context", "test", "-X", f"ssl.ca.location={path}")
+        assert (refused.code, refused.out) == (2, "")
+        assert message in refused.err
 
 
 @pytest.fixture

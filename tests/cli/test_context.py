@@ -255,7 +255,14 @@ def test_test_when_nobody_answers(run_kops, free_port):
     run_kops("context", "add", "gone", "-B", f"127.0.0.1:{free_port}", "--timeout", "5").ok()
     found = run_kops("context", "test")
     assert (found.code, found.out) == (3, "")
-    assert f"no broker answers at 127.0.0.1:{free_port}" in found.err
+    assert f"no broker answers at 127.0.0.1:{free_port}: nothing listens at 127.0.0.1:{free_port}" in found.err
+
+
+@pytest.mark.broker
+def test_test_when_the_broker_does_not_speak_tls(run_kops, broker):
+    found = run_kops("context", "test", "-B", broker.bootstrap_servers, "-X", "security.protocol=SSL", "--timeout", "8")
+    assert (found.code, found.out) == (3, "")
+    assert "without TLS it is PLAINTEXT" in found.err
 
 
 @pytest.fixture

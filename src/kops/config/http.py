@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Literal
 
 from kops.config.connection import Connection, Secret
+from kops.config.pem import read_pem, readable
 from kops.core.errors import ConfigError
 
 
@@ -15,12 +15,12 @@ def http_settings(connection: Connection, service: Literal["connect", "registry"
     :raises ConfigError: when a secret or a certificate cannot be read
     """
     http = connection.http
-    settings: dict[str, Any] = {"timeout": connection.timeout, "verify": _readable(http.ca_file, "http_ca_file") or True}
+    settings: dict[str, Any] = {"timeout": connection.timeout, "verify": readable(http.ca_file, "http_ca_file") if http.ca_file else True}
     if http.certificate_file:
-        certificate = _readable(http.certificate_file, "http_certificate_file")
-        key = _readable(http.key_file, "http_key_file")
+        certificate = readable(http.certificate_file, "http_certificate_file")
+        key = readable(http.key_file, "http_key_file") if http.key_file else None
         # OpenSSL would ask for the passphrase on the terminal, in the middle of a command.
-        if "ENCRYPTED" in Path(key or certificate or "").read_text(encoding="ascii", errors="replace"):
+        if "ENCRYPTED" in read_pem(key or certificate, "http_key_file"):
             hint = "requests cannot open it: openssl pkey -in KEY -out PLAIN_KEY, and chmod 600 PLAIN_KEY"
             raise ConfigError(f"the private key in {key or certificate} is encrypted", hint=hint)
         settings["cert"] = (certificate, key) if key else certificate
@@ -32,12 +32,3 @@ def http_settings(connection: Connection, service: Literal["connect", "registry"
             raise ConfigError(f"{service}_username is set and no {service}_password", hint=f"set {service}_password_file in the context")
         settings["auth"] = (username, password.reveal())
     return settings
-
-
-def _readable(path: str | None, setting: str) -> str | None:
-    if path is not None:
-        try:
-            Path(path).open("rb").close()
-        except OSError as error:
-            raise ConfigError(f"cannot read {path} ({setting}): {error.strerror}") from error
-    return path

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kops.config.connection import Connection
 from kops.config.jaas import LOGIN_MODULES, format_jaas
+from kops.config.pem import read_pem, readable
 from kops.core.errors import ConfigError
 
 OAUTH_HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
@@ -82,8 +83,9 @@ def _trust(connection: Connection, *, inline: bool) -> dict[str, str]:
         return {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": certificates}
     if not connection.ca_file:
         return {}
+    certificates = read_pem(connection.ca_file, "ca_file")
     if inline:
-        return {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": _read(connection.ca_file)}
+        return {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": certificates}
     return {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(Path(connection.ca_file).absolute())}
 
 
@@ -92,11 +94,11 @@ def _identity(connection: Connection, directory: Path | None) -> dict[str, str]:
         if directory is None:
             hint = "split it into PEM: openssl pkcs12 -in STORE -clcerts -nokeys -out cert.pem, then -nocerts -out key.pem"
             raise ConfigError(f"the key store {connection.keystore_file} cannot be sent to other machines", hint=hint)
-        store = {"ssl.keystore.type": "PKCS12", "ssl.keystore.location": str(Path(connection.keystore_file).absolute())}
+        store = {"ssl.keystore.type": "PKCS12", "ssl.keystore.location": readable(connection.keystore_file, "keystore_file")}
         return store | ({"ssl.keystore.password": connection.keystore_password.reveal()} if connection.keystore_password else {})
     if not connection.certificate_file or not connection.key_file:
         return {}
-    chain, key = _read(connection.certificate_file), _private_key(connection.key_file)
+    chain, key = read_pem(connection.certificate_file, "certificate_file"), _private_key(connection.key_file)
     password = {"ssl.key.password": connection.key_password.reveal()} if connection.key_password else {}
     if directory is None:
         return {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key} | password
@@ -107,7 +109,7 @@ def _identity(connection: Connection, directory: Path | None) -> dict[str, str]:
 
 
 def _private_key(path: str) -> str:
-    text = _read(path)
+    text = read_pem(path, "key_file")
     if "-----BEGIN PRIVATE KEY-----" not in text and "-----BEGIN ENCRYPTED PRIVATE KEY-----" not in text:
         hint = f"convert it: openssl pkcs8 -topk8 -in {path} -out key.pem (add -nocrypt for no password)"
         raise ConfigError(f"the private key in {path} is not PKCS#8, which Java wants", hint=hint)
@@ -154,15 +156,3 @@ def _oauth(connection: Connection, directory: Path | None) -> dict[str, str]:
         "sasl.login.callback.handler.class": OAUTH_HANDLER,
         "sasl.jaas.config": format_jaas(LOGIN_MODULES["OAUTHBEARER"], {key: value for key, value in options.items() if value}),
     }
-
-
-def _read(path: str) -> str:
-    try:
-        text = Path(path).read_text(encoding="ascii")
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        text = ""
-    if "-----BEGIN " not in text:
-        raise ConfigError(f"{path} is not PEM", hint="PEM files hold lines such as -----BEGIN CERTIFICATE-----")
-    return text

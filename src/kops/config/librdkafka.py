@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kops.config.connection import Connection
+from kops.config.pem import read_pem, readable
 
 CLIENT_ID = "kops"
 
@@ -29,6 +30,11 @@ def librdkafka_settings(connection: Connection) -> dict[str, Any]:
 
 
 def _tls(connection: Connection) -> dict[str, str]:
+    for setting in ("ca_file", "certificate_file", "key_file"):
+        if path := getattr(connection, setting):
+            read_pem(path, setting)
+    if connection.keystore_file:
+        readable(connection.keystore_file, "keystore_file")
     named = {
         "ssl.ca.location": connection.ca_file,
         "ssl.certificate.location": connection.certificate_file,

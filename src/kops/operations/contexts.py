@@ -18,7 +18,7 @@ from kops.config.paths import Directories
 from kops.config.schema import SETTINGS, Kind, Setting, check_context_name
 from kops.config.secrets import is_secret_property
 from kops.config.validate import build
-from kops.core.errors import ConfigError, NotFound, Refused
+from kops.core.errors import AuthenticationFailed, ConfigError, NotFound, Refused, Unreachable
 from kops.operations.protocol import Services
 
 Row = dict[str, Any]
@@ -154,7 +154,12 @@ def probe(services: Services) -> Row:
     connection = services.connection
     started = time.monotonic()
     services.progress.step(f"connecting to {', '.join(connection.bootstrap_servers)}")
-    cluster = services.kafka.cluster()
+    try:
+        cluster = services.kafka.cluster()
+    except AuthenticationFailed:
+        raise
+    except Unreachable as error:
+        raise _explained(error, connection) from error
     return {
         "name": connection.name or None,
         "cluster_id": cluster.cluster_id,
@@ -176,6 +181,25 @@ def authenticated_as(connection: Connection) -> str:
     if connection.uses_tls and (connection.certificate_file or connection.keystore_file):
         return f"the certificate in {connection.certificate_file or connection.keystore_file}"
     return "anonymous"
+
+
+def _explained(error: Unreachable, connection: Connection) -> Unreachable:
+    """Look at each address from outside, to tell a broker that is down from one that is spoken to in the wrong way."""
+    from kops.gateways.listening import Listening, what_listens
+
+    found = {server: what_listens(server, min(connection.timeout, 5.0)) for server in connection.bootstrap_servers}
+    said = "; ".join(
+        f"{server} {one.value}" if one is not Listening.NOTHING else f"{one.value} at {server}" for server, one in found.items()
+    )
+    hint = error.hint
+    if Listening.TLS in found.values() and not connection.uses_tls:
+        hint = f"security_protocol is {connection.security_protocol}; with TLS it is SSL or SASL_SSL"
+    elif Listening.NO_TLS in found.values() and connection.uses_tls:
+        hint = f"security_protocol is {connection.security_protocol}; without TLS it is PLAINTEXT or SASL_PLAINTEXT"
+    elif Listening.TLS in found.values() or Listening.NO_TLS in found.values():
+        login = "a login (SASL)" if not connection.uses_sasl else "no login"
+        hint = f"security_protocol is {connection.security_protocol}; the brokers may want {login}, or it is another service"
+    return Unreachable(f"{error.message}: {said}", hint=hint, **error.details)
 
 
 def _refuse_existing(directories: Directories, name: str, *, replace: bool) -> None:

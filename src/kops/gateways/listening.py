@@ -1,0 +1,46 @@
+"""What listens at an address, seen from outside: for the words of an error, never to decide anything.
+
+A Kafka client that speaks the wrong protocol to a broker is only hung up on, and cannot tell that from a broker that is down.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from enum import Enum
+
+
+class Listening(Enum):
+    """What was found at an address."""
+
+    UNKNOWN_HOST = "its name is not known"
+    NOTHING = "nothing listens"
+    TLS = "speaks TLS"
+    NO_TLS = "does not speak TLS"
+
+
+def what_listens(address: str, timeout: float) -> Listening:
+    """Connect to an address, and offer TLS without checking its certificate.
+
+    :param address: ``host:port``, as brokers are written
+    :param timeout: seconds
+    """
+    host, _, port = address.rpartition("//")[2].rpartition(":")
+    try:
+        connected = socket.create_connection((host.strip("[]"), int(port)), timeout=timeout)
+    except socket.gaierror:
+        return Listening.UNKNOWN_HOST
+    except OSError:
+        return Listening.NOTHING
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE  # nothing is sent over it
+    with connected:
+        try:
+            context.wrap_socket(connected, server_hostname=None).close()
+        except ssl.SSLError as refused:
+            # A TLS alert is an answer in TLS too: the server wants a certificate of ours, or another version.
+            return Listening.TLS if "ALERT" in (refused.reason or "") else Listening.NO_TLS
+        except OSError:
+            return Listening.NO_TLS
+    return Listening.TLS
