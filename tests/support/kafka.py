@@ -118,25 +118,38 @@ def _from_sandbox(stack: contextlib.ExitStack, request, folder: Path) -> str:
     return sandbox.bootstrap_servers
 
 
-@pytest.fixture
-def own_broker(kafka_jar_files, jdk, tmp_path_factory):
-    """Start a Kafka for one test: ``own_broker(brokers=3, security="sasl-ssl")``; gone with the test."""
+@contextlib.contextmanager
+def _own_brokers(jars: list[Path], jdk: Jdk, tmp_path_factory):
     made: list[OwnBroker] = []
 
     def start(*, brokers: int = 1, security: str = "plaintext") -> OwnBroker:
         folder = tmp_path_factory.mktemp("kafka") / "own"
-        own = OwnBroker(
-            cluster.make(folder, name="own", kafka_version=KAFKA_VERSION, brokers=brokers, security=security), kafka_jar_files, jdk
-        )
-        made.append(own)
-        own.up()
-        return own
+        sandbox = cluster.make(folder, name="own", kafka_version=KAFKA_VERSION, brokers=brokers, security=security)
+        made.append(OwnBroker(sandbox, jars, jdk))
+        made[-1].up()
+        return made[-1]
 
-    yield start
-    for own in made:
-        for node in own.sandbox.nodes:
-            own.kill(node.id)
-        cluster.down(own.sandbox, delete=True)
+    try:
+        yield start
+    finally:
+        for own in made:
+            for node in own.sandbox.nodes:
+                own.kill(node.id)
+            cluster.down(own.sandbox, delete=True)
+
+
+@pytest.fixture
+def own_broker(kafka_jar_files, jdk, tmp_path_factory):
+    """Start a Kafka for one test: ``own_broker(brokers=3, security="sasl-ssl")``; gone with the test."""
+    with _own_brokers(kafka_jar_files, jdk, tmp_path_factory) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def own_brokers(kafka_jar_files, jdk, tmp_path_factory):
+    """Start a Kafka for the tests of one module, as ``own_broker`` does for one test."""
+    with _own_brokers(kafka_jar_files, jdk, tmp_path_factory) as start:
+        yield start
 
 
 @pytest.fixture
