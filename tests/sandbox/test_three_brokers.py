@@ -1,7 +1,7 @@
 """Three brokers: replicas, and a cluster that stays when one of them goes."""
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from kops.sandbox import cluster
@@ -9,15 +9,27 @@ from kops.sandbox import cluster
 pytestmark = pytest.mark.broker
 
 
+def setting(admin: AdminClient, topic: str, name: str) -> str | None:
+    """Return a topic's setting; None while the broker that was asked does not know the topic yet."""
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    try:
+        return admin.describe_configs([resource])[resource].result(20)[name].value
+    except KafkaException:
+        return None
+
+
 def test_one_of_three_may_die_and_come_back(own_broker, until):
     own = own_broker(brokers=3)
     admin = AdminClient(own.client)
     assert sorted(admin.list_topics(timeout=20).brokers) == [1, 2, 3]
     admin.create_topics([NewTopic("orders", 3, config={})])["orders"].result(20)
-    partitions = admin.list_topics("orders", timeout=20).topics["orders"].partitions
-    assert {len(partition.replicas) for partition in partitions.values()} == {3}
-    resource = ConfigResource(ConfigResource.Type.TOPIC, "orders")
-    assert admin.describe_configs([resource])[resource].result(20)["min.insync.replicas"].value == "2"
+
+    def all_in_sync():
+        found = admin.list_topics("orders", timeout=20).topics["orders"].partitions
+        return {len(partition.isrs) for partition in found.values()} == {3}
+
+    until(all_in_sync)
+    until(lambda: setting(admin, "orders", "min.insync.replicas") == "2")
 
     own.kill(2)
     states = cluster.status(own.sandbox)
@@ -29,11 +41,6 @@ def test_one_of_three_may_die_and_come_back(own_broker, until):
 
     own.start(2)
     assert cluster.status(own.sandbox).state == "running"
-
-    def all_in_sync():
-        found = admin.list_topics("orders", timeout=20).topics["orders"].partitions
-        return {len(partition.isrs) for partition in found.values()} == {3}
-
     until(all_in_sync)
 
 
