@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from kops.core.apache_csv import OffsetRow, read_offsets
 from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
 from kops.gateways.jdk import require_jdk
 from support.streams import JVM_OPTIONS, compiled
-from support.streams_apps import wait_for
+from support.streams_apps import SECONDS, Cluster, wait_for
 
 SOURCE = Path(__file__).parent.parent / "broker" / "oracle" / "ApacheGroups.java"
 
@@ -28,8 +28,9 @@ def member(servers: str, group: str, *topics: str, consumer: Any = None, **setti
     """Keep a consumer in a group until the block ends; it has its partitions when the block starts. It commits nothing."""
     config = {"bootstrap.servers": servers, "group.id": group, "enable.auto.commit": False, "auto.offset.reset": "latest"}
     joined = consumer or Consumer({**config, **{name.replace("_", "."): value for name, value in settings.items()}})
-    done = threading.Event()
-    joined.subscribe(list(topics))
+    done, assigned = threading.Event(), threading.Event()
+    # A consumer belongs to one thread: asking it for its assignment while another polls blocks both.
+    joined.subscribe(list(topics), **({} if consumer else {"on_assign": lambda *_: assigned.set()}))
 
     def stay() -> None:
         while not done.is_set():
@@ -39,12 +40,23 @@ def member(servers: str, group: str, *topics: str, consumer: Any = None, **setti
     thread.start()
     try:
         if consumer is None:
-            wait_for(f"{group} to get partitions", joined.assignment)
+            assert assigned.wait(SECONDS), f"{group} gets no partitions"
         yield joined
     finally:
         done.set()
         thread.join()
         joined.close()
+
+
+def visible(create: Callable[..., str], cluster: Cluster) -> Callable[..., str]:
+    """Wrap the ``topic`` fixture: the broker that is asked next must have heard of the topic."""
+
+    def made(*arguments: Any, **options: Any) -> str:
+        name = create(*arguments, **options)
+        wait_for(f"the broker to know {name}", lambda: name in cluster.topics(name))
+        return name
+
+    return made
 
 
 class ApacheTool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Mapping
 from operator import itemgetter
 from typing import Any
 
-from kops.core.errors import KopsError
+from kops.core.errors import KopsError, Refused
 from kops.core.models import Committed, TopicPartition
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.groups_wire import Wire, can_express, translate_kafka_python
+from kops.gateways.kafka.groups_wire import RETRY_SECONDS, Wire, can_express, translate_kafka_python
 from kops.gateways.kafka.translate import translate
 
 Offsets = dict[TopicPartition, Committed]
@@ -39,24 +40,32 @@ class CommittedOffsets:
         self, group_ids: Iterable[str], *, metadata: bool = False, stable: bool = False
     ) -> dict[str, Offsets | KopsError]:
         """Return each group's committed offsets, or why they are not known. All groups are asked at once."""
+        answers = self._read(sorted(set(group_ids)), stable=stable)
+        deadline = time.monotonic() + self._client.timeout
+        while stable and (unstable := [group_id for group_id, answer in answers.items() if _is_unstable(answer)]):
+            if time.monotonic() > deadline:
+                answers |= {group_id: _still_open(group_id) for group_id in unstable}
+                break
+            time.sleep(RETRY_SECONDS)
+            answers |= self._read(unstable, stable=True)
+        if metadata and can_express(self._client.connection):
+            answers |= self._committed_on_the_wire([group_id for group_id, answer in answers.items() if _has_unread(answer)])
+        return answers
+
+    def _read(self, group_ids: list[str], *, stable: bool) -> dict[str, Offsets | KopsError]:
         from confluent_kafka import ConsumerGroupTopicPartitions
 
-        wanted = sorted(set(group_ids))
         admin, seconds = self._client.admin, self._client.timeout
         futures = {
             group_id: admin.list_consumer_group_offsets(
                 [ConsumerGroupTopicPartitions(group_id)], require_stable=stable, request_timeout=seconds
             )[group_id]
-            for group_id in wanted
+            for group_id in group_ids
         }
         answers: dict[str, Offsets | KopsError] = {}
         for group_id, future in futures.items():
             outcome = self._client.outcome(future, f"read the committed offsets of group {group_id}")
             answers[group_id] = outcome if isinstance(outcome, KopsError) else self._offsets(group_id, outcome.topic_partitions)
-        if metadata and can_express(self._client.connection):
-            unread = [group_id for group_id, answer in answers.items() if isinstance(answer, dict) and _has_unread(answer)]
-            for group_id, whole in self._committed_on_the_wire(unread).items():
-                answers[group_id] = whole
         return answers
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
@@ -101,7 +110,7 @@ class CommittedOffsets:
             found[partition] = Committed(*committed)
         return found
 
-    def _committed_on_the_wire(self, group_ids: list[str]) -> dict[str, Offsets]:
+    def _committed_on_the_wire(self, group_ids: list[str]) -> dict[str, Offsets | KopsError]:
         if not group_ids:
             return {}
         answers = self._wire.ask("read committed offsets", lambda admin: admin.list_group_offsets(group_ids))
@@ -166,8 +175,20 @@ def _empty_or_unread(answer: Any) -> str | None:
         return None
 
 
-def _has_unread(offsets: Offsets) -> bool:
-    return any(committed.metadata is None for committed in offsets.values())
+def _has_unread(answer: Offsets | KopsError) -> bool:
+    return isinstance(answer, dict) and any(committed.metadata is None for committed in answer.values())
+
+
+def _is_unstable(answer: Offsets | KopsError) -> bool:
+    return isinstance(answer, KopsError) and answer.details.get("kafka_error") == "UNSTABLE_OFFSET_COMMIT"
+
+
+def _still_open(group_id: str) -> KopsError:
+    return Refused(
+        f"an open transaction has offsets of group {group_id} to commit, and may yet",
+        hint="an exactly-once application that was killed leaves it open until its transaction.timeout.ms is over: try again then",
+        group=group_id,
+    )
 
 
 def all_good(answers: Mapping[str, Any]) -> dict[str, Any]:
