@@ -37,7 +37,7 @@ def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str =
         show_plan_as_data(session, plan)
         return 0
     if not plan.changes:
-        note_warnings(session, plan)
+        note_remarks(session, plan)
         session.note(f"nothing to do: {plan.summary}")
         finish(session, Result(tuple(unchanged(plan))), None)
         return 0
@@ -71,10 +71,15 @@ def plan_rows(plan: Plan) -> list[dict[str, Any]]:
     return [{key: getattr(item, key) for key in PLAN_COLUMNS} for item in plan.items]
 
 
-def note_warnings(session: Session, plan: Plan) -> None:
-    """Say the plan's warnings on stderr."""
-    for warning in plan.warnings:
-        session.note(f"warning: {warning}")
+def remarks(plan: Plan) -> list[str]:
+    """Return what the plan says beside its items: its notes, then its warnings."""
+    return [*plan.notes, *(f"warning: {warning}" for warning in plan.warnings)]
+
+
+def note_remarks(session: Session, plan: Plan) -> None:
+    """Say the plan's notes and warnings on stderr."""
+    for remark in remarks(plan):
+        session.note(remark)
 
 
 def show_plan(session: Session, plan: Plan, *, always: bool) -> None:
@@ -85,7 +90,7 @@ def show_plan(session: Session, plan: Plan, *, always: bool) -> None:
     if session.quiet and not always:
         return
     lines = [f"{plan.summary}  [{plan.context}]", plan_text(plan, SHOWN_ITEMS, terminal=sys.stderr.isatty())]
-    sys.stderr.write("\n".join([*lines, *(f"warning: {warning}" for warning in plan.warnings)]) + "\n")
+    sys.stderr.write("\n".join([*lines, *remarks(plan)]) + "\n")
 
 
 def show_plan_as_data(session: Session, plan: Plan) -> None:
@@ -100,7 +105,7 @@ def show_plan_as_data(session: Session, plan: Plan) -> None:
             sys.stdout.write(plan_text(plan, terminal=sys.stdout.isatty()) + "\n")
         else:
             session.render(plan_rows(plan), PLAN_COLUMNS)
-        note_warnings(session, plan)
+        note_remarks(session, plan)
         session.note("dry run: nothing was changed")
 
 

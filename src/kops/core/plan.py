@@ -73,7 +73,8 @@ class Plan:
     :param confirm: the name to type when the severity is SEVERE
     :param guard: the state that the plan was computed from; compared again before applying
     :param arguments: what applying needs beyond the items
-    :param warnings: what the approver should know, a sentence each
+    :param warnings: what the approver should be wary of, a sentence each
+    :param notes: what the approver should know: a sentence each
     """
 
     operation: str
@@ -86,6 +87,7 @@ class Plan:
     guard: Json = field(default_factory=dict)
     arguments: Json = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     version: int = PLAN_VERSION
 
     @property
@@ -109,8 +111,9 @@ def plan_from_json(body: Json) -> Plan:
         raise UsageProblem("this is not a kops plan of version 1", hint="make one with --plan-out FILE")
     try:
         items = tuple(Item(**item) for item in body["items"])
-        plan = Plan(**{**body, "items": items, "severity": Severity(body["severity"]), "warnings": tuple(body["warnings"])})
-        texts = [plan.operation, plan.summary, plan.cluster_id, plan.context, plan.confirm, *plan.warnings]
+        sentences = {"warnings": tuple(body["warnings"]), "notes": tuple(body["notes"])}
+        plan = Plan(**{**body, "items": items, "severity": Severity(body["severity"]), **sentences})
+        texts = [plan.operation, plan.summary, plan.cluster_id, plan.context, plan.confirm, *plan.warnings, *plan.notes]
         texts += [text for item in items for text in (item.target, item.action, item.reason)]
         if not all(isinstance(text, str) for text in texts):
             raise TypeError("something else where a text belongs")  # noqa: TRY301 - told like the other damages

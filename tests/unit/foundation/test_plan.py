@@ -40,6 +40,7 @@ def test_the_keys_of_a_plan_are_a_contract():
         "guard",
         "arguments",
         "warnings",
+        "notes",
         "version",
     }
     assert set(body["items"][0]) == {"target", "action", "before", "after", "reason"}

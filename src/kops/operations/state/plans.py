@@ -66,7 +66,8 @@ def plan_rebuild(
             "commit": {str(partition): committed_json(committed) for partition, committed in commits.items()},
             "prior": {str(partition): committed_json(cut.committed.get(partition)) for partition in commits},
         },
-        warnings=(*cut.notes, *(note for found in computed for note in found.notes), *_local_state(computed)),
+        warnings=(*cut.notes, *_local_state(computed)),
+        notes=tuple(note for found in computed for note in found.notes),
     )
 
 

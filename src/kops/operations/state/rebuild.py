@@ -77,7 +77,7 @@ class Rebuild(Mutation):
         ends = log_ends(services, [store["changelog"] for store in stores.values()])
         items = tuple(_inverse_item(item, ends) for item in plan.changes)
         summary = f"take back the rebuild of {plan.arguments['application']}: write what its changelogs held before"
-        undo = replace(plan, summary=summary, items=items, arguments=arguments, warnings=())
+        undo = replace(plan, summary=summary, items=items, arguments=arguments, warnings=(), notes=())
         return replace(undo, guard=_guard_now(services, undo))
 
     def resume(self, services: Services, plan: Plan) -> Plan:

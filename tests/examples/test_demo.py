@@ -1,0 +1,32 @@
+"""``kops demo``: the whole promise on real parts, and nothing left behind."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
+def test_the_state_is_lost_and_comes_back(guarantee, tmp_path, kafka_jar_files):
+    environment = dict(os.environ, TMPDIR=str(tmp_path))
+    command = [sys.executable, "-m", "kops", "demo", "--guarantee", guarantee]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "laptop  6000.0" in done.stdout
+    assert "laptop  8000.0" in done.stdout
+    assert "each once, none sent twice" in done.stdout
+    assert not list(tmp_path.glob("kops-demo-*"))
+    assert not processes_with(str(tmp_path))
+
+
+def processes_with(text: str) -> list[str]:
+    """Return the command lines of the running processes that contain a text."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            lines.append(path.read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return [line for line in lines if text in line]
