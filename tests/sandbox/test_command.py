@@ -87,6 +87,13 @@ def test_two_sandboxes_run_side_by_side(run_kops):
     assert "there is two; make it: kops sandbox up --name one" in run_kops("sandbox", "status", "--name", "one").err
 
 
+def test_two_at_once_bring_up_one(kops_process):
+    both = [kops_process("sandbox", "up", "-o", "json") for _ in range(2)]
+    first, second = (json.loads(each.communicate(timeout=180)[0]) for each in both)
+    assert first["state"] == "running"
+    assert first == second
+
+
 def test_it_survives_the_shell_that_started_it(run_kops):
     code = "import sys; from kops.cli.main import main; sys.exit(main(['sandbox', 'up', '-o', 'json']))"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True) as shell:

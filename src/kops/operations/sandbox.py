@@ -38,16 +38,18 @@ def bring_up(
     :raises MissingRequirement: no Java, or no jars and no network
     """
     check_context_name(name)
+    wanted = {"--brokers": brokers, "--kafka-version": kafka_version, "--security": security}
     directory = folder(services, name)
     found = cluster.find(directory)
     if found is not None:
-        _refuse_other_settings(found, brokers=brokers, kafka_version=kafka_version, security=security)
+        _refuse_other_settings(found, wanted)
     _refuse_foreign_context(services, name, found)
     jdk = require_jdk()
     version = found.kafka_version if found else kafka_version or KAFKA_VERSION
     jars = kafka_jars(services.directories.cache, version, progress=services.progress.step, jars_directory=jars_directory)
     if found is None:
         found = cluster.make(directory, name=name, kafka_version=version, brokers=brokers or 1, security=security or PLAINTEXT)
+        _refuse_other_settings(found, wanted)  # another kops may have made it just now
     elif new_ports:
         found = cluster.move_ports(found)
     _register(services, found)
@@ -129,8 +131,7 @@ def as_json(status: cluster.Status) -> dict[str, Any]:
     }
 
 
-def _refuse_other_settings(found: Sandbox, *, brokers: int | None, kafka_version: str | None, security: str | None) -> None:
-    wanted = {"--brokers": brokers, "--kafka-version": kafka_version, "--security": security}
+def _refuse_other_settings(found: Sandbox, wanted: Mapping[str, int | str | None]) -> None:
     actual = {"--brokers": len(found.nodes), "--kafka-version": found.kafka_version, "--security": found.security}
     for option, value in wanted.items():
         if value is not None and value != actual[option]:

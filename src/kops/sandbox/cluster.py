@@ -38,6 +38,7 @@ def make(directory: Path, *, name: str, kafka_version: str, brokers: int = 1, se
 
     :param directory: its folder, made when it is not there
     :param brokers: 1 or 3
+    :returns: the new one, or the one that another process made in the meantime, which may be different
     :raises UsageProblem: on another number of brokers, or another security
     """
     if brokers not in BROKERS:
@@ -45,8 +46,11 @@ def make(directory: Path, *, name: str, kafka_version: str, brokers: int = 1, se
     if security not in SECURITY:
         raise UsageProblem(f"the security of a sandbox is {' or '.join(SECURITY)}, not {security}")
     sandbox = Sandbox(directory, name, kafka_version, _new_cluster_id(), _pick_nodes(brokers), security)
-    save(sandbox)
-    return sandbox
+    with _changing(sandbox):
+        there = load(directory)
+        if there is None:
+            save(sandbox)
+        return there or sandbox
 
 
 def up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, tell: Callable[[str], None] | None = None) -> list[int]:
@@ -98,8 +102,8 @@ def down(sandbox: Sandbox, *, delete: bool = False) -> list[int]:
         ran = [node for node in sandbox.nodes if brokers.status(sandbox, node).pid is not None]
         with ThreadPoolExecutor(len(sandbox.nodes)) as pool:
             list(pool.map(lambda node: brokers.stop_node(sandbox, node), sandbox.nodes))
-    if delete:
-        shutil.rmtree(sandbox.directory)
+        if delete:
+            shutil.rmtree(sandbox.directory)
     return [node.id for node in ran]
 
 

@@ -1,0 +1,41 @@
+"""What the tests themselves stand on."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from kops.config.paths import directories
+
+TESTS = Path(__file__).parents[2]
+
+
+def test_nothing_of_the_person_is_read_or_written(home):
+    found = directories(os.environ)
+    assert {found.config.parents[1], found.state.parents[1], found.data.parents[1]} == {home}
+    kept = {name for name in os.environ if name.startswith("KOPS_") and not name.startswith("KOPS_TEST_")}
+    assert {"KOPS_CACHE_DIR"} <= kept <= {"KOPS_CACHE_DIR", "KOPS_JARS_DIR", "KOPS_MAVEN_REPOSITORY"}
+    assert (os.environ["NO_COLOR"], os.environ["COLUMNS"], os.environ["TZ"]) == ("1", "80", "UTC")
+
+
+def test_what_kops_exits_with_and_says(run_kops):
+    version = run_kops("--version").ok()
+    assert version.out.startswith("kops")
+    wrong = run_kops("nonsense")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert wrong.err
+
+
+def test_kops_as_a_process(kops_process):
+    out, _ = kops_process("--version").communicate(timeout=60)
+    assert out.startswith("kops")
+
+
+def test_what_was_left_out_is_listed_at_the_end(tmp_path):
+    (tmp_path / "conftest.py").write_text(f"import sys\nsys.path.insert(0, {str(TESTS)!r})\npytest_plugins = ['support.skipped']\n")
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n@pytest.mark.parametrize('n', [1, 2])\ndef test_docker(n): pytest.skip('no Docker')\ndef test_done(): pass\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.splitlines()[-2] == "2 tests: no Docker", done.stdout
