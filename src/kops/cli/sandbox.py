@@ -34,9 +34,9 @@ def group() -> None:
 def up(
     session: Session, *, name: str, brokers: str | None, kafka_version: str | None, security: str | None, new_ports: bool, jars: Path | None
 ) -> None:
-    """Start a sandbox and register its context; the data of the last time is there again.
+    """Start a sandbox, with the data of the last time.
 
-    It survives the shell, and keeps its ports. Only listens on 127.0.0.1.
+    It registers a context of its name, survives the shell, keeps its ports, and listens on 127.0.0.1 only.
     """
     from kops.config.load import read_config
     from kops.operations.sandbox import bring_up
