@@ -17,6 +17,7 @@ _HINT = "a line is topic,partition,offset or group,topic,partition,offset, as `k
 _ALWAYS_QUOTED_FROM = 25
 _SAFE_FROM = "-"  # every character before it is quoted: the comma, the quote, blanks, #, ...
 _LAST = 2**63 - 1
+_MOST_DIGITS = 19
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ def rows_of_group(rows: Iterable[OffsetRow], group: str, *, name: str = "the fil
     found = {row.partition: row.offset for row in rows if row.group in (None, group)}
     if not found:
         others = sorted({row.group or "" for row in rows})
-        raise UsageProblem(f"{name} has no offsets of group {group}", hint=f"it has those of {', '.join(others[:5])}")
+        hint = f"it has those of {', '.join(others[:5])}" if others else _HINT
+        raise UsageProblem(f"{name} has no offsets of group {group}", hint=hint)
     return found
 
 
@@ -84,7 +86,7 @@ def _row(fields: list[str], where: str) -> OffsetRow:
 
 
 def _is_number(text: str, largest: int) -> bool:
-    return text.isascii() and text.isdigit() and int(text) <= largest
+    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and int(text) <= largest
 
 
 def _quoted(text: str) -> str:

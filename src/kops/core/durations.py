@@ -9,8 +9,8 @@ from kops.core.errors import UsageProblem
 
 MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 
-_PLAIN = re.compile(r"(\d+)(ms|[smhdw])")
-_NUMBER = r"[-+]?\d+"
+_PLAIN = re.compile(r"(\d{1,18})(ms|[smhdw])")
+_NUMBER = r"[-+]?\d{1,18}"
 _JAVA = re.compile(
     rf"(?P<sign>[-+])?P(?:(?P<d>{_NUMBER})D)?(?:(?P<time>T)(?:(?P<h>{_NUMBER})H)?(?:(?P<m>{_NUMBER})M)?(?:(?P<s>{_NUMBER}(?:[.,]\d{{0,9}})?)S)?)?",
     re.IGNORECASE,

@@ -15,6 +15,7 @@ _ISO = re.compile(
 )
 _HINT = "write it like @-1h, @2026-11-20T14:05 (UTC), @2026-11-20T14:05:30.500+01:00, @1700000000000 (milliseconds) or @now"
 _LAST = 2**63 - 1
+_MOST_DIGITS = 19
 _SECONDS_FROM, _SECONDS_TO = 10**9, 10**10  # 2001 to 2286 in seconds; as milliseconds they lie in 1970
 
 
@@ -39,7 +40,7 @@ def parse_position(text: str, now: datetime) -> Position:
         return Position(text)
     if text.startswith("@"):
         return Position("time", parse_time(text, now))
-    if text.isascii() and text.isdigit() and int(text) <= _LAST:
+    if _is_number(text) and int(text) <= _LAST:
         return Position("offset", int(text))
     hint = "-1 and -2 are written end and start" if text in ("-1", "-2") else f"start, end, an offset such as 1200, or a time: {_HINT}"
     raise UsageProblem(f"{text!r} is no position", hint=hint)
@@ -58,7 +59,7 @@ def parse_time(text: str, now: datetime) -> int:
         return to_milliseconds(now)
     if body.startswith("-"):
         return _since_epoch(to_milliseconds(now) - parse_duration(body[1:], what="time"), text)
-    if body.isascii() and body.isdigit():
+    if _is_number(body):
         number = int(body)
         if _SECONDS_FROM <= number < _SECONDS_TO:
             raise UsageProblem(f"{text} looks like seconds; times are in milliseconds", hint=f"write @{number * 1000}")
@@ -107,6 +108,10 @@ def _iso(body: str, shown: str) -> int:
     except ValueError as error:
         raise UsageProblem(f"{shown!r} is no time: {error}", hint=_HINT) from error
     return _since_epoch(to_milliseconds(moment) - offset // timedelta(milliseconds=1) + int(match["milli"] or 0), shown)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
 
 
 def _since_epoch(milliseconds: int, shown: str) -> int:

@@ -68,8 +68,11 @@ def seek_of(text: str, now: datetime) -> tuple[Selection, Strategy]:
     if not equals:
         raise UsageProblem(f"{text!r} names no position", hint="write it like orders:0=1200, orders:0=+1, orders:0=end or orders=@-1h")
     selection = parse_selection(left)
-    if right.startswith("+") and right[1:].isascii() and right[1:].isdigit():
-        return selection, ShiftBy(int(right[1:]), exact=True)
+    step = parse_position(right[1:], now) if right.startswith("+") else None
+    if step is not None:
+        if step.kind != "offset":
+            raise UsageProblem(f"{right!r} is no step", hint="write it like orders:0=+1")
+        return selection, ShiftBy(step.value, exact=True)
     strategy = _of_position(parse_position(right, now))
     return selection, ToOffset(strategy.offset, exact=True) if isinstance(strategy, ToOffset) else strategy
 

@@ -1,0 +1,111 @@
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kops.core.errors import UsageProblem
+from kops.core.models import Bounds, Committed
+from kops.core.offsets import (
+    ShiftBy,
+    Target,
+    ToCurrent,
+    ToEarliest,
+    ToLatest,
+    ToOffset,
+    ToTime,
+    is_streams_metadata,
+    lag_of,
+    metadata_after,
+    resolve,
+)
+
+LOG = Bounds(10, 20)
+STREAMS = "AgAAAAAAAACC"
+
+offsets = st.integers(min_value=0, max_value=2**40)
+logs = st.tuples(offsets, offsets).map(lambda pair: Bounds(min(pair), max(pair)))
+commits = st.none() | st.builds(Committed, offsets)
+strategies = st.one_of(
+    st.just(ToEarliest()), st.just(ToLatest()), st.builds(ToOffset, offsets), st.builds(ShiftBy, st.integers(-(2**40), 2**40))
+)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "committed", "at_time", "target"),
+    [
+        (ToEarliest(), 15, None, Target(10, "log start")),
+        (ToLatest(), 15, None, Target(20, "log end")),
+        (ToCurrent(), 15, None, Target(15, "as it is")),
+        (ToCurrent(), 99, None, Target(99, "as it is")),
+        (ToCurrent(), None, None, Target(20, "no commit yet: log end")),
+        (ToOffset(12), 15, None, Target(12)),
+        (ToOffset(9), 15, None, Target(10, "9 is below the log start: clamped")),
+        (ToOffset(21), 15, None, Target(20, "21 is past the log end: clamped")),
+        (ShiftBy(-3), 15, None, Target(12, "15 - 3")),
+        (ShiftBy(-30), 15, None, Target(10, "15 - 30 = -15 is below the log start: clamped")),
+        (ShiftBy(5), 15, None, Target(20, "15 + 5")),
+        (ShiftBy(0), 2, None, Target(10, "2 + 0 = 2 is below the log start: clamped")),
+        (ToTime(0), 15, 13, Target(13, "first record at or after 1970-01-01T00:00:00.000Z")),
+        (ToTime(0), 15, None, Target(20, "no record at or after 1970-01-01T00:00:00.000Z: log end")),
+    ],
+)
+def test_targets(strategy, committed, at_time, target):
+    assert resolve(strategy, None if committed is None else Committed(committed), LOG, at_time) == target
+
+
+def test_the_end_of_an_empty_log():
+    assert resolve(ToTime(5), None, Bounds(7, 7), None) == Target(7, "empty: log end")
+
+
+@pytest.mark.parametrize("strategy", [ToOffset(9, exact=True), ToOffset(21, exact=True), ShiftBy(6, exact=True), ShiftBy(-6, exact=True)])
+def test_exact_offsets_are_not_clamped(strategy):
+    with pytest.raises(UsageProblem, match="the log has 10 to 20"):
+        resolve(strategy, Committed(15), LOG)
+
+
+def test_a_shift_needs_a_commit():
+    with pytest.raises(UsageProblem):
+        resolve(ShiftBy(1), None, LOG)
+
+
+@given(strategies, offsets.map(Committed), logs, st.none() | offsets)
+def test_targets_lie_within_the_log(strategy, committed, log, at_time):
+    assert log.log_start_offset <= resolve(strategy, committed, log, at_time).offset <= log.log_end_offset
+
+
+@given(commits, logs)
+def test_lag_is_what_is_left_to_read(committed, log):
+    lag = lag_of(committed, log)
+    if committed is None:
+        assert lag.lag is None
+    else:
+        assert lag.lag == len(range(max(committed.offset, log.log_start_offset), log.log_end_offset))
+        assert bool(lag.note) == (not log.log_start_offset <= committed.offset <= log.log_end_offset)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        (STREAMS, True),
+        ("AgAAAAAAAACCAAAAAQAAAAN3aW4AAAAAAAAAfQ==", True),
+        (base64.b64encode(b"\x01" + bytes(8)).decode(), True),
+        (base64.b64encode(b"\x03" + bytes(8)).decode(), False),
+        (base64.b64encode(b"\x02" + bytes(7)).decode(), False),
+        (STREAMS + "\0", False),
+        ("", False),
+        (None, False),
+        ("ü", False),
+        ("hello", False),
+    ],
+)
+def test_metadata_of_kafka_streams(metadata, expected):
+    assert is_streams_metadata(metadata) is expected
+
+
+def test_metadata_after_a_move():
+    assert metadata_after(Committed(5, STREAMS), 6) == STREAMS
+    assert metadata_after(Committed(5, STREAMS), 4) == ""
+    assert metadata_after(Committed(5, "of another client"), 6) == ""
+    assert metadata_after(Committed(5, None), 6) == ""
+    assert metadata_after(None, 6) == ""
