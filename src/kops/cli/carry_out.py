@@ -27,7 +27,7 @@ RESULT_COLUMNS = ("target", "status", "value", "error")
 SHOWN_ITEMS = 40
 
 
-def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str = "") -> int:
+def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str = "", finishes: str = "") -> int:
     """Show, save, approve and run a plan; return the exit code."""
     if approval.plan_out:
         save_plan(plan, Path(approval.plan_out))
@@ -40,6 +40,8 @@ def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str =
         note_remarks(session, plan)
         session.note(f"nothing to do: {plan.summary}")
         finish(session, Result(tuple(unchanged(plan))), None)
+        if finishes:
+            session.journal.mark_finished(finishes, by=finishes)
         return 0
     refuse_read_only(session.connection)
     result, entry = run_protocol(
@@ -49,6 +51,7 @@ def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str =
         approve=lambda shown: approve(shown, approval, session.connection, lambda it, asking: show_plan(session, it, always=asking)),
         journal=session.journal,
         undoes=undoes,
+        finishes=finishes,
     )
     finish(session, result, entry)
     return int(result.exit_code)

@@ -27,7 +27,11 @@ def list_entries(session: Session, *, unfinished: bool, limit: int) -> None:
 
     from kops.operations.journal_actions import entry_row, is_unfinished
 
-    entries = (entry for entry in session.journal.entries() if not unfinished or is_unfinished(entry))
+    entries = (
+        entry
+        for entry in session.journal.entries(lambda error: session.note(f"warning: {error.message}"))
+        if not unfinished or is_unfinished(entry)
+    )
     session.render(map(entry_row, islice(entries, limit)), ["id", "status", "operation", "context", "summary"])
 
 
@@ -52,10 +56,11 @@ def show(session: Session, *, entry_id: str) -> None:
 @mutation
 @click.pass_obj
 def finish(session: Session, *, entry_id: str, approval: Approval) -> int:
-    """Finish an entry that was interrupted or crashed."""
+    """Do what is left of an entry that was interrupted or crashed. ID may be `last`."""
     from kops.operations.journal_actions import plan_finish
 
-    return session.carry_out(plan_finish(session, session.journal.read(entry_id)), approval)
+    entry = session.journal.read(entry_id)
+    return session.carry_out(plan_finish(session, entry), approval, finishes=entry.id)
 
 
 @click.command("undo", cls=Command)

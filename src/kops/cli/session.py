@@ -117,8 +117,8 @@ class Session:
 
         render_object(body, self.output_format, sys.stdout, name=name, terminal=sys.stdout.isatty())
 
-    def carry_out(self, plan: Plan, approval: Approval, *, undoes: str = "") -> int:
+    def carry_out(self, plan: Plan, approval: Approval, *, undoes: str = "", finishes: str = "") -> int:
         """Run a plan through the safety protocol and return the exit code."""
         from kops.cli.carry_out import carry_out
 
-        return carry_out(self, plan, approval, undoes=undoes)
+        return carry_out(self, plan, approval, undoes=undoes, finishes=finishes)

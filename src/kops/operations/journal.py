@@ -11,7 +11,7 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from enum import Enum
@@ -49,6 +49,7 @@ class Entry:
     :param process_started: tells the process from a later one with the same pid
     :param started: ISO-8601 UTC; ``ended`` likewise, empty while open
     :param undoes: the entry that this one takes back; ``undone_by`` is the other direction
+    :param finished_by: the entry that did what was left of this one
     """
 
     id: str
@@ -64,6 +65,7 @@ class Entry:
     error: Json = None
     undoes: str = ""
     undone_by: str = ""
+    finished_by: str = ""
     version: int = JOURNAL_VERSION
 
     def as_json(self) -> dict[str, Json]:
@@ -109,8 +111,12 @@ class Journal:
         return closed
 
     def mark_undone(self, entry_id: str, *, by: str) -> None:
-        """Note on an entry that another one took it back (or finished it)."""
+        """Note on an entry that another one took it back."""
         self._write(replace(self.read(entry_id), undone_by=by))
+
+    def mark_finished(self, entry_id: str, *, by: str) -> None:
+        """Note on an entry that another one did what was left of it."""
+        self._write(replace(self.read(entry_id), finished_by=by))
 
     def read(self, entry_id: str) -> Entry:
         """Return one entry; ``last`` is the newest.
@@ -127,10 +133,19 @@ class Journal:
             raise NotFound(f"no journal entry {entry_id}", hint="`kops journal list` shows them")
         return _read(path)
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield all entries, newest first."""
+    def entries(self, damaged: Callable[[ConfigError], None] | None = None) -> Iterator[Entry]:
+        """Yield all entries, newest first.
+
+        :param damaged: takes the errors of entries that cannot be read
+        :raises ConfigError: for the first of those, when nobody takes them
+        """
         for path in sorted(self.folder.glob("*.json"), reverse=True):
-            yield _read(path)
+            try:
+                yield _read(path)
+            except ConfigError as error:
+                if damaged is None:
+                    raise
+                damaged(error)
 
     def _write(self, entry: Entry) -> None:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -31,12 +31,14 @@ def status_of(entry: Entry) -> str:
     """Return the status for people: an open entry of a dead process has crashed."""
     if entry.undone_by:
         return "undone"
+    if entry.finished_by:
+        return "finished"
     return "crashed" if crashed(entry) else entry.status.value
 
 
 def is_unfinished(entry: Entry) -> bool:
     """Tell whether an entry is still running, or stopped in the middle."""
-    return entry.status in (EntryStatus.OPEN, EntryStatus.INTERRUPTED, EntryStatus.UNKNOWN) and not entry.undone_by
+    return entry.status in (EntryStatus.OPEN, EntryStatus.INTERRUPTED, EntryStatus.UNKNOWN) and not (entry.undone_by or entry.finished_by)
 
 
 def entry_row(entry: Entry) -> dict[str, Any]:
@@ -52,6 +54,7 @@ def entry_row(entry: Entry) -> dict[str, Any]:
         "ended": entry.ended or None,
         "undoes": entry.undoes or None,
         "undone_by": entry.undone_by or None,
+        "finished_by": entry.finished_by or None,
         "error": (entry.error or {}).get("message"),
     }
 
@@ -93,8 +96,10 @@ def plan_finish(services: Services, entry: Entry) -> Plan:
 
     :raises Refused: when it is done, running, or of a kind that is finished by running its command again
     """
-    if entry.status is EntryStatus.DONE:
+    if entry.status is EntryStatus.DONE or entry.finished_by:
         raise Refused(f"{entry.id} is done already", hint="`kops undo` would take it back")
+    if entry.undone_by:
+        raise Refused(f"{entry.id} was taken back by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
     if entry.status is EntryStatus.OPEN and not crashed(entry):
         raise Refused(f"{entry.id} is still running as process {entry.pid} on {entry.host}", hint="stop it or wait for it first")
     return mutation_named(entry.plan.operation).resume(services, entry.plan)

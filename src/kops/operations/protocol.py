@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 
 from kops.config.connection import Connection
 from kops.config.paths import Directories
-from kops.core.errors import ExitCode, KopsError, ReadOnlyContext, Refused, StateMoved, Terminated, TimedOut
+from kops.core.errors import ExitCode, KopsError, ReadOnlyContext, Refused, StateMoved, Terminated, TimedOut, Unreachable
 from kops.core.plan import Item, ItemResult, Plan, Result, Status
 from kops.core.progress import Progress
 from kops.gateways.kafka import Kafka
@@ -104,12 +104,20 @@ class InterruptedMutation(KopsError):
 
 
 def carry_out(
-    services: Services, plan: Plan, mutation: Mutation, *, approve: Callable[[Plan], None], journal: Journal, undoes: str = ""
+    services: Services,
+    plan: Plan,
+    mutation: Mutation,
+    *,
+    approve: Callable[[Plan], None],
+    journal: Journal,
+    undoes: str = "",
+    finishes: str = "",
 ) -> tuple[Result, Entry]:
     """Run a plan that has something to change through the protocol.
 
     :param approve: shows the plan and raises ``ApprovalRequired`` when nobody agrees
     :param undoes: the journal entry that this plan takes back
+    :param finishes: the journal entry of which this plan does what was left
     :raises Refused: before any change
     :raises InterruptedMutation: on SIGINT or SIGTERM while applying
     """
@@ -129,10 +137,7 @@ def carry_out(
         code = ExitCode.INTERRUPTED if isinstance(stopped, KeyboardInterrupt) else ExitCode.TERMINATED
         raise InterruptedMutation(plan, results, entry, code) from stopped
     except KopsError as failure:
-        status = EntryStatus.UNKNOWN if isinstance(failure, TimedOut) else EntryStatus.FAILED
-        if isinstance(failure, Refused) and not results:
-            status = EntryStatus.REFUSED
-        journal.close(entry, status, results, error=failure.as_json())
+        journal.close(entry, _status_after(failure, results), results, error=failure.as_json())
         failure.details.setdefault("journal_id", entry.id)
         failure.hint = f"{failure.hint}; " if failure.hint else ""
         failure.hint += f"see `kops journal show {entry.id}`"
@@ -144,6 +149,8 @@ def carry_out(
     journal.close(entry, EntryStatus.of(result.status), results)
     if undoes and result.status is Status.DONE:
         journal.mark_undone(undoes, by=entry.id)
+    if finishes and result.status is Status.DONE:
+        journal.mark_finished(finishes, by=entry.id)
     return result, entry
 
 
@@ -178,6 +185,15 @@ def failed(item: Item, error: KopsError) -> ItemResult:
     """Return the result of an item that failed; of one that timed out the outcome is not known."""
     status = Status.UNKNOWN if isinstance(error, TimedOut) else Status.FAILED
     return ItemResult(item.target, status, error=error.as_json())
+
+
+def _status_after(failure: KopsError, results: Sequence[ItemResult]) -> EntryStatus:
+    """Return how far a mutation came that an error ended: a lost connection tells nothing about the last request."""
+    if isinstance(failure, (TimedOut, Unreachable)):
+        return EntryStatus.UNKNOWN
+    if any(result.status is Status.DONE for result in results):
+        return EntryStatus.PARTIAL
+    return EntryStatus.REFUSED if isinstance(failure, Refused) and not results else EntryStatus.FAILED
 
 
 def _some(names: Sequence[str], limit: int = 5) -> str:

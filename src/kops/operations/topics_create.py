@@ -111,6 +111,10 @@ class CreateTopics(Mutation):
             for result in results
         )
 
+    def resume(self, services: Services, plan: Plan) -> Plan:
+        """Return the plan that creates those that do not exist yet."""
+        return plan_create_topics(services, [NewTopic(**topic) for topic in plan.arguments["topics"]], if_not_exists=True)
+
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
         """Return the plan that deletes them again, records and all; only the very topics that were created."""
         not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}

@@ -33,6 +33,8 @@ def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = Fa
 
 def plan_delete_of(services: Services, found: Mapping[str, Topic]) -> Plan:
     """Return the plan that deletes these very topics: others that have their names meanwhile are refused."""
+    if not found:
+        return _plan(services, found, "the topics are gone already", items=())
     settings = services.kafka.topics.settings(found)
     records = record_counts(services, found.values())
     items = tuple(
@@ -91,6 +93,11 @@ class DeleteTopics(Mutation):
         """See that they are gone; one with a new id was created by somebody else meanwhile."""
         found = services.kafka.topics.existing(result.target for result in results)
         return tuple(_verified(result, plan.guard.get(result.target), found.get(result.target)) for result in results)
+
+    def resume(self, services: Services, plan: Plan) -> Plan:
+        """Return the plan that deletes those that are still there; one that was created anew is left alone."""
+        found = services.kafka.topics.existing(plan.guard)
+        return plan_delete_of(services, {name: topic for name, topic in found.items() if topic.topic_id == plan.guard[name]})
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
         """Return the plan that creates them again, empty: their records are gone."""
