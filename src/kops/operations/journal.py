@@ -18,7 +18,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from kops.core.errors import ConfigError, NotFound
+from kops.core.errors import ConfigError, NotFound, UsageProblem
 from kops.core.plan import ItemResult, Json, Plan, Status, plan_from_json
 from kops.gateways.processes import ProcessIdentity, start_time
 
@@ -175,7 +175,7 @@ def _read(path: Path) -> Entry:
         body = json.loads(path.read_text(encoding="utf-8"))
         plan = plan_from_json(body["plan"])
         return Entry(**{**body, "status": EntryStatus(body["status"]), "plan": plan, "results": tuple(body["results"])})
-    except (OSError, ValueError, KeyError, TypeError) as broken:
+    except (OSError, ValueError, KeyError, TypeError, UsageProblem) as broken:
         raise ConfigError(f"journal entry {path} cannot be read: {broken}", hint="move the file away if it is of no use") from broken
 
 

@@ -1,0 +1,99 @@
+"""Approval: who has to say what, on a terminal and without one."""
+
+import io
+from dataclasses import replace
+
+import pytest
+
+from kops.cli.approve import approve, name_to_type
+from kops.cli.options import Approval
+from kops.config.connection import Connection
+from kops.core.errors import ApprovalRequired
+from kops.core.plan import Severity
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def severe(plan):
+    return replace(plan, severity=Severity.SEVERE, confirm="two words")
+
+
+OPEN = Connection(("b:1",), name="dev")
+PROTECTED = Connection(("b:1",), name="prod", protected=True)
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    """Approve with an answer typed on a terminal (None: no terminal); return what was shown and asked."""
+
+    def ask(plan, approval, connection=OPEN, answer=None):
+        stdin, stderr = (io.StringIO(), io.StringIO()) if answer is None else (Terminal(answer), Terminal())
+        monkeypatch.setattr("sys.stdin", stdin)
+        monkeypatch.setattr("sys.stderr", stderr)
+        shown = []
+        try:
+            approve(plan, approval, connection, lambda plan, asking: shown.append(asking))
+        finally:
+            assert shown == [bool(stderr.getvalue())]
+        return stderr.getvalue()
+
+    return ask
+
+
+def test_what_has_to_be_typed(plan, severe):
+    assert name_to_type(plan, OPEN) == ""
+    assert name_to_type(plan, PROTECTED) == "prod"
+    assert name_to_type(severe, OPEN) == "two words"
+    assert name_to_type(severe, PROTECTED) == "two words"
+
+
+def test_yes_is_enough_for_a_moderate_plan(plan, ask):
+    assert ask(plan, Approval(yes=True)) == ""
+
+
+@pytest.mark.parametrize("answer", ["y\n", "Y\n", "yes\n", " y \n"])
+def test_yes_on_a_terminal(plan, ask, answer):
+    assert "Do it? [y/N]" in ask(plan, Approval(), answer=answer)
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "", "yess\n", "two words\n"])
+def test_anything_else_is_a_no(plan, ask, answer):
+    with pytest.raises(ApprovalRequired, match="not approved"):
+        ask(plan, Approval(), answer=answer)
+
+
+def test_a_severe_plan_needs_its_name(severe, ask):
+    assert ask(severe, Approval(confirm="two words")) == ""
+    assert "Type two words to go on" in ask(severe, Approval(), answer="two words\n")
+    assert "Type two words to go on" in ask(severe, Approval(yes=True), answer="two words\n")
+    for answer in ("y\n", "two\n", ""):
+        with pytest.raises(ApprovalRequired):
+            ask(severe, Approval(yes=True), answer=answer)
+
+
+def test_a_wrong_name_is_no_reason_to_ask(severe, ask):
+    with pytest.raises(ApprovalRequired, match="--confirm other") as raised:
+        ask(severe, Approval(yes=True, confirm="other"), answer=None)
+    assert "--confirm 'two words'" in raised.value.hint
+    assert raised.value.details == {"confirm": "two words"}
+
+
+def test_without_a_terminal_the_flag_is_named(plan, severe, ask):
+    for shown, flag in ((plan, "--yes"), (severe, "--confirm 'two words'")):
+        with pytest.raises(ApprovalRequired, match="no terminal") as raised:
+            ask(shown, Approval())
+        assert flag in raised.value.hint
+    with pytest.raises(ApprovalRequired):
+        ask(severe, Approval(yes=True))
+
+
+def test_a_protected_context_needs_its_name_for_everything(plan, ask):
+    with pytest.raises(ApprovalRequired) as raised:
+        ask(plan, Approval(yes=True), PROTECTED)
+    assert "--confirm prod" in raised.value.hint
+    assert ask(plan, Approval(confirm="prod"), PROTECTED) == ""
+    assert "Type prod to go on" in ask(plan, Approval(yes=True), PROTECTED, answer="prod\n")

@@ -1,0 +1,169 @@
+"""The journal on disk: whole entries, crashes told from running processes, and what can be undone or finished."""
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from kops.core.errors import ConfigError, NotFound, Refused
+from kops.core.plan import ItemResult, Status
+from kops.operations.journal import EntryStatus, crashed
+from kops.operations.journal_actions import entry_row, is_unfinished, item_rows, plan_finish, plan_undo, status_of
+from kops.operations.registry import MUTATIONS, mutation_named
+
+KEYS = {
+    "id",
+    "status",
+    "user",
+    "host",
+    "pid",
+    "process_started",
+    "started",
+    "plan",
+    "ended",
+    "results",
+    "error",
+    "undoes",
+    "undone_by",
+    "finished_by",
+    "version",
+}
+
+
+@pytest.fixture
+def known(monkeypatch, mutation):
+    """Register the mutation of nothing."""
+    monkeypatch.setitem(MUTATIONS, "test.recorded", "this_test:MUTATION")
+    monkeypatch.setitem(sys.modules, "this_test", type(sys)("this_test"))
+    sys.modules["this_test"].MUTATION = mutation
+
+
+def test_an_entry_is_closed_as_it_was_opened(journal, plan):
+    entry = journal.open(plan)
+    body = json.loads((journal.folder / f"{entry.id}.json").read_text())
+    assert set(body) == KEYS
+    assert (body["status"], body["pid"], body["host"], body["ended"]) == ("open", os.getpid(), socket.gethostname(), "")
+    journal.close(entry, EntryStatus.DONE, [ItemResult("a", Status.DONE, value={"x": 1})])
+    read = journal.read(entry.id)
+    assert read.plan == plan
+    assert read.item_results == (ItemResult("a", Status.DONE, value={"x": 1}),)
+    assert read.ended.endswith("Z")
+    assert [path.name for path in journal.folder.iterdir()] == [f"{entry.id}.json"]
+
+
+def test_only_its_owner_reads_it(journal, plan):
+    entry = journal.open(plan)
+    assert stat.S_IMODE(journal.folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((journal.folder / f"{entry.id}.json").stat().st_mode) == 0o600
+
+
+def test_newest_first_and_last(journal, plan):
+    made = [journal.open(plan).id for _ in range(3)]
+    assert sorted(made)[-1] == journal.read("last").id
+    assert [entry.id for entry in journal.entries()] == sorted(made, reverse=True)
+
+
+@pytest.mark.parametrize("entry_id", ["nothing", "../secret", ""])
+def test_no_such_entry(journal, plan, entry_id):
+    with pytest.raises(NotFound):
+        journal.read(entry_id)
+    with pytest.raises(NotFound, match="the journal is empty"):
+        journal.read("last")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"version": 1}', '{"plan": {}}'])
+def test_a_damaged_entry_is_named_and_does_not_hide_the_others(journal, plan, content):
+    good = journal.open(plan)
+    bad = journal.folder / "99999999T999999999-ab.json"
+    bad.write_text(content)
+    with pytest.raises(ConfigError, match=bad.name):
+        journal.read("last")
+    problems = []
+    assert [entry.id for entry in journal.entries(problems.append)] == [good.id]
+    assert len(problems) == 1
+
+
+def test_an_entry_of_a_later_version_is_not_misread(journal, plan):
+    entry = journal.open(plan)
+    path = journal.folder / f"{entry.id}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "colour": "red"}))
+    with pytest.raises(ConfigError):
+        journal.read(entry.id)
+
+
+def test_crashed_is_open_and_its_process_gone(journal, plan):
+    entry = journal.open(plan)
+    assert not crashed(entry)
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert crashed(replace(entry, pid=ended.pid))
+    assert crashed(replace(entry, process_started="before the machine was started"))  # the pid is another's now
+    assert not crashed(replace(entry, pid=ended.pid, host="elsewhere"))
+    assert not crashed(replace(entry, pid=ended.pid, status=EntryStatus.DONE))
+    assert status_of(replace(entry, pid=ended.pid)) == "crashed"
+
+
+@pytest.mark.parametrize(
+    ("change", "unfinished"),
+    [
+        ({}, True),
+        ({"status": EntryStatus.INTERRUPTED}, True),
+        ({"status": EntryStatus.UNKNOWN}, True),
+        ({"status": EntryStatus.DONE}, False),
+        ({"status": EntryStatus.FAILED}, False),
+        ({"status": EntryStatus.INTERRUPTED, "undone_by": "x"}, False),
+        ({"status": EntryStatus.INTERRUPTED, "finished_by": "x"}, False),
+    ],
+)
+def test_what_is_unfinished(journal, plan, change, unfinished):
+    assert is_unfinished(replace(journal.open(plan), **change)) is unfinished
+
+
+def test_rows_for_people(journal, plan):
+    entry = journal.close(journal.open(plan), EntryStatus.INTERRUPTED, [ItemResult("a", Status.DONE)])
+    row = entry_row(entry)
+    assert (row["id"], row["status"], row["operation"], row["context"]) == (entry.id, "interrupted", "test.recorded", "test")
+    assert [(row["target"], row["status"]) for row in item_rows(entry)] == [("a", "done"), ("b", "unchanged"), ("c", "not known")]
+
+
+DONE = (ItemResult("a", Status.DONE), ItemResult("c", Status.DONE))
+FAILED = (ItemResult("a", Status.FAILED), ItemResult("c", Status.SKIPPED))
+
+
+@pytest.mark.usefixtures("known")
+def test_what_can_be_undone(journal, plan, services):
+    done = journal.close(journal.open(plan), EntryStatus.DONE, DONE)
+    assert plan_undo(services(), done) == plan
+    crashed_entry = replace(journal.open(plan), pid=2**22 + 1)
+    assert plan_undo(services(), crashed_entry) == plan
+    for refused, why in (
+        (journal.open(plan), "still running"),
+        (replace(done, undone_by="later"), "taken back already by later"),
+        (journal.close(journal.open(plan), EntryStatus.FAILED, FAILED), "changed nothing"),
+        (journal.close(journal.open(plan), EntryStatus.REFUSED, ()), "changed nothing"),
+    ):
+        with pytest.raises(Refused, match=why):
+            plan_undo(services(), refused)
+
+
+@pytest.mark.usefixtures("known")
+def test_what_can_be_finished(journal, plan, services):
+    for entry, why in (
+        (journal.close(journal.open(plan), EntryStatus.DONE, DONE), "done already"),
+        (replace(journal.open(plan), finished_by="later"), "done already"),
+        (replace(journal.open(plan), undone_by="later"), "taken back by later"),
+        (journal.open(plan), "still running"),
+        (replace(journal.open(plan), pid=2**22 + 1), "running its command again"),
+    ):
+        with pytest.raises(Refused, match=why):
+            plan_finish(services(), entry)
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_every_kind_of_mutation_is_found_again(name):
+    assert mutation_named(name).name == name

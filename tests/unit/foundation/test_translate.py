@@ -1,0 +1,53 @@
+"""Kafka's errors in kops' words: the exit code tells what to do."""
+
+import pytest
+from confluent_kafka import KafkaError
+
+from kops.core import errors
+from kops.gateways.kafka.translate import is_authentication, is_unreachable, translate
+
+CASES = {
+    "_ALL_BROKERS_DOWN": errors.Unreachable,
+    "_RESOLVE": errors.Unreachable,
+    "_TRANSPORT": errors.Unreachable,
+    "_AUTHENTICATION": errors.AuthenticationFailed,
+    "_SSL": errors.AuthenticationFailed,
+    "SASL_AUTHENTICATION_FAILED": errors.AuthenticationFailed,
+    "_TIMED_OUT": errors.TimedOut,
+    "REQUEST_TIMED_OUT": errors.TimedOut,
+    "UNKNOWN_TOPIC_OR_PART": errors.NotFound,
+    "GROUP_ID_NOT_FOUND": errors.NotFound,
+    "TOPIC_AUTHORIZATION_FAILED": errors.AuthorizationFailed,
+    "CLUSTER_AUTHORIZATION_FAILED": errors.AuthorizationFailed,
+    "NON_EMPTY_GROUP": errors.GroupActive,
+    "UNKNOWN_MEMBER_ID": errors.GroupActive,
+    "INVALID_CONFIG": errors.UsageProblem,
+    "INVALID_REPLICATION_FACTOR": errors.UsageProblem,
+    "TOPIC_EXCEPTION": errors.UsageProblem,
+    "POLICY_VIOLATION": errors.UsageProblem,
+    "_INVALID_ARG": errors.ConfigError,
+    "TOPIC_ALREADY_EXISTS": errors.OperationFailed,
+    "NOT_ENOUGH_REPLICAS": errors.OperationFailed,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_class_and_facts(name):
+    error = translate(KafkaError(getattr(KafkaError, name), "because"), "delete topic orders", ("a:1", "b:2"))
+    assert type(error) is CASES[name]
+    assert error.details == {"kafka_error": name}
+    if name in ("_ALL_BROKERS_DOWN", "_SSL"):
+        assert "a:1,b:2" in error.message
+    else:
+        assert error.message
+
+
+def test_the_brokers_reason_is_kept():
+    error = translate(KafkaError(KafkaError.INVALID_CONFIG, "Unknown topic config name: foo"), "create topic orders")
+    assert error.message == "could not create topic orders: Unknown topic config name: foo"
+
+
+def test_what_ends_all_hope():
+    assert is_unreachable(KafkaError(KafkaError._ALL_BROKERS_DOWN))
+    assert not is_unreachable(KafkaError(KafkaError._TRANSPORT))  # one broker of several
+    assert is_authentication(KafkaError(KafkaError._AUTHENTICATION))
