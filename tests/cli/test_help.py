@@ -1,0 +1,74 @@
+"""Every command has help, and takes the shared options before and after the verb."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from kops.cli.main import NOUNS, cli
+
+SHARED = ("--output", "--context", "--bootstrap-server", "--property", "--command-config", "--timeout", "--quiet", "--verbose", "--debug")
+
+
+def commands(command, path=()):
+    """Every command of the tree with its words."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from commands(command.get_command(context, name), (*path, name))
+
+
+ALL = dict(commands(cli))
+MUTATIONS = sorted(path for path, command in ALL.items() if any(param.name == "plan_out" for param in command.params))
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_help(path):
+    for flag in ("--help", "-h"):
+        done = CliRunner(env={"COLUMNS": "80"}).invoke(cli, [*path, flag], terminal_width=80)
+        assert done.exit_code == 0, done.output
+        assert done.output.startswith(f"Usage: cli {' '.join(path)}".rstrip())
+        assert all(option in done.output for option in SHARED)
+    own = done.output.split("\n\n")
+    assert len(own) > 2
+    assert len(own[1].strip()) > 10, "it says what it does"
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_every_parameter_is_explained(path):
+    for param in ALL[path].params:
+        if isinstance(param, click.Option) and not param.hidden:
+            assert param.help, f"{param.opts} of {path}"
+
+
+def test_the_roots_table_tells_what_each_noun_is():
+    assert set(NOUNS) == {path[0] for path in ALL if path}
+    assert all(text.endswith(".") for _, text in NOUNS.values())
+
+
+@pytest.mark.parametrize("path", MUTATIONS, ids=" ".join)
+def test_every_mutation_takes_the_same_approval(path):
+    options = {option for param in ALL[path].params for option in param.opts}
+    assert {"--dry-run", "--yes", "--confirm", "--plan-out"} <= options
+
+
+def test_these_commands_change_things():
+    assert {("topics", "create"), ("topics", "delete"), ("offsets", "reset"), ("undo",), ("apply",), ("journal", "finish")} <= set(
+        MUTATIONS
+    )
+
+
+@pytest.mark.parametrize(("typed", "meant"), [(("topcs",), "topics"), (("topics", "craete"), "create"), (("journal", "finsh"), "finish")])
+def test_a_slip_names_the_nearest_command(run_kops, typed, meant):
+    done = run_kops(*typed)
+    assert done.code == 2
+    assert f"Did you mean '{meant}'?" in done.err
+
+
+def test_shared_options_work_before_and_after_the_verb(run_kops):
+    outputs = [
+        run_kops(*words).ok().out
+        for words in (("-o", "json", "journal", "list"), ("journal", "-o", "json", "list"), ("journal", "list", "-o", "json"))
+    ]
+    assert outputs == ["[]\n"] * 3
+    assert run_kops("-o", "yaml", "journal", "list", "-o", "json").ok().out == "[]\n"  # the inner one wins
