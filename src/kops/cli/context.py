@@ -68,7 +68,9 @@ def show(session: Session, *, name: str | None, resolved: bool) -> None:
     else:
         body = show_context(session.directories, session.settings.get("context") or os.environ.get("KOPS_CONTEXT"))
     if session.output_format in {"table", "csv"}:
-        session.render(body["settings"], ["setting", "value", "source"] if resolved else ["setting", "value"])
+        # On a narrow terminal the end of a long path may be cut, the source must not.
+        columns = ["setting", "source", "value"] if resolved and session.output_format == "table" else ["setting", "value", "source"]
+        session.render(body["settings"], columns if resolved else ["setting", "value"])
     else:
         session.render_object(body)
 
@@ -116,7 +118,7 @@ def test(session: Session, *, name: str | None) -> None:
 
     The exit code is 3 when no broker answers or the login is refused.
     """
-    from kops.operations.contexts import probe
+    from kops.operations.contexts_probe import probe
 
     only_name(session, name)
     body = probe(session)

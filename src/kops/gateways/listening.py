@@ -11,12 +11,12 @@ from enum import Enum
 
 
 class Listening(Enum):
-    """What was found at an address."""
+    """What was found at an address; the value is said of it."""
 
-    UNKNOWN_HOST = "its name is not known"
-    NOTHING = "nothing listens"
-    TLS = "speaks TLS"
-    NO_TLS = "does not speak TLS"
+    UNKNOWN_HOST = "the name in {} is not known"
+    NOTHING = "nothing listens at {}"
+    TLS = "{} speaks TLS"
+    NO_TLS = "{} does not speak TLS"
 
 
 def what_listens(address: str, timeout: float) -> Listening:
