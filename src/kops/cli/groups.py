@@ -76,7 +76,7 @@ def lag(session: Session, *, names: tuple[str, ...], regex: bool, by: str) -> in
         start, end = Column("log_start_offset", "LOG START"), Column("log_end_offset", "LOG END")
         columns: list[str | Column] = ["group", "topic", "partition", "committed", start, end, "lag", "note"]
         session.render(report.rows, columns)
-    session.note(groups_lag.total(report.rows))
+    session.note(groups_lag.total(report.rows) if report.rows else f"no committed offsets of {' '.join(names)}")
     for name, problem in report.problems.items():
         session.note(f"warning: {name}: {problem.message}")
     return int(ExitCode.PARTIAL if report.problems else ExitCode.DONE)

@@ -55,7 +55,10 @@ def show(session: Session, *, group_id: str, topics: tuple[str, ...]) -> None:
     from kops.operations.offsets import show as rows
 
     found = rows(session, group_id, topics)
-    session.render(found, ["topic", "partition", "offset", "leader_epoch", "stream_time", "metadata"])
+    columns = ["topic", "partition", "offset", "leader_epoch", "stream_time", "metadata"]
+    if session.output_format == "table":
+        columns = columns[:3] + [name for name in columns[3:] if any(row[name] not in (None, "") for row in found)]
+    session.render(found, columns)
     if not found:
         session.note(f"group {group_id} has no committed offsets{' there' if topics else ''}")
 
@@ -128,7 +131,7 @@ def reset(
     approval: Approval,
     **choice: Any,
 ) -> int:
-    """Move a group by one strategy, with the flags of Apache's kafka-consumer-groups.
+    """Move a group, with the flags of Apache's tools.
 
     Offsets that the log does not have become the nearest that it has; a time after the last record is the log end.
     """

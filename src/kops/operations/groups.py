@@ -56,8 +56,15 @@ def describe_groups(services: Services, patterns: Sequence[str], *, regex: bool 
 
 
 def matching_groups(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[str]:
-    """Return the ids of the groups that patterns match."""
-    return names_matching(patterns, services.kafka.groups.ids(), regex=regex, what="group")
+    """Return the ids of the groups that patterns match.
+
+    :raises NotFound: for a plain name that is no group's
+    """
+    known = services.kafka.groups.ids()
+    try:
+        return names_matching(patterns, known, regex=regex, what="group")
+    except NotFound as missing:
+        raise _with_similar(missing, known) from missing
 
 
 def find_group(services: Services, group_id: str) -> Group:
@@ -68,10 +75,7 @@ def find_group(services: Services, group_id: str) -> Group:
     try:
         return services.kafka.groups.describe([group_id])[group_id]
     except NotFound as missing:
-        near = similar(group_id, services.kafka.groups.ids())
-        if near:
-            raise NotFound(missing.message, hint=f"did you mean {' or '.join(near)}?", group=group_id) from missing
-        raise
+        raise _with_similar(missing, services.kafka.groups.ids()) from missing
 
 
 def similar(name: str, names: Sequence[str]) -> list[str]:
@@ -79,6 +83,11 @@ def similar(name: str, names: Sequence[str]) -> list[str]:
     import difflib
 
     return difflib.get_close_matches(name, names, n=3, cutoff=0.75)
+
+
+def _with_similar(missing: NotFound, names: Sequence[str]) -> NotFound:
+    near = similar(str(missing.details.get("group", "")), names)
+    return NotFound(missing.message, hint=f"did you mean {' or '.join(near)}?" if near else missing.hint, **missing.details)
 
 
 def is_live_streams(group: Group) -> bool:

@@ -8,6 +8,9 @@ from typing import Any
 from kops.core.errors import VerificationFailed
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, ItemResult, Status
+from kops.core.selection import Selection
+
+_NAMED = 8
 
 
 def move_item(partition: TopicPartition, before: Committed | None, after: Committed | None, reason: str) -> Item:
@@ -56,6 +59,18 @@ def partition_of(target: str) -> TopicPartition:
     """Return the partition of an item's target."""
     topic, _, number = target.rpartition(":")
     return TopicPartition(topic, int(number))
+
+
+def places(partitions: Iterable[TopicPartition], limit: int = 3) -> str:
+    """Sum partitions up for a plan's summary: ``orders:0,1, payments (120 partitions)``."""
+    topics: dict[str, list[int]] = {}
+    for partition in sorted(partitions):
+        topics.setdefault(partition.topic, []).append(partition.partition)
+    named = [
+        str(Selection(topic, tuple(numbers))) if len(numbers) <= _NAMED else f"{topic} ({len(numbers)} partitions)"
+        for topic, numbers in topics.items()
+    ]
+    return ", ".join(named[:limit]) + (f" and {len(named) - limit} more topics" if len(named) > limit else "")
 
 
 def some_of(partitions: Iterable[TopicPartition], limit: int = 5) -> str:

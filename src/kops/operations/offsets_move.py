@@ -15,7 +15,7 @@ from kops.core.models import Committed, Group, TopicPartition
 from kops.core.offsets import is_streams_metadata
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.groups import refuse_active
-from kops.operations.offsets_items import committed_json, committed_of_json, move_item, offset_of, some_of, verified
+from kops.operations.offsets_items import committed_json, committed_of_json, move_item, offset_of, places, some_of, verified
 from kops.operations.protocol import Mutation, Services, compare_guard, failed
 
 NAME = "offsets.move"
@@ -57,7 +57,7 @@ def plan_move(
             write[partition] = after
     return Plan(
         operation=NAME,
-        summary=summary,
+        summary=f"{summary}: {places(write)}" if write else summary,
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=tuple(items[partition] for partition in sorted(items)),
@@ -174,7 +174,7 @@ class Move(Mutation):
             group,
             wanted,
             current,
-            summary=plan.summary,
+            summary=f"finish moving group {group_id}",
             warnings=plan.warnings,
             within_log=plan.arguments["within_log"],
         )

@@ -25,12 +25,10 @@ class Groups(CommittedOffsets):
 
         confluent-kafka lists only classic and consumer groups: share, streams and Connect's are invisible to it, without an error.
         """
-        # Asked first whatever happens: its errors say why the brokers cannot be reached.
-        visible = self._client.wait(self._client.admin.list_consumer_groups(request_timeout=self._client.timeout), "list the groups")
         if can_express(self._client.connection):
             found = [listed_group(answer) for answer in self._wire.ask("list the groups", lambda admin: admin.list_groups())]
         else:
-            found = self._listed_by_librdkafka(visible.valid)
+            found = self._listed_by_librdkafka()
         return sorted(found, key=lambda group: group.group_id)
 
     def describe(self, group_ids: Iterable[str]) -> dict[str, Group]:
@@ -64,10 +62,11 @@ class Groups(CommittedOffsets):
         outcomes = {group_id: self._client.outcome(future, f"delete group {group_id}") for group_id, future in futures.items()}
         return {group_id: outcome if isinstance(outcome, KopsError) else None for group_id, outcome in outcomes.items()}
 
-    def _listed_by_librdkafka(self, visible: Iterable[Any]) -> list[Group]:
+    def _listed_by_librdkafka(self) -> list[Group]:
         import warnings
 
-        known = {group.group_id: Group(group.group_id, kafka_words(group.state.name), group.type.name.lower()) for group in visible}
+        visible = self._client.wait(self._client.admin.list_consumer_groups(request_timeout=self._client.timeout), "list the groups")
+        known = {group.group_id: Group(group.group_id, kafka_words(group.state.name), group.type.name.lower()) for group in visible.valid}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             every = self._client.admin.list_groups(timeout=self._client.timeout)

@@ -24,7 +24,7 @@ class CommittedOffsets:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._wire = Wire(client.connection)
+        self._wire = Wire(client)
         self._known: dict[tuple[str, int], TopicPartition] = {}
 
     def committed(self, group_ids: Iterable[str], *, metadata: bool = False, stable: bool = False) -> dict[str, Offsets]:

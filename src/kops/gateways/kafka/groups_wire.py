@@ -28,6 +28,8 @@ from kops.core.errors import (
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
 
+    from kops.gateways.kafka.client import Client
+
 RETRY_SECONDS = 0.1
 _COORDINATOR_MOVES = ("NotCoordinatorError", "CoordinatorNotAvailableError", "CoordinatorLoadInProgressError")
 
@@ -132,8 +134,9 @@ def _token_provider(command: str) -> Any:
 class Wire:
     """A kafka-python admin client that connects when first asked."""
 
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.connection = client.connection
 
     def ask(self, doing: str, request: Callable[[KafkaAdminClient], Any]) -> Any:
         """Make a request, again while the group's coordinator moves.
@@ -142,10 +145,11 @@ class Wire:
         """
         from kafka.errors import KafkaError
 
+        admin = self._admin
         deadline = time.monotonic() + self.connection.timeout
         while True:
             try:
-                return request(self._admin)
+                return request(admin)
             except KafkaError as error:
                 if type(error).__name__ not in _COORDINATOR_MOVES or time.monotonic() > deadline:
                     raise translate_kafka_python(error, doing, self.connection) from error
@@ -154,8 +158,16 @@ class Wire:
     @cached_property
     def _admin(self) -> KafkaAdminClient:
         from kafka import KafkaAdminClient
+        from kafka.errors import KafkaError
 
-        return KafkaAdminClient(**kafka_python_settings(self.connection))
+        settings = kafka_python_settings(self.connection)
+        # The first client knows better why a cluster cannot be reached: the second waits, and then has no reason.
+        self._client.wait(self._client.admin.describe_cluster(request_timeout=self._client.timeout), "describe the cluster")
+        try:
+            return KafkaAdminClient(**settings)
+        except KafkaError as error:
+            addresses = ",".join(self.connection.bootstrap_servers)
+            raise Unreachable(f"kafka-python cannot connect to {addresses}: {error}", hint="`kops context test` looks closer") from error
 
 
 def translate_kafka_python(error: Any, doing: str, connection: Connection) -> KopsError:
