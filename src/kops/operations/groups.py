@@ -14,6 +14,9 @@ from kops.operations.protocol import Services
 WITH_OFFSETS = ("classic", "consumer", "streams")
 """The types of groups that commit offsets; a share group has a start offset of another kind, a Connect worker none."""
 
+WITH_KNOWN_MEMBERS = ("classic", "consumer")
+"""Of the others, the clients can tell the state only."""
+
 STATES = (
     "EMPTY",
     "STABLE",
@@ -160,7 +163,7 @@ def describe_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         {
             **group,
             "coordinator": f"{where['host']}:{where['port']} ({where['id']})" if (where := group["coordinator"]) else None,
-            "members": len(group["members"]) if group["type"] in ("classic", "consumer", "connect") else None,
+            "members": None if group["members"] is None else len(group["members"]),
         }
         for group in groups
     ]
@@ -171,7 +174,7 @@ def member_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [
         {**member, "group": group["group"], "assignment": _assignment(member["assignment"])}
         for group in groups
-        for member in group["members"]
+        for member in group["members"] or ()
     ]
 
 
@@ -193,7 +196,7 @@ def _row(group: Group) -> dict[str, Any]:
         }
         for member in group.members
     ]
-    return {**group_row(group), "members": members}
+    return {**group_row(group), "members": members if group.type in WITH_KNOWN_MEMBERS else None}
 
 
 def _state(text: str) -> str:

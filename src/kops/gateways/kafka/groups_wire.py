@@ -112,7 +112,8 @@ def _tls(connection: Connection) -> ssl.SSLContext:
         if not connection.verify_hostname:
             context.check_hostname = False
         if connection.certificate_file:
-            password = connection.key_password.reveal() if connection.key_password else None
+            # Without a password OpenSSL would ask for one on the terminal, in the middle of a command.
+            password = connection.key_password.reveal() if connection.key_password else ""
             context.load_cert_chain(connection.certificate_file, connection.key_file, password)
     except OSError as error:  # ssl.SSLError is one
         raise ConfigError(f"the TLS files of this context cannot be used: {error}", hint="see `kops context show --resolved`") from error
