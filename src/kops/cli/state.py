@@ -45,7 +45,6 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
     @click.option("--at", metavar="POSITION", default="committed", show_default=True, help="Up to where the input counts: end, or @TIME.")
     @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable records.")
-    @click.option("--accept-inexact", is_flag=True, help="Go on where the result cannot be exact.")
     @click.option("--master", metavar="URL", help="Spark's master. [default: the context's, or local[*]]")
     @wraps(command)
     def wrapped(
@@ -54,7 +53,6 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
         stores: tuple[str, ...],
         at: str,
         on_error: str,
-        accept_inexact: bool,
         master: str | None,
         **rest: Any,
     ) -> Any:
@@ -62,7 +60,7 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
         from kops.operations.state.files import read_state_file
 
         session: Session = click.get_current_context().obj
-        how = {"skip_undecodable": on_error == "skip", "accept_inexact": accept_inexact, "master": master}
+        how = {"skip_undecodable": on_error == "skip", "master": master}
         return command(session, read_state_file(file, stores), at=parse_cut(at, session.now()), how=how, **rest)
 
     return wrapped
@@ -70,9 +68,12 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @group.command("rebuild")
 @computing
+@click.option("--accept-inexact", is_flag=True, help="Go on where the result cannot be exact.")
 @click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
 @options.mutation
-def rebuild(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], wait_empty: str | None, approval: Approval) -> int:
+def rebuild(
+    session: Session, state_file: Any, *, at: Any, how: dict[str, Any], accept_inexact: bool, wait_empty: str | None, approval: Approval
+) -> int:
     """Append to the changelogs what they lack, so that the application restores the right state.
 
     Its stores are written as Kafka Streams itself would have: the same bytes, timestamps and partitions. The application must be
@@ -87,7 +88,7 @@ def rebuild(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], 
         refuse_read_only(session.connection)
     if wait_empty:
         wait_until_empty(session, state_file.application, parse_duration(wait_empty))
-    return session.carry_out(plan_rebuild(session, state_file, at=at, **how), approval)
+    return session.carry_out(plan_rebuild(session, state_file, at=at, accept_inexact=accept_inexact, **how), approval)
 
 
 @group.command("verify")

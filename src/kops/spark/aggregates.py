@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kops.core.statefile import Aggregation, Store
+from kops.core.statefile import Aggregation, Form, Store
 from kops.core.statefile.models import TABLE
 from kops.spark.codec import bits_of, encoding
 from kops.spark.prepare import Prepared
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 SURE, MIXED, ROUNDED = range(3)
 """What is known of a row, in the column ``doubt``: exact; of records whose order is not known; a sum that may have been rounded."""
@@ -33,19 +33,19 @@ def depends_on_order(aggregate: Aggregation) -> bool:
     return aggregate.kind in ORDERED_KINDS or (aggregate.kind == "sum" and aggregate.form.name in ("double", "float"))
 
 
-def aggregated(prepared: Prepared, kept: DataFrame, store: Store, *, whole_numbers: bool = False) -> DataFrame:
+def aggregated(prepared: Prepared, kept: DataFrame, store: Store, *, any_order: bool = False) -> DataFrame:
     """Return what the store holds.
 
     :param kept: the records, as ``prepared.kept()`` gives them
-    :param whole_numbers: floating-point values are believed to be whole numbers, so that no order matters; a key that
-        shows this wrong has the doubt ``ROUNDED``, and all must be computed again without it
+    :param any_order: floating-point values are believed to be such that no addition rounds; a key that shows this wrong
+        has the doubt ``ROUNDED``, and all must be computed again without it
     :return: ``COLUMNS``; the partition is null after a new key, and the value is null for a key that was deleted
     """
     aggregate = store.aggregate
     if aggregate.kind == TABLE:
         return _table(kept)
     if aggregate.kind in ("count", "sum"):
-        return _sum(kept, store, whole_numbers=whole_numbers)
+        return _sum(kept, store, any_order=any_order)
     if aggregate.kind in ("min", "max"):
         return _extreme(kept, store)
     if aggregate.kind in ("last", "first"):
@@ -55,6 +55,12 @@ def aggregated(prepared: Prepared, kept: DataFrame, store: Store, *, whole_numbe
     return reduced(kept, store)
 
 
+def _expr(text: str) -> Column:
+    from pyspark.sql import functions
+
+    return functions.expr(text)
+
+
 def _groups(store: Store) -> list[str]:
     """Without a new key a record stays in its partition, so the same key in two partitions is two keys."""
     return ["key"] if store.key_by else ["partition", "key"]
@@ -62,11 +68,9 @@ def _groups(store: Store) -> list[str]:
 
 def _collect(kept: DataFrame, store: Store, aggregate: str, *, ordered: bool = False) -> DataFrame:
     """Aggregate into ``result``, ``timestamp`` and ``doubt``."""
-    from pyspark.sql import functions
-
     mixes = ordered and store.key_by is not None
     expressions = [f"{aggregate} as result", _NEWEST, *([_MIXED] if mixes else [])]
-    grouped = kept.groupBy(*_groups(store)).agg(*(functions.expr(expression) for expression in expressions))
+    grouped = kept.groupBy(*_groups(store)).agg(*(_expr(expression) for expression in expressions))
     return grouped if mixes else grouped.selectExpr("*", _SURE)
 
 
@@ -76,34 +80,40 @@ def _finish(grouped: DataFrame, store: Store, value: str) -> DataFrame:
 
 
 def _table(kept: DataFrame) -> DataFrame:
-    from pyspark.sql import functions
-
-    latest = functions.expr("max_by(struct(v, timestamp_ms), offset) as latest")
+    latest = _expr("max_by(struct(v, timestamp_ms), offset) as latest")
     rows = kept.groupBy("partition", "key").agg(latest)
     return rows.selectExpr("partition", "key", "latest.v as value", "latest.timestamp_ms as timestamp", _SURE)
 
 
-def _sum(kept: DataFrame, store: Store, *, whole_numbers: bool) -> DataFrame:
+def _sum(kept: DataFrame, store: Store, *, any_order: bool) -> DataFrame:
     form = store.aggregate.form
     if store.aggregate.kind == "count":
         return _finish(_collect(kept, store, "count(*)"), store, encoding("result", form))
     if form.name in ("double", "float"):
-        return _whole_sum(kept, store) if whole_numbers else _ordered_sum(kept, store)
+        return _order_free_sum(kept, store) if any_order else _ordered_sum(kept, store)
     # Additions that wrap around do so in any order; the sum of the bigints, cut to the width, is the sum in that width.
     sql = {"long": "bigint", "int": "int", "short": "smallint"}[form.name]
     return _finish(_collect(kept, store, "sum(cast(v as bigint))"), store, encoding(f"cast(result as {sql})", form))
 
 
-def _whole_sum(kept: DataFrame, store: Store) -> DataFrame:
-    """Add whole numbers: below 2^53 (2^24 in float) no addition rounds, so every order gives the same bits."""
-    from pyspark.sql import functions
+def _order_free(form: Form) -> str:
+    """Return SQL that is true for a group of values whose sum is the same bits in any order, since no addition rounds.
 
-    limit = 1 << (53 if store.aggregate.form.name == "double" else 24)
-    whole = f"bool_and(abs(v) < {limit} and v = floor(v)) and sum(abs(v)) < {limit}"
-    columns = ["sum(v) as result", _NEWEST, f"if({whole}, {SURE}, {ROUNDED}) as doubt"]
-    grouped = kept.groupBy(*_groups(store)).agg(*(functions.expr(column) for column in columns))
-    result = f"cast(result as {store.aggregate.form.name})"
-    return _finish(grouped, store, encoding(result, store.aggregate.form))
+    Whole numbers whose sums stay below 2^53 (2^24 in float), or multiples of 2^-20 (2^-8) below 2^33 (2^16).
+    """
+    digits, fraction = (53, 20) if form.name == "double" else (24, 8)
+    whole = f"bool_and(abs(v) < {1 << digits} and v = floor(v)) and sum(abs(v)) < {1 << digits}"
+    scaled = f"v * {1 << fraction}"
+    finest = f"bool_and(abs(v) < {1 << (digits - fraction)} and {scaled} = floor({scaled})) and sum(abs(v)) < {1 << (digits - fraction)}"
+    return f"(({whole}) or ({finest}))"
+
+
+def _order_free_sum(kept: DataFrame, store: Store) -> DataFrame:
+    """Add in any order, telling for each key whether the order would have mattered."""
+    form = store.aggregate.form
+    columns = ["sum(v) as result", _NEWEST, f"if({_order_free(form)}, {SURE}, {ROUNDED}) as doubt"]
+    grouped = kept.groupBy(*_groups(store)).agg(*(_expr(column) for column in columns))
+    return _finish(grouped, store, encoding(f"cast(result as {form.name})", form))
 
 
 def _ordered_sum(kept: DataFrame, store: Store) -> DataFrame:
@@ -117,7 +127,11 @@ def _ordered_sum(kept: DataFrame, store: Store) -> DataFrame:
 
     if store.aggregate.form.name == "float":
         return float_sums(kept, store)
-    return _finish(_collect(in_order(kept, store), store, "sum(v)", ordered=True), store, encoding("result", store.aggregate.form))
+    columns = ["sum(v) as result", _NEWEST]
+    if store.key_by:
+        columns.append(f"if(min(partition) < max(partition) and not {_order_free(store.aggregate.form)}, {MIXED}, {SURE}) as doubt")
+    grouped = in_order(kept, store).groupBy(*_groups(store)).agg(*(_expr(column) for column in columns))
+    return _finish(grouped if store.key_by else grouped.selectExpr("*", _SURE), store, encoding("result", store.aggregate.form))
 
 
 def _extreme(kept: DataFrame, store: Store) -> DataFrame:

@@ -1,8 +1,8 @@
 """Bytes to values and back as Spark SQL, so that rows stay in the JVM.
 
-Kafka's number serializers write big-endian two's complement and IEEE 754 bits (``Double.doubleToLongBits``, which has
-one NaN). Spark has neither function for bytes, so a number goes through its hexadecimal digits, and through
-``java.lang.Double`` for the bits.
+Kafka's number serializers write big-endian two's complement and IEEE 754 bits: ``Double.doubleToLongBits``, which has
+one NaN, and ``Float.floatToRawIntBits``, which keeps each. Spark has neither function for bytes, so a number goes through
+its hexadecimal digits, and through ``java.lang.Double`` for the bits.
 """
 
 from __future__ import annotations
@@ -56,14 +56,18 @@ def sql_type(form: Form) -> str:
     return _SQL_TYPES.get(form.name, "string")
 
 
-def decoding(column: str, form: Form) -> Decoding:
+def decoding(column: str, form: Form, *, lenient: bool = False) -> Decoding:
     """Return how the bytes of a column are decoded.
+
+    :param lenient: a text that is not UTF-8 is no error: what is wrong becomes U+FFFD, as ``StringDeserializer`` does
 
     :raises ConfigError: when the schema is not one
     """
     name = form.name
     if name == "bytes":
         return Decoding(column, None)
+    if name == "string" and lenient:
+        return Decoding(f"make_valid_utf8(cast({column} as string))", None)
     if name in ("string", "uuid"):
         text = f"cast({column} as string)"
         right = f"is_valid_utf8({text})" if name == "string" else f"{text} rlike '{_UUID}'"
@@ -101,7 +105,7 @@ def bits_of(expression: str, form: Form) -> str:
     """Return the integer whose big-endian bytes are those of a floating-point number."""
     if form.name == "double":
         return f"if(({expression}) is null, null, cast(java_method('java.lang.Double', 'doubleToLongBits', {expression}) as bigint))"
-    return f"if(({expression}) is null, null, cast(java_method('java.lang.Float', 'floatToIntBits', {expression}) as int))"
+    return f"if(({expression}) is null, null, cast(java_method('java.lang.Float', 'floatToRawIntBits', {expression}) as int))"
 
 
 def encoding(expression: str, form: Form) -> str:
@@ -109,3 +113,15 @@ def encoding(expression: str, form: Form) -> str:
     if form.name in ("double", "float"):
         return f"cast({bits_of(expression, form)} as binary)"
     return f"cast({expression} as binary)"
+
+
+def written_again(value: str, raw: str, form: Form) -> str:
+    """Return the bytes that Kafka Streams writes for a key or value that it read, which are not always the same.
+
+    :param value: SQL of the decoded value, and ``raw`` of its bytes
+    """
+    if form.name == "uuid":
+        return f"cast(lower({value}) as binary)"
+    if form.name in ("double", "string"):
+        return encoding(value, form)
+    return f"if({value} is null, null, {raw})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def all_added(expected: DataFrame) -> DataFrame:
 
 
 def to_append(stage: DataFrame, *, backwards: bool = False) -> DataFrame:
-    """Return the records to append: partition, key, value (null: a tombstone), timestamp.
+    """Return the records to append: partition, key, value (null: a tombstone), timestamp, action.
 
     A tombstone carries the timestamp of the record that it removes, so that it is neither ahead of nor behind its time.
 
@@ -96,11 +97,15 @@ def to_append(stage: DataFrame, *, backwards: bool = False) -> DataFrame:
         "key",
         f"if({new}_present, {new}_value, null) as value",
         f"if({new}_present, {new}_timestamp, coalesce({old}_timestamp, {new}_timestamp)) as timestamp",
+        "action",
     )
 
 
-def summed(records: DataFrame) -> DataFrame:
-    """Return, for each partition, how many records there are and a sum of their hashes that no order changes."""
+def summed(records: DataFrame, actions: Sequence[str] = ()) -> DataFrame:
+    """Return, for each partition, how many records there are and a sum of their hashes that no order changes.
+
+    :param actions: to count as well, when the records have an ``action``
+    """
     from pyspark.sql import functions
 
     # The 64-bit hashes are added in halves, so that nothing wraps and every Spark gives the same number.
@@ -112,5 +117,6 @@ def summed(records: DataFrame) -> DataFrame:
         f"sum({h} & 4294967295) as low",
         "min(timestamp) as earliest",
         "max(timestamp) as latest",
+        *(f"count_if(action = '{action}') as {action}" for action in actions),
     ]
     return records.groupBy("partition").agg(*(functions.expr(column) for column in columns))

@@ -33,7 +33,7 @@ def in_order(kept: DataFrame, store: Store) -> DataFrame:
 
 def float_sums(kept: DataFrame, store: Store) -> DataFrame:
     """Add floats from 0.0f in 32 bits, in the order of offsets."""
-    return _folded(kept.selectExpr("partition", "offset", "timestamp_ms", "key", "v"), store, _float_adder)
+    return _folded(kept, store, _float_adder)
 
 
 def reduced(kept: DataFrame, store: Store) -> DataFrame:
@@ -48,8 +48,8 @@ def reduced(kept: DataFrame, store: Store) -> DataFrame:
 
 Row = tuple[int, bytes, int, Any]
 """Partition, key, timestamp, value."""
-Folder = Callable[[bytes, Any], "tuple[bytes | None, int] | None"]
-"""Takes a key and an iterator of (value, timestamp); gives the bytes and the timestamp."""
+Folder = Callable[[bytes, Any], "tuple[bytes | None, int, bool] | None"]
+"""Takes a key and an iterator of (value, timestamp); gives the bytes, the timestamp, and whether no order would change them."""
 
 
 def _folded(kept: DataFrame, store: Store, make_folder: Callable[[], Folder]) -> DataFrame:
@@ -79,7 +79,8 @@ def _fold_rows(rows: Iterator[Row], folder: Folder, *, by_partition: bool) -> It
         for _ in seen:  # a folder may stop early; the partitions of the rest count too
             pass
         if result is not None:
-            yield (seen.partition if by_partition else None, seen.key, *result, MIXED if seen.mixed else SURE)
+            value, timestamp, order_free = result
+            yield (seen.partition if by_partition else None, seen.key, value, timestamp, MIXED if seen.mixed and not order_free else SURE)
 
 
 class _Seen:
@@ -113,17 +114,20 @@ def _output(rows: Iterator[tuple[Any, ...]]) -> Batches:
 
 
 def _float_adder() -> Folder:
-    import struct
-
     import numpy
 
-    def add(_key: bytes, records: Iterator[tuple[float, int]]) -> tuple[bytes, int]:
-        total, newest = numpy.float32(0), 0
+    fraction, limit = numpy.float32(1 << 8), float(1 << 16)
+
+    def add(_key: bytes, records: Iterator[tuple[float, int]]) -> tuple[bytes, int, bool]:
+        total, newest, absolute, order_free = numpy.float32(0), 0, 0.0, True
         with numpy.errstate(all="ignore"):
-            for value, timestamp in records:
-                total += numpy.float32(value)
+            for number, timestamp in records:
+                value = numpy.float32(number)
+                total += value
                 newest = max(newest, timestamp)
-        return b"\x7f\xc0\x00\x00" if numpy.isnan(total) else struct.pack(">f", total), newest
+                absolute += abs(number)
+                order_free = order_free and absolute < limit and bool(value * fraction == numpy.floor(value * fraction))
+        return total.astype(">f4").tobytes(), newest, order_free
 
     return add
 
@@ -135,9 +139,9 @@ def _reducer(reference: str, key_form: Form, value_form: Form, form: Form) -> Fo
     reducer = load_reducer(reference)
     keys, values, results = load_format(key_form.name), load_format(value_form.name), load_format(form.name)
 
-    def reduce(key: bytes, records: Iterator[tuple[bytes, int]]) -> tuple[bytes | None, int] | None:
+    def reduce(key: bytes, records: Iterator[tuple[bytes, int]]) -> tuple[bytes | None, int, bool] | None:
         decoded = ((values.decode(value), timestamp) for value, timestamp in records)
         result = fold(reducer, keys.decode(key), decoded)
-        return None if result is None else (results.encode(result.value), result.timestamp)
+        return None if result is None else (results.encode(result.value), result.timestamp, False)
 
     return reduce

@@ -60,24 +60,24 @@ def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
 
     :raises UndecodableInput: naming the first records that are not of the formats; nothing is left behind that counts
     """
-    if _is_float_sum(job.store) and _looks_whole(kafka, job):
-        counts = _attempt(kafka, job, path, whole_numbers=True)
+    if _is_float_sum(job.store) and _looks_order_free(kafka, job):
+        counts = _attempt(kafka, job, path, any_order=True)
         if counts is not None:
             return counts
-    counts = _attempt(kafka, job, path, whole_numbers=False)
+    counts = _attempt(kafka, job, path, any_order=False)
     if counts is None:
-        raise AssertionError("only sums of whole numbers are attempted")
+        raise AssertionError("only sums in any order are attempted")
     return counts
 
 
-def _attempt(kafka: KafkaSource, job: Job, path: str, *, whole_numbers: bool) -> Counts | None:
-    """Compute and stage; None when the values were not whole numbers after all."""
+def _attempt(kafka: KafkaSource, job: Job, path: str, *, any_order: bool) -> Counts | None:
+    """Compute and stage; None when the order of additions matters after all."""
     from pyspark.sql import Observation
 
-    ordered = depends_on_order(job.store.aggregate) and not whole_numbers and not job.store.key_by
-    prepared = prepare(kafka.read(replace(job.source, split=not ordered)), job.state_file, job.store)
+    ordered = depends_on_order(job.store.aggregate) and not any_order and not job.store.key_by
+    prepared = prepare(kafka.read(replace(job.source, split=not ordered)), job.state_file, job.store, lenient=job.skip_undecodable)
     of_records, of_keys = Observation(), Observation()
-    expected = _expected(prepared, job, of_records, of_keys, whole_numbers=whole_numbers)
+    expected = _expected(prepared, job, of_records, of_keys, any_order=any_order)
     if job.changelog.records:
         stage = difference(expected, compacted_view(kafka.read(replace(job.changelog, headers=True))))
     else:
@@ -92,13 +92,13 @@ def _attempt(kafka: KafkaSource, job: Job, path: str, *, whole_numbers: bool) ->
     return Counts(fates["read"], dropped, keys["keys"], keys["mixed"])
 
 
-def _expected(prepared: Prepared, job: Job, of_records: Observation, of_keys: Observation, *, whole_numbers: bool) -> DataFrame:
+def _expected(prepared: Prepared, job: Job, of_records: Observation, of_keys: Observation, *, any_order: bool) -> DataFrame:
     """Return what the store should hold, counting on the way."""
     from pyspark.sql import functions
 
     fates = [functions.expr(f"count_if(fate = {number}) as {name}") for number, name in FATES.items()]
     judged = prepared.judged.observe(of_records, functions.expr("count(*) as read"), *fates)
-    expected = aggregated(prepared, prepared.kept(judged), job.store, whole_numbers=whole_numbers)
+    expected = aggregated(prepared, prepared.kept(judged), job.store, any_order=any_order)
     doubts = [functions.expr(f"count_if(doubt = {number}) as {name}") for number, name in ((MIXED, "mixed"), (ROUNDED, "rounded"))]
     counted = expected.observe(of_keys, functions.expr("count_if(value is not null) as keys"), *doubts)
     return with_partitions(counted, job.partitions) if job.store.key_by else counted
@@ -116,14 +116,14 @@ def _is_float_sum(store: Store) -> bool:
     return store.aggregate.kind == "sum" and depends_on_order(store.aggregate)
 
 
-def _looks_whole(kafka: KafkaSource, job: Job) -> bool:
-    """Tell whether the first records have whole numbers, so that adding in any order is worth a try."""
+def _looks_order_free(kafka: KafkaSource, job: Job) -> bool:
+    """Tell whether the first records have numbers that add without rounding, so that adding in any order is worth a try."""
     from pyspark.sql import functions
 
     ranges = {number: (start, min(end, start + _SAMPLE)) for number, (start, end) in job.source.ranges.items()}
     prepared = prepare(kafka.read(replace(job.source, ranges=ranges)), job.state_file, job.store)
-    found = prepared.kept().agg(functions.expr("coalesce(bool_and(v = floor(v)), true) as whole")).collect()
-    return bool(found[0].whole)
+    found = prepared.kept().agg(functions.expr("coalesce(bool_and(v * 256 = floor(v * 256)), true) as exact")).collect()
+    return bool(found[0].exact)
 
 
 class UndecodableInput(Refused):

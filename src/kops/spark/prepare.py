@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kops.core.errors import ConfigError
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import TABLE
-from kops.spark.codec import WIDENS, decoding, encoding, sql_type
+from kops.spark.codec import WIDENS, decoding, encoding, sql_type, written_again
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,14 +51,15 @@ class Prepared:
         return frame.where("fate = 0").select("partition", "offset", "timestamp_ms", "key", "v")
 
 
-def prepare(records: DataFrame, state_file: StateFile, store: Store) -> Prepared:
+def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient: bool = False) -> Prepared:
     """Decode, filter and re-key the records of a store's topic.
 
     :param records: as ``KafkaSource.read`` returns them
+    :param lenient: no text is undecodable (``codec.decoding``)
     :raises ConfigError: when an expression cannot be used, naming its field
     """
     place = _Place(state_file, store)
-    decoded = _decode(records, store, place)
+    decoded = _decode(records, store, place, lenient=lenient)
     where = place.boolean(decoded, store.where) if store.where else "true"
     key = place.typed(decoded, "key_by", store.key_by, sql_type(store.key_form)) if store.key_by else None
     value, value_type = _value(decoded, store, place)
@@ -69,7 +70,7 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store) -> Prepared
         "key_wrong",
         "value_wrong",
         f"({where}) as passes",
-        (encoding(key, store.key_form) if key else "_key") + " as new_key",
+        (encoding(key, store.key_form) if key else written_again("key", "_key", store.source.key)) + " as new_key",
         f"{value} as v",
     )
     null_value = "false" if store.aggregate.kind == TABLE else "v is null"
@@ -82,16 +83,16 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store) -> Prepared
     return Prepared(judged, value_type)
 
 
-def _decode(records: DataFrame, store: Store, place: _Place) -> DataFrame:
+def _decode(records: DataFrame, store: Store, place: _Place, *, lenient: bool) -> DataFrame:
     """Add the decoded ``key`` and ``value`` that expressions see, and keep the bytes as ``_key`` and ``_value``."""
-    keys, values = decoding("_key", store.source.key), decoding("_value", store.source.value)
+    keys, values = decoding("_key", store.source.key, lenient=lenient), decoding("_value", store.source.value, lenient=lenient)
     raw = records.selectExpr("key as _key", "value as _value", "partition", "offset", "timestamp_ms", f"'{store.source.topic}' as topic")
     try:
         decoded = raw.selectExpr("*", f"{keys.value} as key", f"{values.value} as value", "timestamp_millis(timestamp_ms) as timestamp")
         return decoded.selectExpr(
             "*",
-            f"coalesce({(keys.is_wrong or 'false').format(value='key')}, false) as key_wrong",
-            f"coalesce({(values.is_wrong or 'false').format(value='value')}, false) as value_wrong",
+            f"coalesce({(keys.is_wrong or 'false').replace('{value}', 'key')}, false) as key_wrong",
+            f"coalesce({(values.is_wrong or 'false').replace('{value}', 'value')}, false) as value_wrong",
         )
     except Exception as error:
         raise place.wrong("from", "a schema", error) from error
@@ -102,7 +103,7 @@ def _value(decoded: DataFrame, store: Store, place: _Place) -> tuple[str, str]:
     if aggregate.kind == "count":
         return "if(value is null, null, 1)", "int"
     if aggregate.is_whole_value and aggregate.form.name == store.source.value.name:
-        return "if(value is null, null, _value)", "binary"
+        return written_again("value", "_value", store.source.value), "binary"
     if aggregate.kind == "reducer":
         return "if(value is null, null, _value)", "binary"
     wanted = sql_type(aggregate.form)

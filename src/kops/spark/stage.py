@@ -55,8 +55,7 @@ def read_stage(session: SparkSession, path: str) -> DataFrame:
 
 def contents_of(records: DataFrame) -> dict[int, Content]:
     """Sum records up: partition, key, value, timestamp."""
-    rows = summed(records).collect()
-    return {row.partition: Content(row.records, row.tombstones, row.high, row.low, row.earliest, row.latest) for row in rows}
+    return {row.partition: _content(row) for row in summed(records).collect()}
 
 
 def differing_rows(session: SparkSession, path: str, limit: int) -> list[Row]:
@@ -66,8 +65,10 @@ def differing_rows(session: SparkSession, path: str, limit: int) -> list[Row]:
 
 def describe_stage(session: SparkSession, path: str) -> Staged:
     """Sum a stage up."""
-    stage = read_stage(session, path)
-    contents = contents_of(to_append(stage))
-    rows = stage.groupBy("partition").pivot("action", list(APPENDED)).count().collect()
-    actions = {row.partition: {name: row[name] or 0 for name in APPENDED} for row in rows}
-    return Staged(contents, actions)
+    rows = summed(to_append(read_stage(session, path)), actions=APPENDED).collect()
+    contents = {row.partition: _content(row) for row in rows}
+    return Staged(contents, {row.partition: {name: row[name] for name in APPENDED} for row in rows})
+
+
+def _content(row: Row) -> Content:
+    return Content(row.records, row.tombstones, row.high, row.low, row.earliest, row.latest)

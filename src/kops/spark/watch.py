@@ -26,7 +26,9 @@ def watching(progress: Progress, done: Callable[[], int], total: int | None, uni
     def watch() -> None:
         while not finished.wait(_SECONDS):
             with contextlib.suppress(Exception):
-                progress.advance(done(), total, unit)
+                so_far = done()
+                if so_far:
+                    progress.advance(so_far, total, unit)
 
     thread = threading.Thread(target=watch, name="kops-progress", daemon=True)
     thread.start()

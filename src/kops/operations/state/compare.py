@@ -39,7 +39,7 @@ class Comparison:
 def verify(services: Services, state_file: StateFile, *, at: Position = COMMITTED, **options: Any) -> Comparison:
     """Compare every store with its changelog and count.
 
-    :param options: ``skip_undecodable``, ``accept_inexact``, ``master``
+    :param options: ``skip_undecodable``, ``master``
     """
     with _computed(services, state_file, at, **options) as (_, notes, computed):
         rows = [_store_row(found) for found in computed]
@@ -66,7 +66,6 @@ def _computed(
     at: Position,
     *,
     skip_undecodable: bool = False,
-    accept_inexact: bool = False,
     master: str | None = None,
 ) -> Iterator[tuple[Engine, list[str], list[Computed]]]:
     engine = start_engine(services, master)
@@ -75,10 +74,10 @@ def _computed(
     if group is not None and group.state != "EMPTY":
         notes.append(f"{state_file.application} is running ({group.state}): what it has not committed yet shows as a difference")
     _, cut, computed = compute_all(
-        services, state_file, engine, at=at, skip_undecodable=skip_undecodable, accept_inexact=accept_inexact, must_be_empty=False
+        services, state_file, engine, at=at, skip_undecodable=skip_undecodable, accept_inexact=True, must_be_empty=False
     )
     try:
-        yield engine, [*notes, *cut.notes, *(note for found in computed for note in found.notes)], computed
+        yield engine, [*notes, *cut.notes, *(note for found in computed for note in (found.summary, *found.warnings))], computed
     finally:
         for found in computed:
             drop_stage(found.stage)

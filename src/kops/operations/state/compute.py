@@ -65,20 +65,24 @@ class Computed:
         return all(bound.log_start_offset == bound.log_end_offset for bound in self.facts.changelog_bounds.values())
 
     @property
-    def notes(self) -> list[str]:
-        """Return what the person should know of what was read, a sentence each."""
+    def summary(self) -> str:
+        """Return what was computed, and how exact it is, in one line."""
         store = self.facts.store
+        return f"{store.name}: {self.counts.keys:,} keys from {self.counts.read:,} records of {store.source.topic}; {self.exactness.text}"
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return what the person who approves should know, a sentence each."""
         dropped = [f"{count:,} {DROPPED[name]}" for name, count in self.counts.dropped.items() if count]
-        lines = [
-            f"{store.name}: {self.counts.keys:,} keys from {self.counts.read:,} records of {store.source.topic}; {self.exactness.text}"
-        ]
+        lines = [self.summary] if self.exactness.reasons else []
         if dropped:
-            lines.append(f"{store.name}: of the records, {', '.join(dropped)}, and do not count, as in Kafka Streams")
+            lines.append(f"{self.facts.store.name}: of the records, {', '.join(dropped)}; they do not count, as in Kafka Streams")
         return lines
 
 
 def compute(engine: Engine, state_file: StateFile, facts: StoreFacts, cut: Cut, stage: str, *, skip_undecodable: bool) -> Computed:
     """Compute a store and stage what its changelog lacks."""
+    from kops.spark.failures import explained
     from kops.spark.jobs import Job, stage_difference
     from kops.spark.source import TopicRange
     from kops.spark.stage import describe_stage
@@ -94,7 +98,7 @@ def compute(engine: Engine, state_file: StateFile, facts: StoreFacts, cut: Cut, 
     )
     engine.services.progress.step(f"computing {store.name} from {store.source.topic} ({job.source.records:,} records)")
     kafka = engine.kafka()
-    with engine.reading(job.source, job.changelog):
+    with explained(f"compute {store.name}"), engine.reading(job.source, job.changelog):
         counts = stage_difference(kafka, job, stage)
         staged = describe_stage(engine.session, stage)
     exactness = worst([facts.exactness, of_order(counts.keys, counts.mixed)])

@@ -52,7 +52,11 @@ def of_input(store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str) ->
                 "B" if not reasons else "D", (*reasons, f"{topic} is compacted: timestamps of records that are gone are not seen")
             )
         reasons.append(f"{topic} is compacted (cleanup.policy={cleanup_policy}): records that a {kind} needs may be gone")
-    return Exactness("D", tuple(reasons)) if reasons else Exactness("A")
+    if reasons:
+        return Exactness("D", tuple(reasons))
+    if store.aggregate.is_whole_value and store.source.value.name == "json":
+        return Exactness("A", ("JSON is kept as it was read: an application whose serde writes it in another way has other bytes",))
+    return Exactness("A")
 
 
 def of_order(keys: int, mixed: int) -> Exactness:

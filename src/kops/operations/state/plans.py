@@ -22,6 +22,7 @@ from kops.operations.state.guard import guard_of
 
 OPERATION = "state.rebuild"
 ACTIONS = ("added", "changed", "removed", "erased")
+_NAMED = 3
 
 
 def plan_rebuild(
@@ -67,7 +68,7 @@ def plan_rebuild(
             "prior": {str(partition): committed_json(cut.committed.get(partition)) for partition in commits},
         },
         warnings=(*cut.notes, *_local_state(computed)),
-        notes=tuple(note for found in computed for note in found.notes),
+        notes=tuple(note for found in computed for note in found.warnings),
     )
 
 
@@ -203,7 +204,9 @@ def _local_state(computed: Sequence[Computed]) -> list[str]:
 
 def _summary(state_file: StateFile, computed: Sequence[Computed]) -> str:
     records = sum(content.records for found in computed if found.must_write for content in found.staged.contents.values())
-    names = ", ".join(found.facts.store.name for found in computed)
+    stores = [f"{found.facts.store.name} {found.counts.keys:,} keys, exactness {found.exactness.grade}" for found in computed[:_NAMED]]
+    more = f"; and {len(computed) - _NAMED} more stores" if len(computed) > _NAMED else ""
+    what = f"({'; '.join(stores)}{more})"
     if not records:
-        return f"the state of {state_file.application} ({names}) is as it should be"
-    return f"rebuild the state of {state_file.application} ({names}): append {records:,} records"
+        return f"the state of {state_file.application} {what} is as it should be"
+    return f"rebuild the state of {state_file.application} {what}: append {records:,} records"

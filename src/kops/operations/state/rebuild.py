@@ -145,6 +145,7 @@ def _append(engine: Engine, plan: Plan, name: str, items: Mapping[str, Item]) ->
 def _unlike(engine: Engine, plan: Plan, name: str) -> dict[str, str]:
     """Return the changelog partitions of a store whose new records are not those of the stage, and how."""
     from kops.spark.difference import to_append
+    from kops.spark.failures import explained
     from kops.spark.readback import unlike
     from kops.spark.source import TopicRange
     from kops.spark.stage import Content, read_stage
@@ -157,7 +158,7 @@ def _unlike(engine: Engine, plan: Plan, name: str) -> dict[str, str]:
     tail = TopicRange(topic, {partition.partition: (before[partition], end) for partition, end in after.items()}, exactly_once)
     wanted = to_append(read_stage(engine.session, store["stage"]), backwards=plan.arguments["backwards"])
     fingerprints = {int(number): Content(**content).fingerprint for number, content in store["contents"].items()}
-    with engine.reading(tail):
+    with explained(f"read {topic} back"), engine.reading(tail):
         found = unlike(engine.kafka().read(tail), wanted, fingerprints)
     return {f"{topic}:{number}": how for number, how in found.items()}
 

@@ -1,0 +1,48 @@
+"""What Spark says when a job fails, in one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from kops.core.errors import KopsError, OperationFailed, Unreachable
+
+_UNREACHABLE = ("Timeout expired while fetching topic metadata", "Timed out waiting for a node assignment", "TimeoutException")
+
+
+@contextlib.contextmanager
+def explained(doing: str) -> Iterator[None]:
+    """Turn what Spark raises into an error that says what could not be done and why.
+
+    :param doing: such as ``compute totals``
+    :raises Unreachable: when the brokers did not answer Spark
+    :raises OperationFailed: for anything else
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except KopsError:
+        raise
+    except (PySparkException, Py4JError) as error:
+        reason = root_cause(str(error))
+        kind = Unreachable if any(words in reason for words in _UNREACHABLE) else OperationFailed
+        raise kind(f"could not {doing}: {reason}", hint="nothing was written; --debug shows all that Spark said") from error
+
+
+def root_cause(text: str) -> str:
+    """Return the last cause of a Java stack trace, or the last line of a Python one, in one line."""
+    causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
+    python = re.findall(r"^(?:\w+\.)*(\w*(?:Error|Exception)): (.+)$", text, re.MULTILINE)
+    if causes:
+        return _short(causes[-1])
+    if python:
+        return _short(": ".join(python[-1]))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return _short(lines[0] if lines else "no reason given")
+
+
+def _short(line: str) -> str:
+    return re.sub(r"^(?:\w+\.)+(\w+)", r"\1", line.strip())[:300]
