@@ -1,0 +1,70 @@
+"""Three brokers, SCRAM over TLS: the second client is configured as the first is, and asks every coordinator."""
+
+from dataclasses import replace
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kops.config.connection import Secret
+from kops.core.errors import AuthenticationFailed, ConfigError, KopsError, Unreachable
+from kops.core.models import Committed, TopicPartition
+from kops.gateways.kafka import Kafka
+
+pytestmark = pytest.mark.broker
+
+PARTITION = TopicPartition("orders", 0)
+
+
+@pytest.fixture(scope="module")
+def secured(own_brokers):
+    own = own_brokers(brokers=3, security="sasl-ssl")
+    admin = AdminClient(own.client)
+    admin.create_topics([NewTopic("orders", 1, 3)], operation_timeout=30)["orders"].result(30)
+    return own
+
+
+def test_groups_of_every_coordinator(secured):
+    groups = Kafka(secured.connection).groups
+    names = [f"g{number}" for number in range(12)]
+    for name in names:
+        assert groups.commit(name, {PARTITION: Committed(0, f"of {name}")}) == {PARTITION: None}
+    assert {name for name in groups.ids() if name in names} == set(names)
+    described = groups.describe(names)
+    assert len({group.coordinator for group in described.values()}) > 1
+    assert groups.committed(names, metadata=True) == {name: {PARTITION: Committed(0, f"of {name}")} for name in names}
+    assert groups.delete_offsets("g0", [PARTITION]) == {PARTITION: None}
+    assert groups.committed(["g0"])["g0"] == {}
+    assert set(groups.delete(names[1:]).values()) == {None}
+
+
+def test_without_the_second_client(secured, monkeypatch):
+    """A PKCS12 key store cannot be given to kafka-python: groups are listed all the same, and metadata is not known."""
+    groups = Kafka(secured.connection).groups
+    groups.commit("plain", {PARTITION: Committed(0, "some")})
+    for module in ("groups", "groups_committed", "groups_wire"):
+        monkeypatch.setattr(f"kops.gateways.kafka.{module}.can_express", lambda connection: False)
+    groups = Kafka(secured.connection).groups
+    assert "plain" in groups.ids()
+    assert groups.describe(["plain"])["plain"].state == "EMPTY"
+    assert groups.committed(["plain"], metadata=True)["plain"] == {PARTITION: Committed(0, None)}
+    with pytest.raises(ConfigError, match="PKCS12"):
+        groups.commit("plain", {PARTITION: Committed(0, "other")})
+    assert groups.commit("plain", {PARTITION: Committed(0)}) == {PARTITION: None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"password": Secret("the test", lambda: "wrong")}, AuthenticationFailed),
+        ({"ca_file": None}, KopsError),
+        ({"bootstrap_servers": ("127.0.0.1:1",)}, Unreachable),
+    ],
+    ids=["password", "authority", "address"],
+)
+def test_what_is_wrong_with_the_connection(secured, changes, expected):
+    connection = replace(secured.connection, timeout=5.0, **changes)
+    groups = Kafka(connection).groups
+    for ask in (groups.listed, lambda: groups.commit("g", {PARTITION: Committed(0, "some")})):
+        with pytest.raises(expected) as problem:
+            ask()
+        assert problem.value.exit_code in (3, 4)
