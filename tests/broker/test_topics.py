@@ -270,8 +270,9 @@ def test_delete_says_who_uses_the_topic(topics, topic, broker, unique, admin):
     reader = Consumer({**broker.client, "group.id": group, "auto.offset.reset": "earliest"})
     try:
         reader.subscribe([name])
+        deadline = time.monotonic() + 60
         while reader.poll(0.2) is None:
-            pass
+            assert time.monotonic() < deadline
         warnings = topics("delete", name, "--dry-run", "-o", "json").ok().json["warnings"]
         assert any(f"being read by group {group}" in warning for warning in warnings)
     finally:

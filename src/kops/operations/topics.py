@@ -34,7 +34,7 @@ def list_rows(services: Services, found: Iterable[Topic], *, long: bool = False)
     :param long: add the settings of :data:`LONG_SETTINGS`, at the cost of asking for the settings of every topic
     """
     topics = list(found)
-    settings = services.kafka.topics.settings(topic.name for topic in topics) if long else {}
+    settings = services.kafka.topics.settings((topic.name for topic in topics), missing_ok=True) if long else {}
     return [_list_row(topic) | _long_columns(settings.get(topic.name)) for topic in topics]
 
 
@@ -44,8 +44,8 @@ def describe_bodies(services: Services, found: Iterable[Topic], *, all_settings:
     :param all_settings: the defaults too
     """
     topics = list(found)
-    settings = services.kafka.topics.settings(topic.name for topic in topics)
-    return [_body(topic, settings[topic.name], all_settings) for topic in topics]
+    settings = services.kafka.topics.settings((topic.name for topic in topics), missing_ok=True)
+    return [_body(topic, settings[topic.name], all_settings) for topic in topics if topic.name in settings]
 
 
 def own_settings(settings: dict[str, Setting]) -> dict[str, str]:

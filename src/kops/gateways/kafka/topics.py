@@ -63,16 +63,17 @@ class Topics:
         answers = {name: self._client.outcome(future, f"describe topic {name}") for name, future in futures.items()}
         return {name: _topic(answer) for name in wanted if not isinstance(answer := _unless_missing(answers[name]), NotFound)}
 
-    def settings(self, names: Iterable[str]) -> dict[str, dict[str, Setting]]:
+    def settings(self, names: Iterable[str], *, missing_ok: bool = False) -> dict[str, dict[str, Setting]]:
         """Return the effective settings of topics: all of them, with where each value comes from.
 
+        :param missing_ok: leave out a topic that does not exist, or was deleted since it was listed
         :raises NotFound: when a topic does not exist
         """
         from confluent_kafka.admin import ConfigResource, ResourceType
 
         wanted = list(dict.fromkeys(names))
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in wanted]
-        return self._describe_configs(resources, "describe the settings of topic")
+        return self._describe_configs(resources, "describe the settings of topic", missing_ok=missing_ok)
 
     def broker_settings(self, broker_id: int) -> dict[str, Setting]:
         """Return the settings of one broker, where the defaults of new topics come from."""
@@ -131,14 +132,18 @@ class Topics:
             time.sleep(VISIBLE_POLL_SECONDS)
         return left
 
-    def _describe_configs(self, resources: Sequence[Any], doing: str) -> dict[str, dict[str, Setting]]:
+    def _describe_configs(self, resources: Sequence[Any], doing: str, *, missing_ok: bool = False) -> dict[str, dict[str, Setting]]:
         batches = [resources[start : start + SETTINGS_BATCH] for start in range(0, len(resources), SETTINGS_BATCH)]
         requests = [self._client.admin.describe_configs(batch, request_timeout=self._client.timeout) for batch in batches]
-        return {
-            resource.name: {entry.name: _setting(entry) for entry in self._client.wait(future, f"{doing} {resource.name}").values()}
-            for futures in requests
-            for resource, future in futures.items()
-        }
+        found = {}
+        for resource, future in ((resource, future) for futures in requests for resource, future in futures.items()):
+            answer = self._client.outcome(future, f"{doing} {resource.name}")
+            if isinstance(answer, KopsError):
+                if missing_ok and isinstance(answer, NotFound):
+                    continue
+                raise answer
+            found[resource.name] = {entry.name: _setting(entry) for entry in answer.values()}
+        return found
 
     def _nearest(self, missing: Sequence[str]) -> str:
         import difflib
