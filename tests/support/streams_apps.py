@@ -120,8 +120,12 @@ class Cluster:
         """Commit offsets for a group without members."""
         partitions = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
         request = ConsumerGroupTopicPartitions(group, partitions)
-        done = self.admin.alter_consumer_group_offsets([request])[group].result(30)
-        assert not [at for at in done.topic_partitions if at.error]
+
+        def committed() -> bool:  # the coordinator may not have heard of a new topic yet
+            done = self.admin.alter_consumer_group_offsets([request], request_timeout=SECONDS)[group].result(SECONDS)
+            return not any(at.error for at in done.topic_partitions)
+
+        wait_for(f"the offsets of {group} to be committed", committed)
 
     def topics(self, prefix: str = "") -> dict[str, int]:
         """Return the number of partitions of each topic."""
