@@ -87,7 +87,7 @@ def all_added(expected: DataFrame) -> DataFrame:
 def to_append(stage: DataFrame, *, backwards: bool = False) -> DataFrame:
     """Return the records to append: partition, key, value (null: a tombstone), timestamp, action.
 
-    A tombstone carries the timestamp of the record that it removes, so that it is neither ahead of nor behind its time.
+    A tombstone carries the time of the record that deleted the key, or else of the record that it removes.
 
     :param backwards: those that take the stage back
     """
@@ -96,7 +96,7 @@ def to_append(stage: DataFrame, *, backwards: bool = False) -> DataFrame:
         "partition",
         "key",
         f"if({new}_present, {new}_value, null) as value",
-        f"if({new}_present, {new}_timestamp, coalesce({old}_timestamp, {new}_timestamp)) as timestamp",
+        f"if({new}_present, {new}_timestamp, coalesce({new}_timestamp, {old}_timestamp)) as timestamp",
         "action",
     )
 

@@ -127,7 +127,7 @@ def _float_adder() -> Folder:
                 newest = max(newest, timestamp)
                 absolute += abs(number)
                 order_free = order_free and absolute < limit and bool(value * fraction == numpy.floor(value * fraction))
-        return total.astype(">f4").tobytes(), newest, order_free
+        return numpy.array(total, ">f4").tobytes(), newest, order_free
 
     return add
 

@@ -106,17 +106,26 @@ def _key_rows(engine: Engine, found: Computed, limit: int) -> list[dict[str, Any
 
 
 def _key_row(row: Any, store: Store, keys: Format, values: Format) -> dict[str, Any]:
-    expected, actual = (row.after_present, row.after_value), (row.before_present, row.before_value)
+    wanted, found = row.after_value if row.after_present else None, row.before_value if row.before_present else None
+    expected, actual = _shown(values, wanted), _shown(values, found)
+    if expected == actual and wanted != found:  # the same value in other bytes, as JSON can be written in many ways
+        expected, actual = _bytes(wanted), _bytes(found)
     return {
         "store": store.name,
         "partition": row.partition,
         "key": _shown(keys, row.key),
         "status": _WORDS[row.action],
-        "expected": _shown(values, expected[1]) if expected[0] else None,
-        "actual": _shown(values, actual[1]) if actual[0] else None,
-        "expected_timestamp": timestamp_text(row.after_timestamp) if expected[0] else None,
-        "actual_timestamp": timestamp_text(row.before_timestamp) if actual[0] else None,
+        "expected": expected,
+        "actual": actual,
+        "expected_timestamp": timestamp_text(row.after_timestamp) if row.after_present else None,
+        "actual_timestamp": timestamp_text(row.before_timestamp) if row.before_present else None,
     }
+
+
+def _bytes(data: Any) -> Any:
+    from base64 import b64encode
+
+    return {"data": b64encode(bytes(data)).decode(), "encoding": "base64"}
 
 
 def _shown(form: Format, data: Any) -> Any:

@@ -72,12 +72,10 @@ class Computed:
 
     @property
     def warnings(self) -> list[str]:
-        """Return what the person who approves should know, a sentence each."""
+        """Return what should be known of the records, a sentence each."""
         dropped = [f"{count:,} {DROPPED[name]}" for name, count in self.counts.dropped.items() if count]
-        lines = [self.summary] if self.exactness.reasons else []
-        if dropped:
-            lines.append(f"{self.facts.store.name}: of the records, {', '.join(dropped)}; they do not count, as in Kafka Streams")
-        return lines
+        text = f"{self.facts.store.name}: of the records, {', '.join(dropped)}; they do not count, as in Kafka Streams"
+        return [text] if dropped else []
 
 
 def compute(engine: Engine, state_file: StateFile, facts: StoreFacts, cut: Cut, stage: str, *, skip_undecodable: bool) -> Computed:

@@ -11,7 +11,7 @@ from kops.core.statefile.models import TABLE
 
 MEANINGS = {
     "A": "the same bytes, timestamps and partitions",
-    "B": "the same values; timestamps may differ",
+    "B": "the same values; other bytes or timestamps are possible",
     "C": "equivalent, but values may differ",
     "D": "cannot be rebuilt from what the topic still holds",
 }
@@ -55,7 +55,7 @@ def of_input(store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str) ->
     if reasons:
         return Exactness("D", tuple(reasons))
     if store.aggregate.is_whole_value and store.source.value.name == "json":
-        return Exactness("A", ("JSON is kept as it was read: an application whose serde writes it in another way has other bytes",))
+        return Exactness("B", ("JSON is kept as it was read, and the application's serde may write it in another way",))
     return Exactness("A")
 
 

@@ -110,6 +110,10 @@ def compute_all(
     return facts, cut, computed
 
 
+def _notes(found: Computed) -> list[str]:
+    return [*([found.summary] if found.exactness.reasons else []), *found.warnings]
+
+
 def _inexact(store: str, grade: str, reasons: Sequence[str]) -> Refused:
     return Refused(
         f"store {store} would be rebuilt with exactness {grade} ({MEANINGS[grade]}): {'; '.join(reasons)}",
