@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import click
@@ -47,8 +48,15 @@ def show(session: Session, *, entry_id: str) -> None:
         session.render_object(json.loads(json.dumps(entry.as_json())) | {"status": entry_row(entry)["status"]})
         return
     for key, value in entry_row(entry).items():
-        session.note(f"{key + ':':12} {value if value is not None else '-'}")
-    session.render(item_rows(entry), ["target", "action", "before", "after", "status"])
+        if value is not None:
+            session.note(f"{key + ':':12} {value}")
+    if session.output_format != "table":
+        session.render(item_rows(entry), ["target", "action", "before", "after", "status"])
+        return
+    from kops.cli.plan_view import plan_text
+
+    click.echo(plan_text(entry.plan, terminal=sys.stdout.isatty()))
+    session.render(item_rows(entry), ["target", "status"])
 
 
 @group.command("finish")
