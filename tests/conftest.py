@@ -9,4 +9,4 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-pytest_plugins = ["support.isolation", "support.kafka", "support.command_line", "support.skipped"]
+pytest_plugins = ["support.isolation", "support.kafka", "support.command_line", "support.skipped", "support.topics"]

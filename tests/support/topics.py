@@ -1,0 +1,50 @@
+"""``kops topics`` for tests, and clients to fill and use topics."""
+
+import contextlib
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import TopicPartition as At
+from confluent_kafka.admin import AdminClient
+
+
+@pytest.fixture
+def admin(broker):
+    return AdminClient(broker.client)
+
+
+@pytest.fixture
+def topics(broker, run_kops, monkeypatch, admin):
+    """Run ``kops topics VERB ...`` on the broker; what it creates is deleted afterwards."""
+    monkeypatch.setenv("KOPS_BOOTSTRAP_SERVERS", broker.bootstrap_servers)
+    before = set(admin.list_topics(timeout=30).topics)
+    made = []
+
+    def run(verb, *arguments):
+        if verb == "create":
+            made.extend(argument for argument in arguments if not str(argument).startswith("-"))
+        return run_kops("topics", verb, *arguments)
+
+    yield run
+    left = [name for name in dict.fromkeys(made) if name in admin.list_topics(timeout=30).topics and name not in before]
+    if left:
+        for future in admin.delete_topics(left, operation_timeout=30).values():
+            with contextlib.suppress(KafkaException):  # another fixture was faster
+                future.result(30)
+
+
+def produce(broker, topic, count=3):
+    producer = Producer(broker.client)
+    for number in range(count):
+        producer.produce(topic, key=b"k", value=str(number).encode())
+    assert producer.flush(30) == 0
+
+
+def commit(broker, topic, group, offset=1):
+    consumer = Consumer({**broker.client, "group.id": group})
+    consumer.commit(offsets=[At(topic, 0, offset)], asynchronous=False)
+    consumer.close()
+
+
+def body_of(topics, name):
+    return topics("describe", name, "-o", "json").ok().json[0]
