@@ -130,7 +130,7 @@ class Tour:
         """Produce prices, and wait until the application has processed them."""
         records = [
             NewRecord(
-                str(number).encode(), f'{{"id": {number}, "item": "{item}", "price": {25.0 if item == "mouse" else 2000.0}}}'.encode()
+                str(number).encode(), f'{{"id": {number}, "item": "{item}", "price": {25.5 if item == "mouse" else 2000.0}}}'.encode()
             )
             for number, item in enumerate(items, start=first_id)
         ]
