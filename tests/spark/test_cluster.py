@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConsumerGroupTopicPartitions, NewTopic
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
@@ -87,11 +87,9 @@ def read(broker, topic):
     return found
 
 
-def test_two_workers_compute_and_write(spark_cluster, application, broker, kops_process, home, tmp_path):
-    name, sums = application
-    store = {"from": {"topic": f"{name}-in", "key": "string", "value": "long"}, "aggregate": {"sum": "value", "as": "long"}}
-    file = tmp_path / "state.yaml"
-    file.write_text(json.dumps({"application": name, "stores": {"totals": store}}), encoding="utf-8")
+@pytest.fixture
+def context(spark_cluster, broker, home, tmp_path):
+    """A context whose Spark is the cluster."""
     config = home / "config" / "kops" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text(
@@ -99,9 +97,17 @@ def test_two_workers_compute_and_write(spark_cluster, application, broker, kops_
         f'[contexts.here.spark]\nmaster = "{spark_cluster}"\nstaging_directory = "{tmp_path / "staging"}"\n'
         '[contexts.here.spark.conf]\n"spark.driver.host" = "127.0.0.1"\n"spark.executor.memory" = "600m"\n'
     )
+    return "here"
+
+
+def test_two_workers_compute_and_write(context, application, broker, kops_process, tmp_path):
+    name, sums = application
+    store = {"from": {"topic": f"{name}-in", "key": "string", "value": "long"}, "aggregate": {"sum": "value", "as": "long"}}
+    file = tmp_path / "state.yaml"
+    file.write_text(json.dumps({"application": name, "stores": {"totals": store}}), encoding="utf-8")
 
     def kops(*arguments):
-        process = kops_process("state", *arguments, "-c", "here", "-o", "json")
+        process = kops_process("state", *arguments, "-c", context, "-o", "json")
         out, err = process.communicate(timeout=4 * SECONDS)
         return process.returncode, out, err
 

@@ -26,15 +26,19 @@ class Cut:
     :param offsets: the next offset that the application will process
     :param committed: what is committed now, for all topics of the application
     :param notes: what the person should know, a sentence each
+    :param is_new: the application is moved there
     """
 
     offsets: Mapping[TopicPartition, int]
     committed: Mapping[TopicPartition, Committed]
     notes: tuple[str, ...] = ()
+    is_new: bool = False
 
     @property
     def moves(self) -> dict[TopicPartition, int]:
-        """Return the partitions whose committed offset is another one now."""
+        """Return the partitions that the application is moved in, and where to."""
+        if not self.is_new:
+            return {}
         return {
             partition: offset
             for partition, offset in self.offsets.items()
@@ -88,13 +92,13 @@ def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts],
     committed = services.kafka.groups.committed([state_file.application], metadata=True, stable=True)[state_file.application]
     bounds = {TopicPartition(found.store.source.topic, number): bound for found in facts for number, bound in found.input_bounds.items()}
     if at.kind == "end":
-        return Cut({partition: bound.log_end_offset for partition, bound in bounds.items()}, committed)
+        return Cut({partition: bound.log_end_offset for partition, bound in bounds.items()}, committed, is_new=True)
     if at.kind == "time":
         times = services.kafka.offsets.at_time(bounds, at.value)
         found_at = {
             partition: bound.log_end_offset if times[partition] is None else times[partition] for partition, bound in bounds.items()
         }
-        return Cut({partition: offset or 0 for partition, offset in found_at.items()}, committed)
+        return Cut({partition: offset or 0 for partition, offset in found_at.items()}, committed, is_new=True)
     return _at_committed(state_file, bounds, committed)
 
 

@@ -68,7 +68,7 @@ def plan_rebuild(
             "prior": {str(partition): committed_json(cut.committed.get(partition)) for partition in commits},
         },
         warnings=(*cut.notes, *_local_state(computed)),
-        notes=tuple(note for found in computed for note in found.warnings),
+        notes=tuple(note for found in computed for note in _notes(found)),
     )
 
 
@@ -149,14 +149,6 @@ def _move_items(cut: Cut, commits: Mapping[TopicPartition, Committed]) -> list[I
 
 def _commits(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: Cut) -> dict[TopicPartition, Committed]:
     """Return what to commit for the application, with the partition time that Kafka Streams would have stored."""
-    moves = cut.moves
-    if not moves or cut.offsets == {p: c.offset for p, c in cut.committed.items() if p in cut.offsets}:
-        return {}
-    return moved_commits(engine, state_file, facts, cut)
-
-
-def moved_commits(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: Cut) -> dict[TopicPartition, Committed]:
-    """Return the commits of a cut that moves the application."""
     from kops.spark.jobs import partition_times
     from kops.spark.source import TopicRange
 
