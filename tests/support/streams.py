@@ -117,10 +117,11 @@ def compacted_view(records: Iterable[Record], *, partitions: bool = True) -> dic
 
 
 def java_command(main_class: str, version: str = KAFKA_VERSION, options: Sequence[str] = JVM_OPTIONS) -> list[str]:
-    """Return the command that runs a class of ``tests/streams/oracle``, compiled once for this version of Kafka."""
+    """Return the command that runs a class of ``tests/streams/oracle``, compiled once for this version of Kafka, or one of Kafka itself."""
     jars = kafka_jars(directories(os.environ).cache, version)
-    classes = compiled(JAVA_SOURCES / f"{main_class}.java", version, jars)
-    return [str(require_jdk().java), *options, "-cp", f"{classes}{os.pathsep}{class_path(jars)}", main_class]
+    source = JAVA_SOURCES / f"{main_class}.java"
+    classes = [str(compiled(source, version, jars))] if source.exists() else []
+    return [str(require_jdk().java), *options, "-cp", os.pathsep.join([*classes, class_path(jars)]), main_class]
 
 
 def compiled(source: Path, version: str, jars: Sequence[Path]) -> Path:

@@ -198,8 +198,8 @@ class Cluster:
         return sorted(records, key=lambda record: (record.partition or 0, record.offset or 0))
 
     def ends(self, topic: str) -> dict[int, tuple[int, int]]:
-        """Return the log start offset and the high watermark of each partition."""
-        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "unused"})
+        """Return the log start offset and the high watermark of each partition, open transactions included."""
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "unused", "isolation.level": "read_uncommitted"})
         try:
             partitions = range(self.topics(topic)[topic])
             return {at: consumer.get_watermark_offsets(TopicPartition(topic, at), 30, cached=False) for at in partitions}
@@ -223,6 +223,12 @@ class Cluster:
         ]
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
         self.admin.incremental_alter_configs([resource])[resource].result(30)
+
+    def slow_down(self, client_id: str, bytes_per_second: int) -> None:
+        """Let the broker slow down what this client writes."""
+        tool = [*java_command("kafka.admin.ConfigCommand"), "--bootstrap-server", self.servers, "--alter", "--entity-type", "clients"]
+        quota = ["--entity-name", client_id, "--add-config", f"producer_byte_rate={bytes_per_second}"]
+        subprocess.run([*tool, *quota], check=True, capture_output=True, timeout=SECONDS)
 
     def config(self, topic: str) -> dict[str, str]:
         """Return the settings that the topic itself has."""

@@ -1,0 +1,100 @@
+"""kops killed while it writes, and the broker killed while kops reads and while it writes: run again, the same end."""
+
+import json
+import signal
+import struct
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from support.programs import Program, Record
+from support.streams import Entry, compacted_view
+from support.streams_apps import SECONDS, Cluster, wait_for
+from support.streams_cases import START
+
+pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
+
+KEYS = 150_000
+PARTITIONS = 2
+COUNT = Program("count", "long", value="bytes")
+ONE = struct.pack(">q", 1)
+
+
+@pytest.fixture
+def kops(run_kops, kops_process):
+    return SimpleNamespace(run=run_kops, start=kops_process)
+
+
+@pytest.fixture(params=["at_least_once", "exactly_once_v2"])
+def guarantee(request):
+    return request.param
+
+
+def stage(cluster: Cluster, prefix: str, guarantee: str, folder: Path) -> tuple[Program, str]:
+    """Make the topics of an application that counted many keys once, and lost its changelog."""
+    program = COUNT.named(prefix)
+    cluster.create(program.topic, PARTITIONS)
+    small = {"max.message.bytes": "20000"} if guarantee == "at_least_once" else {}  # so that the batches of the faster writer are many
+    cluster.create(program.changelog, PARTITIONS, {"cleanup.policy": "compact", **small})
+    cluster.produce(program.topic, (Record(b"key-%d" % at, b"x", START + at, (), at % PARTITIONS) for at in range(KEYS)))
+    cluster.commit(program.application, {(program.topic, at): KEYS // PARTITIONS for at in range(PARTITIONS)})
+    file = folder / "state.yaml"
+    file.write_text(json.dumps(program.state_file(guarantee)), encoding="utf-8")
+    return program, str(file)
+
+
+def expected() -> dict[bytes, Entry]:
+    """What `count` holds, as the oracle has it for one record a key."""
+    return {b"key-%d" % at: Entry(ONE, START + at, (), at % PARTITIONS) for at in range(KEYS)}
+
+
+def written(cluster: Cluster, topic: str) -> int:
+    return sum(high - low for low, high in cluster.ends(topic).values())
+
+
+def wait_until_it_writes(cluster: Cluster, topic: str, process: subprocess.Popen) -> None:
+    def begun() -> bool:
+        assert process.poll() is None, process.communicate()
+        return written(cluster, topic) > 0
+
+    wait_for("the first record of the changelog", begun, 2 * SECONDS)
+
+
+def test_kops_killed_while_it_writes(cluster, prefix, tmp_path, kops, guarantee):
+    program, file = stage(cluster, prefix, guarantee, tmp_path)
+    cluster.slow_down(prefix, 100_000)
+    process = kops.start("state", "rebuild", file, "-B", cluster.servers, "--yes", "-X", f"client.id={prefix}")
+    wait_until_it_writes(cluster, program.changelog, process)
+    process.send_signal(signal.SIGKILL)
+    process.wait(SECONDS)
+    entries = kops.run("journal", "list", "-o", "json").ok().json
+    assert entries[0]["status"] == "crashed", entries
+    assert written(cluster, program.changelog) < KEYS
+    kops.run("state", "rebuild", file, "-B", cluster.servers, "--yes").ok()
+    assert compacted_view(cluster.read(program.changelog)) == expected()
+    assert cluster.committed(program.application) == {(program.topic, at): KEYS // PARTITIONS for at in range(PARTITIONS)}
+
+
+@pytest.mark.parametrize("moment", ["reads", "writes"])
+def test_the_broker_killed_and_back(own_broker, tmp_path, kops, guarantee, moment):
+    own = own_broker()
+    cluster = Cluster(own.bootstrap_servers)
+    program, file = stage(cluster, "own", guarantee, tmp_path)
+    cluster.slow_down("slow", 100_000)
+    said = tmp_path / "said"
+    with said.open("w") as stderr:
+        process = kops.start("state", "rebuild", file, "-B", cluster.servers, "--yes", "-X", "client.id=slow", stderr=stderr)
+    if moment == "writes":
+        wait_until_it_writes(cluster, program.changelog, process)
+    else:
+        wait_for("kops to begin", lambda: f"computing {program.store}" in said.read_text(), 2 * SECONDS)
+    own.kill()
+    own.start()
+    process.wait(3 * SECONDS)
+    if process.returncode:  # an honest failure is allowed; a wrong state, or a success that is none, is not
+        assert "kops: error:" in said.read_text()
+        assert "Traceback" not in said.read_text()
+        kops.run("state", "rebuild", file, "-B", cluster.servers, "--yes").ok()
+    assert compacted_view(cluster.read(program.changelog)) == expected()
