@@ -55,6 +55,18 @@ def spark_cluster(jdk, tmp_path):
         process.wait()
 
 
+def commit(admin, group, commits):
+    """Commit offsets; a broker that has just started has no coordinator yet."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        answer = admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, commits)])[group].result(30)
+        errors = [partition.error for partition in answer.topic_partitions if partition.error]
+        if not errors:
+            return
+        assert time.monotonic() < deadline, errors
+        time.sleep(0.2)
+
+
 @pytest.fixture
 def application(broker, unique):
     """An application that summed longs, and lost its changelog: its name and the expected sums."""
@@ -71,7 +83,7 @@ def application(broker, unique):
         sums[partition, key] = (total + at, 1_700_000_000_000 + at)
     producer.flush(30)
     commits = [TopicPartition(topics[0], number, RECORDS // PARTITIONS) for number in range(PARTITIONS)]
-    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(name, commits)])[name].result(30)
+    commit(admin, name, commits)
     yield name, sums
     for future in admin.delete_topics(topics).values():
         future.result(30)

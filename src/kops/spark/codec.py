@@ -71,7 +71,8 @@ def decoding(column: str, form: Form, *, lenient: bool = False) -> Decoding:
     if name in ("string", "uuid"):
         text = f"cast({column} as string)"
         right = f"is_valid_utf8({text})" if name == "string" else f"{text} rlike '{_UUID}'"
-        return Decoding(text, f"{column} is not null and not ({right})")
+        # UUID.toString gives lower case, whatever was read.
+        return Decoding(f"lower({text})" if name == "uuid" else text, f"{column} is not null and not ({right})")
     if name == "json":
         return _json(column, form.schema)
     width = _WIDTHS[name]
@@ -112,6 +113,8 @@ def encoding(expression: str, form: Form) -> str:
     """Return the bytes of a value that has the Spark type of its format."""
     if form.name in ("double", "float"):
         return f"cast({bits_of(expression, form)} as binary)"
+    if form.name == "uuid":
+        return f"cast(lower({expression}) as binary)"
     return f"cast({expression} as binary)"
 
 
@@ -120,8 +123,6 @@ def written_again(value: str, raw: str, form: Form) -> str:
 
     :param value: SQL of the decoded value, and ``raw`` of its bytes
     """
-    if form.name == "uuid":
-        return f"cast(lower({value}) as binary)"
-    if form.name in ("double", "string"):
+    if form.name in ("double", "string", "uuid"):
         return encoding(value, form)
     return f"if({value} is null, null, {raw})"

@@ -130,7 +130,8 @@ class _Place:
         if kind not in WIDENS[wanted]:
             raise ConfigError(
                 f"{self._name(field)} is {kind}, which does not go into {wanted} by itself: {expression}",
-                hint=f"say how, such as cast({expression} as {wanted}), or name another format",
+                hint=("0.1 is a decimal number in Spark SQL, and 0.1D a double; " if kind.startswith("decimal") else "")
+                + f"say how it is converted, such as cast({expression} as {wanted}), or name another format",
             )
         return f"cast(({expression}) as {wanted})"
 

@@ -28,7 +28,7 @@ def watching(progress: Progress, done: Callable[[], int], total: int | None, uni
             with contextlib.suppress(Exception):
                 so_far = done()
                 if so_far:
-                    progress.advance(so_far, total, unit)
+                    progress.advance(so_far if total is None else min(so_far, total), total, unit)
 
     thread = threading.Thread(target=watch, name="kops-progress", daemon=True)
     thread.start()

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kops.core.statefile import StateFile
 from kops.operations.state.cut import Cut
-from kops.operations.state.engine import Engine
+from kops.operations.state.engine import Engine, drop_stage, new_stage
 from kops.operations.state.exactness import Exactness, of_order, worst
 from kops.operations.state.facts import StoreFacts
 
 if TYPE_CHECKING:
-    from kops.spark.jobs import Counts
-    from kops.spark.source import TopicRange
+    from kops.spark.jobs import Counts, Job
+    from kops.spark.source import KafkaSource, TopicRange
     from kops.spark.stage import Staged
+
+_AT_A_TIME = 4
+_NAMED = 3
 
 DROPPED = {
     "undecodable": "could not be decoded",
@@ -78,15 +82,42 @@ class Computed:
         return [text] if dropped else []
 
 
-def compute(engine: Engine, state_file: StateFile, facts: StoreFacts, cut: Cut, stage: str, *, skip_undecodable: bool) -> Computed:
-    """Compute a store and stage what its changelog lacks."""
-    from kops.spark.failures import explained
-    from kops.spark.jobs import Job, stage_difference
+def compute_stores(
+    engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: Cut, *, skip_undecodable: bool
+) -> list[Computed]:
+    """Compute stores, several at a time, and stage what their changelogs lack.
+
+    An application with many small stores waits for Spark's planning more than for its tasks. The first error, or Ctrl-C, ends
+    the jobs of all, and leaves no stage behind.
+    """
+    jobs = [_job(state_file, found, cut, skip_undecodable=skip_undecodable) for found in facts]
+    names = ", ".join(job.store.name for job in jobs[:_NAMED]) + (f" and {len(jobs) - _NAMED} more stores" if len(jobs) > _NAMED else "")
+    records = sum(job.source.records for job in jobs)
+    engine.services.progress.step(f"computing {names} from {records:,} records")
+    stages = [new_stage(engine.services, state_file.application) for _ in jobs]
+    kafka = engine.kafka()
+    pool = ThreadPoolExecutor(_AT_A_TIME, "kops-store")
+    try:
+        with engine.reading(*(job.source for job in jobs), *(job.changelog for job in jobs)):
+            running = [pool.submit(_compute, kafka, found, job, stage) for found, job, stage in zip(facts, jobs, stages, strict=True)]
+            return [future.result() for future in running]
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        engine.cancel_jobs()
+        pool.shutdown()
+        for stage in stages:
+            drop_stage(stage)
+        raise
+    finally:
+        pool.shutdown()
+
+
+def _job(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodable: bool) -> Job:
+    from kops.spark.jobs import Job
     from kops.spark.source import TopicRange
-    from kops.spark.stage import describe_stage
 
     store = facts.store
-    job = Job(
+    return Job(
         state_file=state_file,
         store=store,
         source=TopicRange(store.source.topic, cut.ranges(facts), read_committed=state_file.exactly_once),
@@ -94,11 +125,16 @@ def compute(engine: Engine, state_file: StateFile, facts: StoreFacts, cut: Cut, 
         partitions=facts.partitions,
         skip_undecodable=skip_undecodable,
     )
-    engine.services.progress.step(f"computing {store.name} from {store.source.topic} ({job.source.records:,} records)")
-    kafka = engine.kafka()
-    with explained(f"compute {store.name}"), engine.reading(job.source, job.changelog):
+
+
+def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str) -> Computed:
+    from kops.spark.failures import explained
+    from kops.spark.jobs import stage_difference
+    from kops.spark.stage import describe_stage
+
+    with explained(f"compute {job.store.name}"):
         counts = stage_difference(kafka, job, stage)
-        staged = describe_stage(engine.session, stage)
+        staged = describe_stage(kafka.session, stage)
     exactness = worst([facts.exactness, of_order(counts.keys, counts.mixed)])
     return Computed(facts, stage, counts, staged, exactness)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 import uuid
@@ -44,6 +45,11 @@ class Engine:
     def is_local(self) -> bool:
         """Tell whether all tasks run on this machine."""
         return self.master.startswith("local")
+
+    def cancel_jobs(self) -> None:
+        """End all jobs of the session that run now, where it can be asked to."""
+        with contextlib.suppress(Exception):
+            self.session.sparkContext.cancelAllJobs()
 
     def kafka(self) -> KafkaSource:
         """Return the source for this connection; its settings carry everything in themselves when tasks run elsewhere."""

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from kops.core.errors import KopsError, Refused
+from kops.core.errors import Refused
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
 from kops.core.times import Position, to_milliseconds
 from kops.operations.offsets_items import committed_json
 from kops.operations.protocol import Services
-from kops.operations.state.compute import Computed, compute
+from kops.operations.state.compute import Computed, compute_stores
 from kops.operations.state.cut import Cut, application_group, find_cut, refuse_alive, streams_metadata
-from kops.operations.state.engine import Engine, drop_stage, new_stage, start_engine
+from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.exactness import MEANINGS
 from kops.operations.state.facts import StoreFacts, read_facts, refuse_timestamps, refuse_undrained
 from kops.operations.state.guard import guard_of
@@ -48,6 +48,7 @@ def plan_rebuild(
     for found in computed:
         for content in found.staged.contents.values():
             refuse_timestamps(found.facts, content.earliest, content.latest, now_ms)
+            _refuse_time_zero(services, state_file, found, content.earliest)
     commits = _commits(engine, state_file, facts, cut)
     items = [item for found in computed for item in _append_items(found)] + _move_items(cut, commits)
     return Plan(
@@ -95,19 +96,27 @@ def compute_all(
         refuse_undrained(services, state_file, found, cut.committed)
         if not accept_inexact and found.exactness.grade > "B":
             raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
-    computed: list[Computed] = []
-    try:
-        for found in facts:
-            stage = new_stage(services, state_file.application)
-            computed.append(compute(engine, state_file, found, cut, stage, skip_undecodable=skip_undecodable))
-            exactness = computed[-1].exactness
-            if not accept_inexact and exactness.grade > "B":
-                raise _inexact(found.store.name, exactness.grade, exactness.reasons)
-    except KopsError:
-        for done in computed:
-            drop_stage(done.stage)
-        raise
+    computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=skip_undecodable)
+    for done in computed:
+        if not accept_inexact and done.exactness.grade > "B":
+            for other in computed:
+                drop_stage(other.stage)
+            raise _inexact(done.facts.store.name, done.exactness.grade, done.exactness.reasons)
     return facts, cut, computed
+
+
+def _refuse_time_zero(services: Services, state_file: StateFile, found: Computed, earliest: int) -> None:
+    """Refuse a timestamp of 0 where only librdkafka can write: to it, 0 means now."""
+    from kops.config.librdkafka import librdkafka_settings
+    from kops.spark.writer import Target, writes_time_zero
+
+    transactional_id = "" if state_file.exactly_once else None
+    target = Target(found.facts.store.changelog, librdkafka_settings(services.connection), transactional_id)
+    if earliest <= 0 and not writes_time_zero(target):
+        raise Refused(
+            f"store {found.facts.store.name} has the timestamp 0, which cannot be written in a transaction, or over this connection",
+            hint="give the records of the input a time, or rebuild the store by reprocessing",
+        )
 
 
 def _notes(found: Computed) -> list[str]:
