@@ -64,7 +64,7 @@ def wait_until_it_writes(cluster: Cluster, topic: str, process: subprocess.Popen
 
 def test_kops_killed_while_it_writes(cluster, prefix, tmp_path, kops, guarantee):
     program, file = stage(cluster, prefix, guarantee, tmp_path)
-    cluster.slow_down(prefix, 100_000)
+    cluster.slow_down(prefix, 400_000)
     process = kops.start("state", "rebuild", file, "-B", cluster.servers, "--yes", "-X", f"client.id={prefix}")
     wait_until_it_writes(cluster, program.changelog, process)
     process.send_signal(signal.SIGKILL)
@@ -82,7 +82,7 @@ def test_the_broker_killed_and_back(own_broker, tmp_path, kops, guarantee, momen
     own = own_broker()
     cluster = Cluster(own.bootstrap_servers)
     program, file = stage(cluster, "own", guarantee, tmp_path)
-    cluster.slow_down("slow", 100_000)
+    cluster.slow_down("slow", 400_000)
     said = tmp_path / "said"
     with said.open("w") as stderr:
         process = kops.start("state", "rebuild", file, "-B", cluster.servers, "--yes", "-X", "client.id=slow", stderr=stderr)

@@ -152,6 +152,8 @@ class Cluster:
         producer = Producer({"bootstrap.servers": self.servers, "partitioner": "murmur2_random", "linger.ms": 5})
         for topic, record in ((topic, record) for topic, several in records.items() for record in several):
             assert record.timestamp, "librdkafka takes a timestamp of 0 as now"
+            while len(producer) >= 50_000:
+                producer.poll(0.1)
             producer.produce(
                 topic,
                 key=record.key,
@@ -161,7 +163,6 @@ class Cluster:
                 partition=-1 if record.partition is None else record.partition,
                 on_delivery=lambda error, _message: failed.append(error) if error else None,
             )
-            producer.poll(0)
         assert producer.flush(60) == 0
         assert not failed, failed[0]
 
