@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from support.command_line import hear_interrupts
+
 SCRIPT = Path(__file__).parent / "slow_mutation.py"
 
 
@@ -37,6 +39,7 @@ class Slow:
 
     def start(self, *arguments, **options):
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        pipes["preexec_fn"] = hear_interrupts
         command = [sys.executable, str(SCRIPT), *map(str, arguments)]
         process = subprocess.Popen(command, **{**pipes, "env": dict(os.environ), **options})
         self.started.append(process)

@@ -16,7 +16,7 @@ from support.streams_cases import START
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
-KEYS = 150_000
+KEYS = 60_000
 PARTITIONS = 2
 COUNT = Program("count", "long", value="bytes")
 ONE = struct.pack(">q", 1)
@@ -27,9 +27,7 @@ def kops(run_kops, kops_process):
     return SimpleNamespace(run=run_kops, start=kops_process)
 
 
-@pytest.fixture(params=["at_least_once", "exactly_once_v2"])
-def guarantee(request):
-    return request.param
+GUARANTEES = ("at_least_once", "exactly_once_v2")
 
 
 def stage(cluster: Cluster, prefix: str, guarantee: str, folder: Path) -> tuple[Program, str]:
@@ -62,6 +60,7 @@ def wait_until_it_writes(cluster: Cluster, topic: str, process: subprocess.Popen
     wait_for("the first record of the changelog", begun, 2 * SECONDS)
 
 
+@pytest.mark.parametrize("guarantee", GUARANTEES)
 def test_kops_killed_while_it_writes(cluster, prefix, tmp_path, kops, guarantee):
     program, file = stage(cluster, prefix, guarantee, tmp_path)
     cluster.slow_down(prefix, 400_000)
@@ -77,8 +76,8 @@ def test_kops_killed_while_it_writes(cluster, prefix, tmp_path, kops, guarantee)
     assert cluster.committed(program.application) == {(program.topic, at): KEYS // PARTITIONS for at in range(PARTITIONS)}
 
 
-@pytest.mark.parametrize("moment", ["reads", "writes"])
-def test_the_broker_killed_and_back(own_broker, tmp_path, kops, guarantee, moment):
+@pytest.mark.parametrize(("moment", "guarantee"), [("reads", GUARANTEES[0]), *(("writes", guarantee) for guarantee in GUARANTEES)])
+def test_the_broker_killed_and_back(own_broker, tmp_path, kops, moment, guarantee):
     own = own_broker()
     cluster = Cluster(own.bootstrap_servers)
     program, file = stage(cluster, "own", guarantee, tmp_path)

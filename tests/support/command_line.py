@@ -49,6 +49,11 @@ def _run(*arguments: object, input: str | bytes = "") -> Outcome:  # noqa: A002 
     return Outcome(int(code or 0), out, err)
 
 
+def hear_interrupts() -> None:
+    """Let a child hear Ctrl-C although these tests may run in the background, where shells have it ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def run_kops():
     """Run kops in this process: ``run_kops("topics", "list", "-B", servers, "-o", "json").ok().json``; no terminal."""
@@ -63,6 +68,7 @@ def kops_process():
     def start(*arguments: object, **options: Any) -> subprocess.Popen:
         command = [sys.executable, "-m", "kops", *(str(argument) for argument in arguments)]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        pipes["preexec_fn"] = hear_interrupts
         process = subprocess.Popen(command, **{**pipes, "env": dict(os.environ), **options})
         started.append(process)
         return process
