@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,10 @@ def test_the_state_is_lost_and_comes_back(guarantee, tmp_path, kafka_jar_files):
     assert "laptop  8000.0" in done.stdout
     assert "each once, none sent twice" in done.stdout
     assert not list(tmp_path.glob("kops-demo-*"))
-    assert not processes_with(str(tmp_path))
+    deadline = time.monotonic() + 60
+    while left := processes_with(str(tmp_path)):  # the first JVM of a cache writes its class archive when kops has ended, then ends too
+        assert time.monotonic() < deadline, left
+        time.sleep(0.2)
 
 
 def processes_with(text: str) -> list[str]:
