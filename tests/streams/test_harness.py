@@ -4,7 +4,7 @@ import pytest
 
 from support.programs import KeyBy, Program, Record
 from support.streams import compacted_view
-from support.streams_apps import run_to_the_end, without_offsets
+from support.streams_apps import run_to_the_end, wait_for, without_offsets
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker]
 
@@ -43,8 +43,9 @@ def test_an_emptied_changelog_keeps_its_offsets_and_a_recreated_one_its_settings
     before, config = cluster.ends(program.changelog), cluster.config(program.changelog)
     assert set(before) == {0, 1}
     cluster.empty(program.changelog)
-    assert cluster.ends(program.changelog) == {partition: (high, high) for partition, (_low, high) in before.items()}
+    emptied = {partition: (high, high) for partition, (_low, high) in before.items()}
+    wait_for("an empty changelog", lambda: cluster.ends(program.changelog) == emptied)
     cluster.recreate(program.changelog)
-    assert cluster.ends(program.changelog) == {0: (0, 0), 1: (0, 0)}
+    wait_for("a new changelog", lambda: cluster.ends(program.changelog) == {0: (0, 0), 1: (0, 0)})
     assert cluster.config(program.changelog) == config
     assert without_offsets(cluster.read(program.changelog)) == []
