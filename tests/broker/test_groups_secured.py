@@ -9,6 +9,7 @@ from kops.config.connection import Secret
 from kops.core.errors import AuthenticationFailed, ConfigError, KopsError, Unreachable
 from kops.core.models import Committed, TopicPartition
 from kops.gateways.kafka import Kafka
+from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -26,8 +27,11 @@ def secured(own_brokers):
 def test_groups_of_every_coordinator(secured):
     groups = Kafka(secured.connection).groups
     names = [f"g{number}" for number in range(12)]
-    for name in names:
-        assert groups.commit(name, {PARTITION: Committed(0, f"of {name}")}) == {PARTITION: None}
+    for name in names:  # a cluster that has just started is still electing its coordinators
+        wait_for(
+            f"a coordinator of {name}",
+            lambda name=name: groups.commit(name, {PARTITION: Committed(0, f"of {name}")}) == {PARTITION: None},
+        )
     assert {name for name in groups.ids() if name in names} == set(names)
     described = groups.describe(names)
     assert len({group.coordinator for group in described.values()}) > 1

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from support.command_line import hear_interrupts
+
 pytestmark = pytest.mark.broker
 
 CTRL_C, CTRL_D = "\x03", "\x04"
@@ -36,6 +38,7 @@ def take_terminal():
     import termios
 
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    hear_interrupts()
 
 
 def read_until(terminal, text):

@@ -108,6 +108,7 @@ class Cluster:
     def create(self, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
         self.admin.create_topics([new], operation_timeout=30)[topic].result(30)
+        wait_for(f"{topic} to be known", lambda: topic in self.topics(topic))
         return topic
 
     def create_all(self, topics: Mapping[str, int], config: Mapping[str, str] | None = None) -> None:
