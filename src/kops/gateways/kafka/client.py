@@ -16,7 +16,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kops.config.connection import Connection
-from kops.core.errors import AuthenticationFailed, KopsError, TimedOut, Unreachable
+from kops.core.errors import KopsError, TimedOut, Unreachable
 from kops.gateways.kafka.translate import is_authentication, is_unreachable, translate
 
 if TYPE_CHECKING:
@@ -153,6 +153,3 @@ def in_thread(call: Callable[[], T]) -> Future[T]:
 
     Thread(target=run, daemon=True).start()
     return future
-
-
-__all__ = ["AuthenticationFailed", "Client", "in_thread"]
