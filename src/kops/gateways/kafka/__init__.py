@@ -12,6 +12,7 @@ from kops.gateways.kafka.client import Client
 if TYPE_CHECKING:
     from kops.core.models import Cluster, NewRecord
     from kops.gateways.kafka.groups import Groups
+    from kops.gateways.kafka.log_dirs import LogDirs
     from kops.gateways.kafka.offsets import Offsets
     from kops.gateways.kafka.records import Records
     from kops.gateways.kafka.topics import Topics
@@ -43,6 +44,13 @@ class Kafka:
         from kops.gateways.kafka.groups import Groups
 
         return Groups(self.client)
+
+    @cached_property
+    def log_dirs(self) -> LogDirs:
+        """Log directories of brokers, and the sizes of replicas in them."""
+        from kops.gateways.kafka.log_dirs import LogDirs
+
+        return LogDirs(self.client)
 
     @cached_property
     def records(self) -> Records:
