@@ -11,11 +11,13 @@ from kops.gateways.kafka.client import Client
 
 if TYPE_CHECKING:
     from kops.core.models import Cluster, NewRecord
+    from kops.gateways.kafka.cluster_details import ClusterDetails
     from kops.gateways.kafka.groups import Groups
     from kops.gateways.kafka.log_dirs import LogDirs
     from kops.gateways.kafka.offsets import Offsets
     from kops.gateways.kafka.records import Records
     from kops.gateways.kafka.topics import Topics
+    from kops.gateways.kafka.transactions import Transactions
 
 
 class Kafka:
@@ -58,6 +60,20 @@ class Kafka:
         from kops.gateways.kafka.records import Records
 
         return Records(self.client)
+
+    @cached_property
+    def details(self) -> ClusterDetails:
+        """Quorum, features and registered brokers."""
+        from kops.gateways.kafka.cluster_details import ClusterDetails
+
+        return ClusterDetails(self.client)
+
+    @cached_property
+    def transactions(self) -> Transactions:
+        """Open transactions."""
+        from kops.gateways.kafka.transactions import Transactions
+
+        return Transactions(self.client)
 
     def produce(self, topic: str, records: Iterable[NewRecord]) -> int:
         """Produce a few records and wait until each is acknowledged; see ``producing.produce``."""

@@ -1,0 +1,103 @@
+"""What a cluster says about itself: its controllers, its features, and the brokers that it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+METADATA_VERSIONS = (
+    *("3.0-IV1", "3.1-IV0", "3.2-IV0", "3.3-IV0", "3.3-IV1", "3.3-IV2", "3.3-IV3", "3.4-IV0", "3.5-IV0", "3.5-IV1", "3.5-IV2"),
+    *("3.6-IV0", "3.6-IV1", "3.6-IV2", "3.7-IV0", "3.7-IV1", "3.7-IV2", "3.7-IV3", "3.7-IV4", "3.8-IV0", "3.9-IV0"),
+    *("4.0-IV0", "4.0-IV1", "4.0-IV2", "4.0-IV3", "4.1-IV0", "4.1-IV1", "4.2-IV0", "4.2-IV1", "4.3-IV0", "4.4-IV0"),
+)
+"""The release that each level of ``metadata.version`` belongs to, from level 1 on (``MetadataVersion`` of Apache Kafka 4.3)."""
+
+
+@dataclass(frozen=True)
+class QuorumReplica:
+    """A replica of the cluster's metadata log: a voter (controller) or an observer (broker).
+
+    Times are the leader's, in milliseconds since the epoch; None when it never heard of the replica.
+
+    :param log_end_offset: None when the leader does not know it
+    """
+
+    id: int
+    log_end_offset: int | None
+    last_fetch: int | None
+    last_caught_up: int | None
+
+
+@dataclass(frozen=True)
+class Quorum:
+    """The controllers, which keep the metadata log together.
+
+    :param leader: node id of the active controller; None while there is none
+    :param endpoints: ``host:port`` by node id, where the cluster tells (Kafka 3.9)
+    """
+
+    leader: int | None
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[QuorumReplica, ...]
+    observers: tuple[QuorumReplica, ...] = ()
+    endpoints: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def leader_replica(self) -> QuorumReplica | None:
+        """Return the leader as one of the voters."""
+        return next((voter for voter in self.voters if voter.id == self.leader), None)
+
+    def lag(self, replica: QuorumReplica) -> int | None:
+        """Return how many records of the metadata log a replica is behind the leader; None when either is not known."""
+        leader = self.leader_replica
+        if leader is None or leader.log_end_offset is None or replica.log_end_offset is None:
+            return None
+        return max(0, leader.log_end_offset - replica.log_end_offset)
+
+    def silence(self, replica: QuorumReplica) -> int | None:
+        """Return how many milliseconds ago a replica fetched, by the leader's clock; None when it never did, or no leader is known."""
+        leader = self.leader_replica
+        if leader is None or leader.last_fetch is None or replica.last_fetch is None:
+            return None
+        return max(0, leader.last_fetch - replica.last_fetch)
+
+    def behind(self, replica: QuorumReplica) -> int | None:
+        """Return how many milliseconds ago a replica was last up with the leader, by the leader's clock; None when not known."""
+        leader = self.leader_replica
+        if leader is None or leader.last_caught_up is None or replica.last_caught_up is None:
+            return None
+        return max(0, leader.last_caught_up - replica.last_caught_up)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A feature of the cluster: the levels that the broker asked supports, and the one in force.
+
+    :param finalized: None when it was never set, which is level 0 for all but ``metadata.version``
+    """
+
+    name: str
+    supported: tuple[int, int] | None
+    finalized: int | None
+
+    @property
+    def release(self) -> str | None:
+        """Return the release that the level of ``metadata.version`` belongs to; None for other features and unknown levels."""
+        level = self.finalized or 0
+        known = self.name == "metadata.version" and 0 < level <= len(METADATA_VERSIONS)
+        return METADATA_VERSIONS[level - 1] if known else None
+
+
+@dataclass(frozen=True)
+class RegisteredBroker:
+    """A broker that the controllers know.
+
+    :param fenced: registered, and not in service: it is down, or still starting
+    """
+
+    id: int
+    host: str
+    port: int
+    rack: str | None
+    fenced: bool

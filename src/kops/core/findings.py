@@ -1,0 +1,101 @@
+"""What a look at a cluster found: how bad it is, what it is about, and the kops command that repairs it or looks closer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from kops.core.models import TopicPartition
+
+SHOWN_PLACES = 4
+
+
+class Severity(IntEnum):
+    """How bad something is; the worst is the smallest, so that findings sort by it.
+
+    CRITICAL: something does not work now, or data is about to be lost. WARNING: it works, with less margin than it should have.
+    NOTE: worth knowing, nothing to get up for.
+    """
+
+    CRITICAL = 0
+    WARNING = 1
+    NOTE = 2
+
+    @property
+    def word(self) -> str:
+        """Return its name in lower case, as it is shown and asked for."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was found.
+
+    :param check: what was looked for, as a stable name for programs: ``offline_partitions``
+    :param subject: what it is about: a group, a topic, partitions, a broker, ``cluster``
+    :param summary: what is wrong, a sentence without a final full stop
+    :param command: the kops command that repairs it or looks closer; empty when there is none
+    :param facts: the numbers and names behind the sentence; JSON values only
+    """
+
+    severity: Severity
+    check: str
+    subject: str
+    summary: str
+    command: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding as the JSON contract has it."""
+        return {
+            "severity": self.severity.word,
+            "check": self.check,
+            "subject": self.subject,
+            "summary": self.summary,
+            "command": self.command or None,
+            "facts": dict(self.facts),
+        }
+
+
+def by_severity(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings, the worst first, else in the order that they came in."""
+    return sorted(findings, key=lambda finding: finding.severity)
+
+
+def reaches(findings: Iterable[Finding], least: Severity) -> bool:
+    """Tell whether one of the findings is at least so bad."""
+    return any(finding.severity <= least for finding in findings)
+
+
+def places_text(partitions: Iterable[TopicPartition], most: int = SHOWN_PLACES) -> str:
+    """Return partitions for people: ``orders:0,3-5, payments:1 and 3 more topics``."""
+    numbers: dict[str, list[int]] = {}
+    for partition in sorted(set(partitions)):
+        numbers.setdefault(partition.topic, []).append(partition.partition)
+    shown = ", ".join(f"{topic}:{ranges_text(some)}" for topic, some in list(numbers.items())[:most])
+    rest = len(numbers) - most
+    return f"{shown} and {rest} more topic{'s' if rest > 1 else ''}" if rest > 0 else shown
+
+
+def ranges_text(numbers: Sequence[int]) -> str:
+    """Return rising numbers as ranges: ``0,3-5``."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1] = [parts[-1][0], number]
+        else:
+            parts.append([number])
+    return ",".join("-".join(map(str, part)) for part in parts)
+
+
+def names_text(names: Sequence[str], most: int = SHOWN_PLACES) -> str:
+    """Return names for people: ``a, b and 3 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 partition``, ``2,000 partitions``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,104 @@
+"""What confluent-kafka cannot ask about a cluster: its quorum, features, fenced brokers, reassignments. kafka-python can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kops.core.cluster import Feature, Quorum, QuorumReplica, RegisteredBroker
+from kops.core.errors import KopsError, OperationFailed, Unreachable
+from kops.core.models import TopicPartition
+from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.groups_wire import Wire
+
+
+class ClusterDetails:
+    """Requests about the cluster; every method waits for the answer and raises KopsError when it cannot be had."""
+
+    def __init__(self, client: Client) -> None:
+        self._wire = Wire(client)
+
+    def quorum(self) -> Quorum:
+        """Return the controllers and observers of the metadata log (DescribeQuorum, Kafka 3.3)."""
+        doing = "describe the controller quorum"
+        answer = self._wire.ask(doing, lambda admin: admin.describe_metadata_quorum())
+        partition = answer["topics"][0]["partitions"][0]
+        if partition["error"]:
+            raise OperationFailed(f"could not {doing}: {partition['error']}")
+        leader = partition["leader_id"]
+        return Quorum(
+            leader if leader >= 0 else None,
+            partition["leader_epoch"],
+            partition["high_watermark"],
+            tuple(sorted(map(_replica, partition["current_voters"]), key=lambda voter: voter.id)),
+            tuple(sorted(map(_replica, partition["observers"]), key=lambda observer: observer.id)),
+            {node["node_id"]: _address(node["listeners"]) for node in answer.get("nodes") or () if node["listeners"]},
+        )
+
+    def features(self) -> tuple[Feature, ...]:
+        """Return the features of the cluster by name (ApiVersions, Kafka 2.4)."""
+        answer = self._wire.ask("describe the features", lambda admin: admin.describe_features())
+        return tuple(
+            Feature(name, found.get("supported"), found["finalized"][1] if "finalized" in found else None)
+            for name, found in sorted(answer.items())
+        )
+
+    def registered_brokers(self) -> tuple[RegisteredBroker, ...]:
+        """Return the brokers that the controllers know, those that are down included where the cluster tells (Kafka 4.0)."""
+        answer = self._wire.ask("describe the registered brokers", lambda admin: admin.describe_cluster())
+        return tuple(
+            RegisteredBroker(found["broker_id"], found["host"], found["port"], found["rack"], bool(found.get("is_fenced")))
+            for found in sorted(answer["brokers"], key=lambda broker: broker["broker_id"])
+        )
+
+    def versions_or_errors(self, broker_ids: Iterable[int]) -> dict[int, str | KopsError]:
+        """Return the Kafka release whose requests each broker answers, such as ``4.3``.
+
+        The protocol does not name a broker's version. It follows from the versions of the requests that it knows: at least this one.
+        """
+        return {broker_id: self._version(broker_id) for broker_id in sorted(set(broker_ids))}
+
+    def adding_replicas(self) -> dict[TopicPartition, frozenset[int]]:
+        """Return the brokers that partitions are being moved to, by partition: those are not in sync yet, and not in trouble."""
+        answer = self._wire.ask("list the partitions that are being moved", lambda admin: admin.list_partition_reassignments())
+        return {
+            TopicPartition(partition.topic, partition.partition): frozenset(found["adding_replicas"]) for partition, found in answer.items()
+        }
+
+    def eligible_leaders(self, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
+        """Return the brokers out of sync that may still be elected without loss, for the partitions that have some (KIP-966)."""
+        wanted = sorted(set(topics))
+        answer = self._wire.ask("describe the eligible leaders", lambda admin: admin.describe_topic_partitions(wanted))
+        return {
+            TopicPartition(topic["name"], part["partition_index"]): tuple(part["eligible_leader_replicas"])
+            for topic in answer["topics"]
+            for part in topic["partitions"] or ()
+            if part["eligible_leader_replicas"]
+        }
+
+    def _version(self, broker_id: int) -> str | KopsError:
+        try:
+            found = self._wire.ask(f"ask broker {broker_id} for its version", lambda admin: admin.get_broker_version_data(broker_id))
+        except Unreachable as error:  # it names the bootstrap servers, which do answer
+            return Unreachable(f"broker {broker_id} does not answer", hint=error.hint)
+        except KopsError as error:
+            return error
+        return str(found.broker_version_str)
+
+
+def _replica(found: Mapping[str, Any]) -> QuorumReplica:
+    return QuorumReplica(
+        found["replica_id"],
+        _known(found["log_end_offset"]),
+        _known(found.get("last_fetch_timestamp")),
+        _known(found.get("last_caught_up_timestamp")),
+    )
+
+
+def _known(number: int | None) -> int | None:
+    return None if number is None or number < 0 else number
+
+
+def _address(listeners: Iterable[Mapping[str, Any]]) -> str:
+    first = next(iter(listeners))
+    return f"{first['host']}:{first['port']}"
