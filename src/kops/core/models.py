@@ -72,6 +72,7 @@ class Setting:
 
     :param value: None when the broker does not show it (sensitive)
     :param source: ``topic``, ``broker``, ``broker default`` (dynamic cluster-wide) or ``default``
+    :param inherited: the value that a topic has while it sets none of its own; None when it is not known
     """
 
     name: str
@@ -79,6 +80,7 @@ class Setting:
     source: str
     read_only: bool = False
     sensitive: bool = False
+    inherited: str | None = None
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from kops.core.durations import duration_text, parse_duration
 from kops.core.errors import UsageProblem
+from kops.core.models import Setting
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -186,7 +187,17 @@ def canonical_settings(settings: Mapping[str, str], *, also_known: Callable[[], 
     :raises UsageProblem: for a name that does not exist, with the nearest one, and for a wrong value
     """
     checked = {name: canonical(name, text) for name, text in settings.items()}
-    for name in checked:
+    require_setting_names(checked, also_known=also_known)
+    return checked
+
+
+def require_setting_names(names: Iterable[str], *, also_known: Callable[[], set[str]] = set) -> None:
+    """Check that there are such settings.
+
+    :param also_known: see :func:`canonical_settings`
+    :raises UsageProblem: for a name that does not exist, with the nearest one
+    """
+    for name in names:
         if name in SETTINGS or name.startswith(VENDOR_PREFIXES):
             continue
         meant = near(name)
@@ -194,7 +205,18 @@ def canonical_settings(settings: Mapping[str, str], *, also_known: Callable[[], 
             continue
         hint = f"did you mean {meant}?" if meant else "`kops topics describe TOPIC --all-settings` shows the names"
         raise UsageProblem(f"there is no topic setting {name}", hint=hint, setting=name)
-    return checked
+
+
+def own_settings(settings: Mapping[str, Setting]) -> dict[str, str]:
+    """Return the settings that are set on the topic itself."""
+    return {name: setting.value or "" for name, setting in sorted(settings.items()) if setting.source == "topic"}
+
+
+def same_value(name: str, one: str | None, other: str | None) -> bool:
+    """Tell whether two values of a setting mean the same: a policy is a set."""
+    if name == POLICY and one is not None and other is not None:
+        return set(one.split(",")) == set(other.split(","))
+    return one == other
 
 
 def broker_default(name: str, broker: Mapping[str, str | None]) -> str | None:

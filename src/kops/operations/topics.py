@@ -48,11 +48,6 @@ def describe_bodies(services: Services, found: Iterable[Topic], *, all_settings:
     return [_body(topic, settings[topic.name], all_settings) for topic in topics if topic.name in settings]
 
 
-def own_settings(settings: dict[str, Setting]) -> dict[str, str]:
-    """Return the settings that are set on the topic itself."""
-    return {name: setting.value or "" for name, setting in sorted(settings.items()) if setting.source == "topic"}
-
-
 def _list_row(topic: Topic) -> dict[str, Any]:
     return {
         "name": topic.name,

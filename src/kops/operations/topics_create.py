@@ -10,11 +10,10 @@ from kops.core.errors import AlreadyExists, AuthorizationFailed, KopsError, Refu
 from kops.core.models import NewTopic, Setting, Topic
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.topic_names import colliding, require_names
-from kops.core.topic_settings import POLICY, broker_defaults, canonical_settings
+from kops.core.topic_settings import broker_defaults, canonical_settings, own_settings, same_value
 from kops.core.topic_warnings import Effective, warnings_for
 from kops.core.topic_wish import Wish, wished_settings
 from kops.operations.protocol import Mutation, Services, failed
-from kops.operations.topics import own_settings
 from kops.operations.topics_delete import plan_delete_of
 
 
@@ -173,15 +172,9 @@ def _differences(wanted: NewTopic, found: Topic, settings: Mapping[str, Setting]
         differences.append(f"replication factor {found.replication_factor}, not {wanted.replication_factor}")
     for name, value in wanted.settings.items():
         actual = settings[name].value if name in settings else None
-        if not _same(name, value, actual):
+        if not same_value(name, value, actual):
             differences.append(f"{name} is {actual}, not {value}")
     return differences
-
-
-def _same(name: str, wanted: str, actual: str | None) -> bool:
-    if name == POLICY and actual is not None:
-        return set(wanted.split(",")) == set(actual.split(","))
-    return wanted == actual
 
 
 def _verified(result: ItemResult, wanted: NewTopic, found: Topic | None, settings: Mapping[str, Setting]) -> ItemResult:

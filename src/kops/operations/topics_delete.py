@@ -8,8 +8,9 @@ from kops.core.errors import KopsError, NotFound, Refused, StateMoved, Verificat
 from kops.core.models import Bounds, NewTopic, Topic, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.core.topic_names import is_kafkas_own
+from kops.core.topic_settings import own_settings
 from kops.operations.protocol import Mutation, Services, failed
-from kops.operations.topics import own_settings, select
+from kops.operations.topics import select
 from kops.operations.topics_readers import reader_warnings, readers_of
 
 
