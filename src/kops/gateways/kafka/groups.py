@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, NotFound
+from kops.core.lag import Place
 from kops.core.models import Group
 from kops.gateways.kafka.groups_answers import group_of, kafka_words, listed_group
 from kops.gateways.kafka.groups_committed import CommittedOffsets, all_good
 from kops.gateways.kafka.groups_wire import can_express
+
+if TYPE_CHECKING:
+    from kops.gateways.kafka.groups_first_records import Answer
 
 
 class Groups(CommittedOffsets):
@@ -54,6 +58,12 @@ class Groups(CommittedOffsets):
             outcome = self._client.outcome(future, f"describe group {group_id}")
             answers[group_id] = outcome if isinstance(outcome, KopsError) else _described(outcome, listed.get(group_id))
         return {group_id: answers[group_id] for group_id in wanted}
+
+    def first_records(self, places: Iterable[Place], *, isolation: str) -> dict[Place, Answer]:
+        """Return the first record at each place or after it; see ``groups_first_records.first_records``."""
+        from kops.gateways.kafka.groups_first_records import first_records
+
+        return first_records(self._client, places, isolation=isolation)
 
     def delete(self, group_ids: Iterable[str]) -> dict[str, KopsError | None]:
         """Delete groups and their committed offsets; return the error of each, None where it is gone."""

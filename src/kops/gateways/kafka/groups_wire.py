@@ -9,8 +9,8 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from kops.config.connection import Connection
 from kops.core.errors import (
@@ -132,6 +132,10 @@ def _token_provider(command: str) -> Any:
     return Provider()
 
 
+_ADMINS: WeakKeyDictionary[Client, KafkaAdminClient] = WeakKeyDictionary()
+"""The second client of each first one: every subject asks through the same."""
+
+
 class Wire:
     """A kafka-python admin client that connects when first asked."""
 
@@ -156,8 +160,13 @@ class Wire:
                     raise translate_kafka_python(error, doing, self.connection) from error
                 time.sleep(RETRY_SECONDS)
 
-    @cached_property
+    @property
     def _admin(self) -> KafkaAdminClient:
+        if self._client not in _ADMINS:
+            _ADMINS[self._client] = self._connected()
+        return _ADMINS[self._client]
+
+    def _connected(self) -> KafkaAdminClient:
         from kafka import KafkaAdminClient
         from kafka.errors import KafkaError
 

@@ -1,0 +1,176 @@
+"""Lag in time, what will expire unread, and what an open transaction holds back. Pure; times in milliseconds since the epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from kops.core.durations import MILLISECONDS
+from kops.core.models import Bounds, TopicPartition
+
+Place: TypeAlias = tuple[TopicPartition, int]
+"""A partition, and the offset from which a group would read on: max(committed, log start)."""
+
+FINISHED_STATES = ("Empty", "CompleteCommit", "CompleteAbort", "Dead")
+"""States of a transaction that no longer has records to decide about (``TransactionState`` of the brokers)."""
+
+
+class FirstRecord(NamedTuple):
+    """The first record at a place or after it.
+
+    :param timestamp: None when the record has none
+    :param log_append_time: whether the broker set the timestamp
+    """
+
+    offset: int
+    timestamp: int | None
+    log_append_time: bool = False
+
+
+class TimeLag(NamedTuple):
+    """How long the first unread record has been waiting.
+
+    :param milliseconds: 0 when nothing is unread; None when it is not known
+    :param timestamp: of that record
+    :param note: why it is not known, or what to keep in mind about it
+    """
+
+    milliseconds: int | None
+    timestamp: int | None = None
+    note: str = ""
+
+
+NOTHING_UNREAD = TimeLag(0)
+
+
+@dataclass(frozen=True)
+class OpenTransaction:
+    """A transaction that has begun in a partition and is not yet over there.
+
+    :param start_offset: its first record in the partition
+    :param last_timestamp: of its producer's last record there
+    :param transactional_id: None when no transaction coordinator shows one for this producer
+    :param state: the coordinator's word; None with the id
+    :param started: None when the coordinator does not say
+    :param timeout_ms: after which the coordinator aborts it
+    :param includes_partition: whether the coordinator will end it in this partition too: if not, nobody will
+    """
+
+    producer_id: int
+    producer_epoch: int
+    start_offset: int
+    last_timestamp: int | None = None
+    transactional_id: str | None = None
+    state: str | None = None
+    started: int | None = None
+    timeout_ms: int | None = None
+    includes_partition: bool = False
+
+    @property
+    def hanging(self) -> bool:
+        """Tell whether no coordinator will end it here, as ``kafka-transactions find-hanging`` does."""
+        return self.transactional_id is None or not self.includes_partition or self.state in FINISHED_STATES
+
+    def age(self, now: int) -> int | None:
+        """Return for how long it has been open, by the coordinator or else at least by its last record."""
+        since = self.started if self.started is not None else self.last_timestamp
+        return None if since is None else max(0, now - since)
+
+
+@dataclass(frozen=True)
+class Retention:
+    """What deletes a topic's records.
+
+    :param milliseconds: ``retention.ms``; None when age deletes nothing
+    :param size: ``retention.bytes`` of a partition; None when size deletes nothing
+    """
+
+    milliseconds: int | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Headroom:
+    """What of a group's unread data will expire within a while.
+
+    :param at_risk: unread offsets that retention may delete within it
+    :param expires: when the first of them may go; at once when it is in the past
+    :param by: ``age`` (retention.ms) or ``size`` (retention.bytes; an estimate by the rate at which the unread data came)
+    """
+
+    at_risk: int
+    expires: int
+    by: str
+
+
+def time_lag_of(place: Place, found: FirstRecord | None, now: int) -> TimeLag:
+    """Return the lag in time by the first record that is left to read.
+
+    :param found: None when there is none: transaction markers, or offsets that compaction has emptied
+    """
+    if found is None:
+        return TimeLag(None, None, "no record left: markers or compacted away")
+    if found.timestamp is None:
+        return TimeLag(None, None, "the record has no timestamp")
+    notes = [f"next record is {found.offset}"] if found.offset > place[1] else []
+    if found.log_append_time:
+        notes.append("by log append time")
+    if found.timestamp > now:
+        notes.append("timestamp lies in the future")
+    return TimeLag(max(0, now - found.timestamp), found.timestamp, "; ".join(notes))
+
+
+def held_text(held: OpenTransaction, now: int) -> str:
+    """Return in a few words which transaction holds the last stable offset, and since when."""
+    who = held.transactional_id or f"producer {held.producer_id}"
+    age = held.age(now)
+    since = f" for {age_text(age)}" if age is not None else ""
+    return f"{'hanging' if held.hanging else 'open'} transaction of {who} at {held.start_offset}{since}"
+
+
+def headroom_by_age(retention_ms: int, oldest: int | None, at_risk: int, now: int) -> Headroom | None:
+    """Return what age will delete; None when nothing.
+
+    A segment goes when its newest record is older than ``retention.ms``, so no record goes before its own time is over, and it may
+    live longer (``UnifiedLog.deleteRetentionMsBreachedSegments``).
+
+    :param oldest: timestamp of the first unread record, None when it is not known
+    :param at_risk: unread offsets before the first record that will still be young enough
+    """
+    return Headroom(at_risk, now if oldest is None else oldest + retention_ms, "age") if at_risk > 0 else None
+
+
+def headroom_by_size(
+    retention_bytes: int, size: int, place: Place, bounds: Bounds, *, oldest: int | None, now: int, within: int
+) -> Headroom | None:
+    """Return what size will delete within a while, or None.
+
+    The oldest segment goes while what is after it still fills ``retention.bytes`` (``deleteRetentionSizeBreachedSegments``). Records
+    are taken to be of equal size, and more to come as fast as the unread ones came: an estimate.
+
+    :param size: of the partition in bytes
+    :param oldest: timestamp of the first unread record
+    """
+    start, end = bounds.log_start_offset, bounds.log_end_offset
+    unread = end - place[1]
+    if unread <= 0 or end <= start or size <= 0:
+        return None
+    bytes_each = size / (end - start)
+    behind = unread * bytes_each
+    grown = behind * within / (now - oldest) if oldest is not None and oldest < now else 0.0
+    over = behind + grown - retention_bytes
+    if over <= 0:
+        return None
+    left = max(0.0, retention_bytes - behind)
+    wait = 0 if grown <= 0 else int(left * within / grown)
+    return Headroom(min(unread, max(1, int(over / bytes_each))), now + wait, "size")
+
+
+def age_text(milliseconds: int) -> str:
+    """Return a length of time for people, in its two largest units: ``3d4h``, ``5m12s``, ``<1s``."""
+    if milliseconds < MILLISECONDS["s"]:
+        return "<1s" if milliseconds else "0s"
+    large, small = next(pair for pair in (("d", "h"), ("h", "m"), ("m", "s"), ("s", "ms")) if milliseconds >= MILLISECONDS[pair[0]])
+    count, rest = divmod(milliseconds, MILLISECONDS[large])
+    more = rest // MILLISECONDS[small] if small != "ms" else 0
+    return f"{count}{large}{f'{more}{small}' if more else ''}"

@@ -1,0 +1,110 @@
+"""Transactions that are open in partitions: which producer, which transactional id, since when.
+
+confluent-kafka has none of these requests (KIP-664), kafka-python 3 has all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, TypeVar
+
+from kops.core.errors import KopsError, NotFound, Unreachable
+from kops.core.lag import OpenTransaction
+from kops.core.models import TopicPartition
+from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.groups_wire import Wire
+
+T = TypeVar("T")
+
+Open = tuple[OpenTransaction, ...]
+
+
+class Transactions:
+    """Open transactions of a cluster."""
+
+    def __init__(self, client: Client) -> None:
+        self._wire = Wire(client)
+
+    def open_in(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Open | KopsError]:
+        """Return the transactions that are open in some partitions, the one that begins first in front, or why they are not known.
+
+        The first one holds the last stable offset. Needs READ on the topics, and DESCRIBE on transactional ids: those that may not be
+        seen are left out by the brokers without a word.
+
+        :raises Unreachable: when no broker answers
+        :raises ConfigError: when kafka-python cannot connect the way that this connection says
+        """
+        producers = self._producers(sorted(set(partitions)))
+        asked = {state.producer_id for found in producers.values() if not isinstance(found, KopsError) for state in found}
+        known = self._by_producer(asked) if asked else {}
+        return {
+            partition: found if isinstance(found, KopsError) else tuple(_open(one, partition, known.get(one.producer_id)) for one in found)
+            for partition, found in producers.items()
+        }
+
+    def _producers(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, list[Any] | KopsError]:
+        """Return the producers with an open transaction in each partition, in the order of where it begins."""
+
+        def ask(some: Collection[TopicPartition]) -> Mapping[Any, Any]:
+            from kafka.structs import TopicPartition as KafkaPython
+
+            wire = [KafkaPython(partition.topic, partition.partition) for partition in some]
+            where = str(next(iter(some))) if len(some) == 1 else f"{len(some)} partitions"
+            return self._wire.ask(f"list the producers of {where}", lambda admin: admin.describe_producers(wire))  # type: ignore[no-any-return]
+
+        return {partition: _transactional(answer, partition) for partition, answer in _each_or_all(ask, partitions).items()}
+
+    def _by_producer(self, producer_ids: Collection[int]) -> dict[int, tuple[str, Any]]:
+        """Return transactional id and description (None when it cannot be read) by producer id, of those that may be seen."""
+        listed = self._wire.ask("list the transactions", lambda admin: admin.list_transactions(producer_id_filters=sorted(producer_ids)))
+        ids = {one.transactional_id: one.producer_id for many in listed.values() for one in many}
+
+        def ask(some: Collection[str]) -> Mapping[Any, Any]:
+            return self._wire.ask("describe transactions", lambda admin: admin.describe_transactions(some))  # type: ignore[no-any-return]
+
+        described = _each_or_all(ask, list(ids))
+        return {
+            producer_id: (name, None if isinstance(answer := described[name], KopsError) else answer.get(name))
+            for name, producer_id in ids.items()
+        }
+
+
+def _each_or_all(ask: Callable[[Collection[T]], Mapping[Any, Any]], wanted: Collection[T]) -> dict[T, Mapping[Any, Any] | KopsError]:
+    """Ask for all at once; when one of them spoils the answer, for each alone."""
+    if not wanted:
+        return {}
+    try:
+        everything = ask(wanted)
+        return dict.fromkeys(wanted, everything)
+    except Unreachable:
+        raise
+    except KopsError as error:
+        if len(wanted) == 1:
+            return {next(iter(wanted)): error}
+    return {one: answer for one in wanted for answer in _each_or_all(ask, [one]).values()}
+
+
+def _transactional(answer: Mapping[Any, Any] | KopsError, partition: TopicPartition) -> list[Any] | KopsError:
+    if isinstance(answer, KopsError):
+        return answer
+    found = answer.get((partition.topic, partition.partition))
+    if found is None:
+        return NotFound(f"the leader of {partition} does not answer for it", hint="`kops topics describe` shows its leader")
+    having = [state for state in found.active_producers if state.current_transaction_start_offset >= 0]
+    return sorted(having, key=lambda state: state.current_transaction_start_offset)
+
+
+def _open(state: Any, partition: TopicPartition, known: tuple[str, Any] | None) -> OpenTransaction:
+    name, described = known or (None, None)
+    place = (partition.topic, partition.partition)
+    return OpenTransaction(
+        producer_id=state.producer_id,
+        producer_epoch=state.producer_epoch,
+        start_offset=state.current_transaction_start_offset,
+        last_timestamp=state.last_timestamp if state.last_timestamp >= 0 else None,
+        transactional_id=name,
+        state=described.state.value if described else None,
+        started=described.transaction_start_time_ms if described and described.transaction_start_time_ms >= 0 else None,
+        timeout_ms=described.transaction_timeout_ms if described else None,
+        includes_partition=described is None or place in {tuple(one) for one in described.topic_partitions},
+    )
