@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kops.cli.approve import approve
 from kops.cli.options import Approval
 from kops.cli.plan_view import COLUMNS as PLAN_COLUMNS
-from kops.cli.plan_view import plan_text
+from kops.cli.plan_view import MOST_ITEMS, plan_text
 from kops.core.errors import UsageProblem
 from kops.core.plan import ItemResult, Plan, Result, Status
 from kops.operations.protocol import carry_out as run_protocol
@@ -36,7 +38,7 @@ def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str =
     if approval.dry_run:
         show_plan_as_data(session, plan)
         return 0
-    if not plan.changes:
+    if not plan.has_changes:
         note_remarks(session, plan)
         session.note(f"nothing to do: {plan.summary}")
         finish(session, Result(tuple(unchanged(plan))), None)
@@ -71,7 +73,7 @@ def save_plan(plan: Plan, path: Path) -> None:
 
 def plan_rows(plan: Plan) -> list[dict[str, Any]]:
     """Return the plan's items as rows."""
-    return [{key: getattr(item, key) for key in PLAN_COLUMNS} for item in plan.items]
+    return [item.as_json() for item in plan.items]
 
 
 def remarks(plan: Plan) -> list[str]:
@@ -119,20 +121,30 @@ def unchanged(plan: Plan) -> list[ItemResult]:
 
 def finish(session: Session, result: Result, entry: Entry | None) -> None:
     """Write the result to stdout, and where it is journalled to stderr."""
-    body = result.as_json() | ({"journal_id": entry.id} if entry else {})
+    journal_id = {"journal_id": entry.id} if entry else {}
     if session.output_format == "json":
-        write_json(body, sys.stdout)
+        write_json(result.as_json() | journal_id, sys.stdout)
     elif session.output_format == "yaml":
-        write_yaml(json.loads(json.dumps(body)), sys.stdout)
+        write_yaml(json.loads(json.dumps(result.as_json() | journal_id)), sys.stdout)
     else:
-        rows = [{**item, "value": cell(item.get("value")), "error": (item.get("error") or {}).get("message")} for item in body["items"]]
-        if session.output_format != "table":
-            session.render(rows, RESULT_COLUMNS)
-        elif rows:
-            used = {column for column in RESULT_COLUMNS for row in rows if row[column] not in (None, "-")}
-            session.render(rows, [column for column in RESULT_COLUMNS if column in used])
+        _finish_for_people(session, result)
     for message in result.messages:
         session.note(message)
     if entry:
         back = "" if result.status is Status.FAILED else f", taken back by `kops undo {entry.id}`"
         session.note(f"{result.status.value}; journal {entry.id}{back}")
+
+
+def _finish_for_people(session: Session, result: Result) -> None:
+    """Write the items; as a table of many, those that are not done, and how many are."""
+    items: Sequence[ItemResult] = result.items
+    if session.output_format == "table" and len(items) > MOST_ITEMS:
+        counts = Counter(item.status.value for item in items)
+        session.note(f"{', '.join(f'{count:,} {status}' for status, count in counts.items())}; -o json or csv lists each")
+        items = [item for item in items if item.status not in (Status.DONE, Status.UNCHANGED)]
+    rows = [{**item.as_json(), "value": cell(item.value), "error": (item.error or {}).get("message")} for item in items]
+    if session.output_format != "table":
+        session.render(rows, RESULT_COLUMNS)
+    elif rows:
+        used = {column for column in RESULT_COLUMNS for row in rows if row[column] not in (None, "-")}
+        session.render(rows, [column for column in RESULT_COLUMNS if column in used])

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
-from kops.core.plan import Item, Plan
+from kops.core.plan import DerivedItems, Item, Plan
 from kops.core.topic_settings import people_value
 from kops.output.render import cell, render_rows
 
 COLUMNS = ("target", "action", "before", "after", "reason")
 NAMES_IN_ONE_BLOCK = 12
+MOST_ITEMS = 1_000
+"""More items than a person reads: what sums them up is shown in their place."""
 
 
 def plan_text(plan: Plan, limit: int | None = None, *, terminal: bool = False) -> str:
@@ -21,6 +23,8 @@ def plan_text(plan: Plan, limit: int | None = None, *, terminal: bool = False) -
     :param limit: of items shown; None shows all
     :param terminal: cut tables to the terminal's width
     """
+    if isinstance(plan.items, DerivedItems) and len(plan.items) > (MOST_ITEMS if limit is None else limit):
+        return _overview(plan.items, limit, terminal=terminal)
     items = plan.items if limit is None else plan.items[:limit]
     parts: list[str] = []
     for has_parts, some in groupby(items, key=_has_parts):
@@ -29,6 +33,15 @@ def plan_text(plan: Plan, limit: int | None = None, *, terminal: bool = False) -
     if len(items) < len(plan.items):
         parts.append(f"... and {len(plan.items) - len(items)} more; --dry-run shows all")
     return "\n".join(part for part in parts if part)
+
+
+def _overview(items: DerivedItems, limit: int | None, *, terminal: bool) -> str:
+    rows = list(islice(items.overview(), limit))
+    table = io.StringIO()
+    render_rows(rows, list(rows[0]), "table", table, terminal=terminal)
+    more = sum(1 for _ in items.overview()) - len(rows)
+    left = [f"... and {more} more; --dry-run shows all"] if more else []
+    return "\n".join([table.getvalue().rstrip("\n"), *left, f"{len(items):,} partitions in all; --dry-run -o json or csv lists each"])
 
 
 def _has_parts(item: Item) -> bool:

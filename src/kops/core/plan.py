@@ -7,13 +7,17 @@ computed from so that applying it can be refused when that state moved (compare-
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, TypeAlias
 
 from kops.core.errors import ExitCode, UsageProblem
 
 PLAN_VERSION = 1
+MOVES = "moves"
+"""The key of a plan's arguments that its items follow from, see ``kops.core.moves``."""
 
 Json: TypeAlias = Any
 """A value that ``json.dumps`` takes without help."""
@@ -39,7 +43,7 @@ class Status(str, Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Item:
     """One thing that a plan changes, or leaves alone and says why.
 
@@ -61,6 +65,23 @@ class Item:
         """Tell whether applying this item would change anything."""
         return self.action != "none"
 
+    def as_json(self) -> dict[str, Json]:
+        """Return the item as JSON values."""
+        return {"target": self.target, "action": self.action, "before": self.before, "after": self.after, "reason": self.reason}
+
+
+class DerivedItems(Sequence[Item]):
+    """Items that follow from a plan's arguments: many, so they are made when somebody looks at them, and not stored."""
+
+    @property
+    @abstractmethod
+    def changes(self) -> bool:
+        """Tell whether any item changes something."""
+
+    @abstractmethod
+    def overview(self) -> Iterator[dict[str, Json]]:
+        """Yield rows that sum them up for a person."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -81,7 +102,7 @@ class Plan:
     summary: str
     cluster_id: str
     context: str
-    items: tuple[Item, ...]
+    items: Sequence[Item]
     severity: Severity = Severity.MODERATE
     confirm: str = ""
     guard: Json = field(default_factory=dict)
@@ -95,11 +116,19 @@ class Plan:
         """Return the items that change something."""
         return tuple(item for item in self.items if item.changes)
 
-    def as_json(self) -> dict[str, Json]:
-        """Return the plan as JSON values."""
-        body = asdict(self)
-        body["severity"] = self.severity.value
-        return body
+    @property
+    def has_changes(self) -> bool:
+        """Tell whether any item changes something."""
+        return self.items.changes if isinstance(self.items, DerivedItems) else any(item.changes for item in self.items)
+
+    def as_json(self, *, whole: bool = True) -> dict[str, Json]:
+        """Return the plan as JSON values.
+
+        :param whole: with the items that follow from the arguments; reading the plan back does not need them
+        """
+        body = {each.name: getattr(self, each.name) for each in fields(self)}
+        listed = whole or not isinstance(self.items, DerivedItems)
+        return body | {"severity": self.severity.value, "items": [item.as_json() for item in self.items] if listed else []}
 
 
 def plan_from_json(body: Json) -> Plan:
@@ -110,11 +139,17 @@ def plan_from_json(body: Json) -> Plan:
     if not isinstance(body, dict) or body.get("version") != PLAN_VERSION or "operation" not in body:
         raise UsageProblem("this is not a kops plan of version 1", hint="make one with --plan-out FILE")
     try:
-        items = tuple(Item(**item) for item in body["items"])
+        items: Sequence[Item]
+        if MOVES in body["arguments"]:
+            from kops.core.moves import MoveItems, moves_of_json
+
+            items = MoveItems(moves_of_json(body["arguments"][MOVES]))
+        else:
+            items = tuple(Item(**item) for item in body["items"])
         sentences = {"warnings": tuple(body["warnings"]), "notes": tuple(body["notes"])}
         plan = Plan(**{**body, "items": items, "severity": Severity(body["severity"]), **sentences})
         texts = [plan.operation, plan.summary, plan.cluster_id, plan.context, plan.confirm, *plan.warnings, *plan.notes]
-        texts += [text for item in items for text in (item.target, item.action, item.reason)]
+        texts += [text for item in body["items"] for text in (item["target"], item["action"], item["reason"])]
         if not all(isinstance(text, str) for text in texts):
             raise TypeError("something else where a text belongs")  # noqa: TRY301 - told like the other damages
         return plan
@@ -122,7 +157,7 @@ def plan_from_json(body: Json) -> Plan:
         raise UsageProblem(f"the plan is damaged: {broken}", hint="make it again with --plan-out FILE") from broken
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ItemResult:
     """What became of one item.
 
@@ -134,6 +169,10 @@ class ItemResult:
     status: Status
     error: Json = None
     value: Json = None
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the result as JSON values."""
+        return {"target": self.target, "status": self.status.value, "error": self.error, "value": self.value}
 
 
 @dataclass(frozen=True)
@@ -169,7 +208,7 @@ class Result:
 
     def as_json(self) -> dict[str, Json]:
         """Return the JSON envelope of a mutation."""
-        items = [{k: v for k, v in asdict(item).items() if v is not None} | {"status": item.status.value} for item in self.items]
+        items = [{k: v for k, v in item.as_json().items() if v is not None} for item in self.items]
         errors = [{"target": item.target, **item.error} for item in self.items if item.error]
         body: dict[str, Json] = {"version": PLAN_VERSION, "status": self.status.value, "items": items, "errors": errors}
         if self.messages:

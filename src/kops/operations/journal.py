@@ -12,14 +12,14 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from kops.core.errors import ConfigError, NotFound, UsageProblem
-from kops.core.plan import ItemResult, Json, Plan, Status, plan_from_json
+from kops.core.plan import DerivedItems, ItemResult, Json, Plan, Status, plan_from_json
 from kops.gateways.processes import ProcessIdentity, start_time
 
 JOURNAL_VERSION = 1
@@ -48,6 +48,7 @@ class Entry:
 
     :param process_started: tells the process from a later one with the same pid
     :param started: ISO-8601 UTC; ``ended`` likewise, empty while open
+    :param rest: the status of every changing item that ``results`` does not list; empty when it lists them all
     :param undoes: the entry that this one takes back; ``undone_by`` is the other direction
     :param finished_by: the entry that did what was left of this one
     """
@@ -62,16 +63,17 @@ class Entry:
     plan: Plan
     ended: str = ""
     results: tuple[Json, ...] = ()
+    rest: str = ""
     error: Json = None
     undoes: str = ""
     undone_by: str = ""
     finished_by: str = ""
     version: int = JOURNAL_VERSION
 
-    def as_json(self) -> dict[str, Json]:
-        """Return the entry as JSON values."""
-        body = asdict(self)
-        return body | {"status": self.status.value, "plan": self.plan.as_json(), "results": list(self.results)}
+    def as_json(self, *, whole: bool = True) -> dict[str, Json]:
+        """Return the entry as JSON values; for ``whole`` see ``Plan.as_json``."""
+        body = {each.name: getattr(self, each.name) for each in fields(self)}
+        return body | {"status": self.status.value, "plan": self.plan.as_json(whole=whole), "results": list(self.results)}
 
     @property
     def item_results(self) -> tuple[ItemResult, ...]:
@@ -105,8 +107,11 @@ class Journal:
 
     def close(self, entry: Entry, status: EntryStatus, results: Sequence[ItemResult], *, error: Json = None) -> Entry:
         """Write what became of an entry."""
-        bodies = tuple({**asdict(result), "status": result.status.value} for result in results)
-        closed = replace(entry, status=status, results=bodies, error=error, ended=_iso(self._clock()))
+        rest = ""
+        if isinstance(entry.plan.items, DerivedItems) and status in (EntryStatus.DONE, EntryStatus.PARTIAL) and error is None:
+            results, rest = [result for result in results if result.status is not Status.DONE], Status.DONE.value
+        bodies = tuple(result.as_json() for result in results)
+        closed = replace(entry, status=status, results=bodies, rest=rest, error=error, ended=_iso(self._clock()))
         self._write(closed)
         return closed
 
@@ -152,7 +157,7 @@ class Journal:
         path = self.folder / f"{entry.id}.json"
         temporary = path.with_suffix(f".{os.getpid()}.tmp")
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(entry.as_json(), file, ensure_ascii=False)
+            file.write(json.dumps(entry.as_json(whole=False), ensure_ascii=False))  # json.dump is slower: it never takes the encoder in C
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

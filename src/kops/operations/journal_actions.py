@@ -68,7 +68,7 @@ def item_rows(entry: Entry) -> list[dict[str, Any]]:
             "action": item.action,
             "before": item.before,
             "after": item.after,
-            "status": outcomes.get(item.target, "not known" if item.changes else "unchanged"),
+            "status": outcomes.get(item.target, (entry.rest or "not known") if item.changes else "unchanged"),
         }
         for item in entry.plan.items
     ]

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, TextIO, TypeAlias
 
 FORMATS = ("table", "json", "yaml", "csv", "name")
+LONG_LIST = 1_000
+"""From so many elements on, indenting each of their parts would take most of a command's time."""
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -119,9 +121,29 @@ def write_json_list(rows: Iterable[Row], stream: TextIO) -> None:
 
 
 def write_json(body: Any, stream: TextIO) -> None:
-    """Write indented JSON with a final newline."""
-    json.dump(body, stream, indent=2, ensure_ascii=False)
+    """Write indented JSON with a final newline; of an object with a long list, each element of it is one line."""
+    if isinstance(body, Mapping) and any(isinstance(value, list) and len(value) > LONG_LIST for value in body.values()):
+        _write_long_object(body, stream)
+    else:
+        json.dump(body, stream, indent=2, ensure_ascii=False)
     stream.write("\n")
+
+
+def _write_long_object(body: Mapping[str, Any], stream: TextIO) -> None:
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    separator = "{\n  "
+    for key, value in body.items():
+        stream.write(f"{separator}{encode(key)}: ")
+        separator = ",\n  "
+        if isinstance(value, list) and value:
+            between = "[\n    "
+            for element in value:
+                stream.write(between + encode(element))
+                between = ",\n    "
+            stream.write("\n  ]")
+        else:
+            stream.write(encode(value))
+    stream.write("\n}")
 
 
 def write_yaml(body: Any, stream: TextIO) -> None:

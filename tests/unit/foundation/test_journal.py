@@ -27,6 +27,7 @@ KEYS = {
     "plan",
     "ended",
     "results",
+    "rest",
     "error",
     "undoes",
     "undone_by",
