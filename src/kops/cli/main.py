@@ -16,6 +16,7 @@ from kops.cli.options import META
 
 NOUNS = {
     "context": ("kops.cli.context:group", "Clusters that kops knows, and how to reach them."),
+    "cluster": ("kops.cli.cluster:group", "Brokers and controllers: describe, health, brokers."),
     "topics": ("kops.cli.topics:group", "List, describe, create and delete topics."),
     "groups": ("kops.cli.groups:group", "Consumer groups: list, describe, lag."),
     "offsets": ("kops.cli.offsets:group", "Committed offsets: show, seek, reset, export."),

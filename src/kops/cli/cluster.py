@@ -1,0 +1,193 @@
+"""``kops cluster``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from kops.cli.lazy import Group
+from kops.cli.session import Session
+from kops.core.errors import KopsError
+from kops.output.render import Column
+
+VOTER_COLUMNS = ("id", "role", "endpoint", "log_end_offset", "lag", "lag_ms")
+FEATURE_COLUMNS = ("feature", Column("finalized_level", "LEVEL"), "supported", "release")
+BROKER_COLUMNS = ("id", "address", "rack", "in_service", "kafka_version")
+SHARE_COLUMNS = (
+    "id",
+    "address",
+    "rack",
+    "in_service",
+    "leaders",
+    Column("preferred_leaders", "PREFERRED"),
+    "replicas",
+    Column("out_of_sync_replicas", "OUT OF SYNC"),
+    "size",
+)
+DISK_COLUMNS = (Column("id", "BROKER"), "size", "free", "replicas", "problem", Column("path", "LOG DIRECTORY"))
+CSV_COLUMNS = (
+    *("id", "host", "port", "rack", "in_service", "leaders", "preferred_leaders", "replicas"),
+    *("out_of_sync_replicas", "size_bytes", "offline_log_dirs"),
+)
+FINDING_COLUMNS = ("severity", "check", "subject", "summary", "command")
+
+
+@click.group(cls=Group)
+def group() -> None:
+    """Brokers and controllers: describe, health, brokers. Nothing is changed."""
+
+
+@group.command("describe")
+@click.pass_obj
+def describe(session: Session, /) -> int:
+    """Show the controllers, features, brokers and versions.
+
+    The protocol tells no release: KAFKA VERSION is the newest whose requests a broker knows, so it runs that one or a later one.
+    """
+    from kops.operations.cluster import describe as find
+
+    body, gaps = find(session)
+    if session.output_format in ("json", "yaml"):
+        session.render_object({**body, "not_known": _gap_rows(gaps)}, name="cluster_id")
+    elif session.output_format == "table":
+        _show_description(session, body)
+    else:
+        session.render(map(_with_address, body["brokers"]), BROKER_COLUMNS)
+    return _say_gaps(session, gaps)
+
+
+@group.command("health")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["critical", "warning", "note"]),
+    default="warning",
+    show_default=True,
+    help="The severity from which on the exit code is 1.",
+)
+@click.pass_obj
+def health(session: Session, /, *, fail_on: str) -> int:
+    """Find what is unhealthy; the exit code is 1 when something is, so that it serves as a probe.
+
+    \b
+    critical  partitions without a leader or below min.insync.replicas, log
+              directories that are offline, no active controller
+    warning   under-replicated partitions, those at min.insync.replicas among
+              them, brokers and controllers that are missing, full disks
+    note      leaders that are not the preferred ones, unclean leader election,
+              min.insync.replicas and replication factors that risk records
+
+    Exit codes: 0 healthy, 1 unhealthy, 3 no broker answers, 6 healthy but not everything could be looked at.
+    """  # noqa: D301 - click reads \b as "keep these lines"
+    from kops.core.errors import ExitCode
+    from kops.core.findings import Severity
+    from kops.operations.cluster_health import as_json, examine, headline
+
+    least = Severity[fail_on.upper()]
+    found = examine(session)
+    if session.output_format in ("json", "yaml"):
+        session.render_object(as_json(found, least), name="cluster_id")
+    elif session.output_format == "table":
+        from kops.cli.findings_view import findings_text
+
+        click.echo(headline(found, least))
+        click.echo(findings_text(found.findings), nl=False)
+    else:
+        session.render((finding.as_json() for finding in found.findings), FINDING_COLUMNS)
+    partial = _say_gaps(session, found.gaps)
+    return partial if found.healthy(least) else int(ExitCode.FAILED)
+
+
+@group.command("brokers")
+@click.pass_obj
+def brokers(session: Session, /) -> int:
+    """List the brokers: racks, leaders, replicas, and the sizes of their log directories.
+
+    PREFERRED is how many partitions a broker is the first replica of: what it leads when leaders are where they should be.
+    """
+    from kops.operations.cluster_brokers import brokers as find
+
+    rows, gaps = find(session)
+    if session.output_format == "table":
+        _show_brokers(session, rows)
+    else:
+        session.render(rows, CSV_COLUMNS)
+    return _say_gaps(session, gaps)
+
+
+def _show_description(session: Session, body: Mapping[str, Any]) -> None:
+    controller, quorum = body["controller"], body["quorum"]
+    where = f"{controller['id']} ({controller['endpoint']})" if controller and controller["endpoint"] else (controller or {}).get("id")
+    metadata = f", metadata version {body['metadata_version']}" if body["metadata_version"] else ""
+    click.echo(f"cluster {body['cluster_id']}, Kafka {body['kafka_version'] or 'of unknown version'}{metadata}")
+    click.echo(f"controller {'none' if where is None else where}", nl=quorum is None)
+    if quorum:
+        click.echo(f", epoch {quorum['leader_epoch']}, high watermark {quorum['high_watermark']}\n")
+        session.render(list(_quorum_rows(quorum)), VOTER_COLUMNS)
+    click.echo()
+    session.render(list(map(_with_address, body["brokers"])), BROKER_COLUMNS)
+    if body["features"]:
+        click.echo()
+        session.render([_feature(feature) for feature in body["features"]], FEATURE_COLUMNS)
+
+
+def _quorum_rows(quorum: Mapping[str, Any]) -> Any:
+    for kind in ("voters", "observers"):
+        for replica in quorum[kind]:
+            yield {**replica, "role": "leader" if replica["id"] == quorum["leader"] else kind.removesuffix("s")}
+
+
+def _feature(feature: Mapping[str, Any]) -> dict[str, Any]:
+    least, most = feature["supported_min"], feature["supported_max"]
+    return {**feature, "feature": feature["name"], "supported": None if least is None else f"{least}-{most}"}
+
+
+def _with_address(broker: Mapping[str, Any]) -> dict[str, Any]:
+    return {**broker, "address": f"{broker['host']}:{broker['port']}" if broker["host"] else None}
+
+
+def _show_brokers(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
+    from kops.core.sizes import size_text
+
+    racks = any(row["rack"] for row in rows)
+    shown = [column for column in SHARE_COLUMNS if racks or column != "rack"]
+    session.render([{**_with_address(row), "size": size_text(row["size_bytes"])} for row in rows], shown)
+    disks = [
+        {
+            "id": row["id"],
+            "path": found["path"],
+            "replicas": found["replicas"],
+            "size": size_text(found["size_bytes"]),
+            "free": _free(found),
+            "problem": found["problem"],
+        }
+        for row in rows
+        for found in row["log_dirs"]
+    ]
+    if disks:
+        click.echo()
+        problems = any(disk["problem"] for disk in disks)
+        session.render(disks, [column for column in DISK_COLUMNS if problems or column != "problem"])
+
+
+def _free(found: Mapping[str, Any]) -> str | None:
+    from kops.core.sizes import size_text
+
+    usable, total = found["usable_bytes"], found["total_bytes"]
+    return f"{size_text(usable)} ({usable / total:.0%})" if usable is not None and total else None
+
+
+def _gap_rows(gaps: Mapping[str, KopsError]) -> list[dict[str, Any]]:
+    from kops.operations.cluster_health import gap_rows
+
+    return gap_rows(gaps)
+
+
+def _say_gaps(session: Session, gaps: Mapping[str, KopsError]) -> int:
+    """Say what could not be looked at, and return the exit code for it."""
+    from kops.core.errors import ExitCode
+
+    for what, error in gaps.items():
+        session.note(f"warning: {what} not known: {error.message}")
+    return int(ExitCode.PARTIAL if gaps else ExitCode.DONE)

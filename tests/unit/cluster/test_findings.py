@@ -1,0 +1,49 @@
+"""Findings and how they are told."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kops.cli.findings_view import findings_text
+from kops.core.findings import Finding, Severity, by_severity, names_text, places_text, ranges_text, reaches
+from kops.core.models import TopicPartition
+from kops.core.selection import parse_selection
+from kops.core.sizes import size_text
+
+
+def test_the_worst_come_first_and_the_rest_keep_their_order():
+    findings = [Finding(severity, name, name, "") for name, severity in zip("abcd", [Severity.NOTE, Severity.CRITICAL] * 2, strict=True)]
+    assert [finding.check for finding in by_severity(findings)] == ["b", "d", "a", "c"]
+
+
+def test_what_reaches_a_severity():
+    warning = [Finding(Severity.WARNING, "a", "a", "")]
+    assert [reaches(warning, severity) for severity in Severity] == [False, True, True]
+    assert not reaches([], Severity.NOTE)
+
+
+@given(st.sets(st.integers(0, 300), min_size=1))
+def test_ranges_read_back_as_the_same_partitions(numbers):
+    assert parse_selection(f"t:{ranges_text(sorted(numbers))}").partitions == tuple(sorted(numbers))
+
+
+def test_places_and_names_are_shortened():
+    places = [TopicPartition(topic, number) for topic in "fedcba" for number in (4, 3, 1)]
+    assert places_text(places) == "a:1,3-4, b:1,3-4, c:1,3-4, d:1,3-4 and 2 more topics"
+    assert places_text(places[:3]) == "f:1,3-4"
+    assert names_text(["a", "b"]) == "a, b"
+    assert names_text(list("abcdef")) == "a, b, c, d and 2 more"
+
+
+def test_sizes():
+    assert [size_text(size) for size in (None, 0, 1023, 1024, 1536, 5 * 1024**4, 3 * 1024**6)] == [
+        *(None, "0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 TiB", "3072.0 PiB")
+    ]
+
+
+def test_findings_fit_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    finding = Finding(Severity.WARNING, "a", "a-topic-with-a-long-name", "something is wrong with it and that takes a while", "kops look")
+    text = findings_text([finding])
+    assert all(len(line) <= 50 for line in text.splitlines())
+    assert text.startswith("warning   a-topic-with-a-long-name: something is\n          wrong with it")
+    assert text.endswith("          $ kops look\n")
