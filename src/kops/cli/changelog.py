@@ -56,7 +56,7 @@ def inspect(
     TOPIC is the changelog (`prices-app-totals-changelog`, or some of its partitions: `...-changelog:0,3-5`);
     --application and --store find it. Nothing is written, and no group is joined.
     """
-    from kops.core.records import parse_partitions
+    from kops.core.selection import parse_selection
     from kops.operations import changelog
     from kops.plugins.loader import load_format
 
@@ -64,7 +64,8 @@ def inspect(
     named = key or load_format("bytes")
     wanted = named.encode(named.parse(key_equals)) if key_equals is not None else None
     if topic and not (application or store):
-        name, partitions = parse_partitions(topic)
+        chosen = parse_selection(topic)
+        name, partitions = chosen.topic, chosen.partitions or ()
     elif application and store and not topic:
         name, partitions = changelog.changelog_topic(session, application, store), ()
     else:

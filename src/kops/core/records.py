@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple, TypeAlias
 
-from kops.core.errors import UsageProblem
 from kops.core.models import TopicPartition
 
-MOST_PARTITIONS = 1_000_000
-"""No topic has as many; a typed range ends here."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -51,21 +49,6 @@ class OffsetRange:
 Ranges: TypeAlias = Mapping[TopicPartition, OffsetRange]
 
 
-def parse_partitions(text: str) -> tuple[str, tuple[int, ...]]:
-    """Read ``orders`` or ``orders:0,3-5``: the topic, and the partitions in order, none meaning all.
-
-    :raises UsageProblem: when the part after the colon is not a list of partitions
-    """
-    topic, colon, listed = text.partition(":")
-    numbers: set[int] = set()
-    for part in listed.split(",") if colon else ():
-        first, dash, last = part.partition("-")
-        if not (topic and first.isdecimal() and (last.isdecimal() or not dash)) or int(last or first) < int(first):
-            raise UsageProblem(f"{text!r} does not name partitions of a topic", hint="write orders, orders:0 or orders:0,3-5")
-        numbers.update(range(int(first), min(int(last or first), MOST_PARTITIONS) + 1))
-    return topic, tuple(sorted(numbers))
-
-
 def latest_by_key(batches: Iterable[Iterable[Record]]) -> dict[tuple[int, bytes], Record]:
     """Return what log compaction would leave: the last record of each key of each partition, in log order.
 
@@ -77,6 +60,30 @@ def latest_by_key(batches: Iterable[Iterable[Record]]) -> dict[tuple[int, bytes]
             if record.key is not None:
                 latest[record.partition, record.key] = record
     return dict(sorted(latest.items(), key=lambda item: (item[1].partition, item[1].offset)))
+
+
+def newest(partitions: Iterable[Sequence[Record]], count: int) -> list[Record]:
+    """Return the newest records of some partitions together, in the order of their times.
+
+    Each partition keeps the order of its offsets, also where its times do not: of each the end is taken.
+
+    :param partitions: the last records of each partition, at least ``count`` where it has as many
+    """
+    ends = [(-_time(records[-1]), number, len(records) - 1, records) for number, records in enumerate(partitions) if records]
+    heapify(ends)
+    found: list[Record] = []
+    while ends and len(found) < count:
+        _, number, last, records = ends[0]
+        found.append(records[last])
+        if last:
+            heapreplace(ends, (-_time(records[last - 1]), number, last - 1, records))
+        else:
+            heappop(ends)
+    return found[::-1]
+
+
+def _time(record: Record) -> int:
+    return -1 if record.timestamp is None else record.timestamp
 
 
 def timestamp_text(timestamp: int | None) -> str | None:

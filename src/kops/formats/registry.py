@@ -27,6 +27,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
     }
 )
 
+OF_REGISTRY = ("avro", "json-schema")
+"""Formats that need the schemas of a registry, so a cluster."""
+
 
 def format_named(name: str) -> Format:
     """Return a built-in format.
@@ -41,6 +44,9 @@ def format_named(name: str) -> Format:
 
 def unknown_format(name: str, known: Mapping[str, object]) -> UsageProblem:
     """Return the error for a name that nothing has, with the nearest match."""
-    near = get_close_matches(name.lower(), list(known), n=1)
+    if name in OF_REGISTRY:
+        return UsageProblem(f"{name} is not read here", hint=f"it needs a schema registry: `kops records consume --value {name}`")
+    names = [*known, *OF_REGISTRY]
+    near = get_close_matches(name.lower(), names, n=1)
     guess = f"did you mean {near[0]}? " if near else ""
-    return UsageProblem(f"there is no format {name!r}", hint=f"{guess}formats: {', '.join(known)}")
+    return UsageProblem(f"there is no format {name!r}", hint=f"{guess}formats: {', '.join(names)}")

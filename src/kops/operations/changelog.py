@@ -9,10 +9,11 @@ from typing import Any
 from kops.core.errors import NotFound, UndecodableRecord, UsageProblem
 from kops.core.models import Setting, TopicPartition
 from kops.core.murmur2 import partition_for
-from kops.core.records import OffsetRange, Record, latest_by_key, timestamp_text
-from kops.formats.base import Format, Place, as_text_or_base64, decode_at, readable_text
+from kops.core.records import OffsetRange, Record, latest_by_key
+from kops.formats.base import Format, readable_text
 from kops.formats.registry import FORMATS
 from kops.operations.protocol import Services
+from kops.operations.records_rows import record_row, unstable_notes
 
 COLUMNS_FROM = 20_000
 """From this many keys on, hashing them as an Arrow column is worth importing Arrow."""
@@ -113,10 +114,7 @@ def oddities(view: View) -> list[str]:
         found.append(f"{view.topic} has timestamps of the broker (LogAppendTime): a store restored from it has the wrong timestamps")
     if view.unkeyed:
         found.append(f"left out, for they have no key: {_count(view.unkeyed, 'record')}")
-    found.extend(
-        f"{partition} has an open transaction at offset {offset}: nothing from there on is shown"
-        for partition, offset in view.unstable.items()
-    )
+    found.extend(unstable_notes(view.unstable))
     if policy == "compact" and (misplaced := _misplaced(view)):
         found.append(
             f"keys in another partition than murmur2 of the key gives: {misplaced:,} of {len(view.latest):,}; "
@@ -169,39 +167,12 @@ def decode(
     skipped: list[UndecodableRecord] = []
     for record in records:
         try:
-            rows.append(_row(record, key, value))
+            rows.append(record_row(record, key, value))
         except UndecodableRecord as wrong:
             if not skip_undecodable:
                 raise
             skipped.append(wrong)
     return rows, skipped
-
-
-def _row(record: Record, key: Format, value: Format) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "timestamp": timestamp_text(record.timestamp),
-        "timestamp_ms": record.timestamp,
-    }
-    for part, form, data in (("key", key, record.key), ("value", value, record.value)):
-        decoded = decode_at(form, data, Place(record.topic, record.partition, record.offset, part))
-        if form.name == "bytes":
-            shown = form.show(decoded) if decoded is not None else {"data": None, "encoding": None}
-            row |= {part: shown["data"], f"{part}_encoding": shown["encoding"]}
-        else:
-            row[part] = None if data is None else form.show(decoded)
-    row["headers"] = [
-        {"key": name, **({"value": None, "encoding": None} if data is None else _renamed(as_text_or_base64(data)))}
-        for name, data in record.headers
-    ]
-    row["tombstone"] = record.value is None
-    return row
-
-
-def _renamed(shown: dict[str, str]) -> dict[str, str]:
-    return {"value": shown["data"], "encoding": shown["encoding"]}
 
 
 def _setting(view: View, name: str) -> str:

@@ -1,7 +1,6 @@
 import pytest
 
-from kops.core.errors import UsageProblem
-from kops.core.records import OffsetRange, Record, latest_by_key, parse_partitions, timestamp_text
+from kops.core.records import OffsetRange, Record, latest_by_key, newest, timestamp_text
 
 
 def record(partition, offset, key, value=b"v"):
@@ -13,25 +12,15 @@ def test_the_last_record_of_each_key_and_partition_in_log_order():
     assert list(latest_by_key(batches).values()) == [record(0, 1, b"b"), record(0, 2, b"a", None), record(1, 0, b"a")]
 
 
-@pytest.mark.parametrize(
-    ("text", "parsed"),
-    [
-        ("orders", ("orders", ())),
-        ("orders:0", ("orders", (0,))),
-        ("orders:5,0,3-4,4", ("orders", (0, 3, 4, 5))),
-        ("a.b_c-d:1-1", ("a.b_c-d", (1,))),
-    ],
-)
-def test_partitions(text, parsed):
-    assert parse_partitions(text) == parsed
+def at(partition, offset, timestamp):
+    return Record("t", partition, offset, timestamp, None, b"v")
 
 
-@pytest.mark.parametrize(
-    "text", ["orders:", "orders:a", "orders:-1", "orders:1-", "orders:4-3", ":0", "orders:0,", "orders:0:1", "orders:²"]
-)
-def test_what_names_no_partitions(text):
-    with pytest.raises(UsageProblem, match="does not name partitions"):
-        parse_partitions(text)
+def test_the_newest_of_several_partitions_keep_the_order_of_their_offsets():
+    one, two, three = [at(0, 1, 10), at(0, 2, 50), at(0, 3, 20)], [at(1, 7, 30), at(1, 9, None)], []
+    assert newest([one, two, three], 9) == [two[0], two[1], *one]
+    assert newest([one, two, three], 2) == [one[1], one[2]]
+    assert newest([], 5) == newest([one], 0) == []
 
 
 @pytest.mark.parametrize(

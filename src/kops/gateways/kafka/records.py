@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import uuid4
 
-from kops.core.errors import OperationFailed, TimedOut
+from kops.core.errors import KopsError, OperationFailed, TimedOut
 from kops.core.models import TopicPartition
 from kops.core.records import OffsetRange, Ranges, Record
 from kops.gateways.kafka.client import Client
@@ -17,10 +18,20 @@ from kops.gateways.kafka.translate import is_authentication, is_unreachable, tra
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
 
+T = TypeVar("T")
+
 BATCH = 10_000
 POLL_SECONDS = 0.1
+SPEED = {
+    "check.crcs": True,
+    "reconnect.backoff.max.ms": 1_000,
+    "fetch.wait.max.ms": 100,
+    "fetch.message.max.bytes": 8 * 1024 * 1024,
+    "fetch.queue.backoff.ms": 2,
+    "queued.min.messages": 100_000,
+}
 _LOG_APPEND_TIME = 2
-_PASSING = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED")
+PASSING = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED")
 """Errors that reading outlives: brokers that come back, and a group that is named but never used."""
 
 
@@ -30,7 +41,7 @@ class Records:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def read(self, ranges: Ranges, *, isolation: str = READ_COMMITTED, timeout: float | None = None) -> RangeReader:
+    def read(self, ranges: Ranges, *, isolation: str = READ_COMMITTED, timeout: float | None = None) -> RangeReader[Record]:
         """Return the records of some ranges, as batches to iterate over once.
 
         Each partition comes in the order of its offsets; partitions are mixed.
@@ -38,19 +49,34 @@ class Records:
         :param isolation: ``read_committed`` leaves out aborted and open transactions, ``read_uncommitted`` does not
         :param timeout: seconds to wait for the next record; the connection's when None
         """
-        return RangeReader(self._client, ranges, isolation, self._client.timeout if timeout is None else timeout)
+        return RangeReader(self._client, ranges, isolation, self._client.timeout if timeout is None else timeout, as_record)
+
+    def values(self, ranges: Ranges, *, isolation: str = READ_COMMITTED, timeout: float | None = None) -> RangeReader[bytes | None]:
+        """Return the values alone, several times as fast as :meth:`read`."""
+        from confluent_kafka import Message
+
+        return RangeReader(self._client, ranges, isolation, self._client.timeout if timeout is None else timeout, Message.value)
+
+    def follow(self, starts: Mapping[TopicPartition, int], *, isolation: str = READ_COMMITTED) -> Iterator[list[Record]]:
+        """Return the records from some offsets on, also those that are still to come; see ``records_follow.follow``."""
+        from kops.gateways.kafka.records_follow import follow
+
+        return follow(self._client, starts, isolation)
 
 
-class RangeReader:
+class RangeReader(Generic[T]):
     """Batches of records, and afterwards where the reading stopped.
 
+    :param shape: makes what is given of a message of confluent-kafka
     :ivar records: number of records given so far
     """
 
-    def __init__(self, client: Client, ranges: Ranges, isolation: str, timeout: float) -> None:
+    def __init__(self, client: Client, ranges: Ranges, isolation: str, timeout: float, shape: Callable[[Any], T]) -> None:
         self._client = client
         self._isolation = isolation
         self._timeout = timeout
+        self._shape = shape
+        self._partition_of, self._error_of = methodcaller("partition"), methodcaller("error")
         self._wanted = {partition: wanted for partition, wanted in ranges.items() if not wanted.empty}
         self._next = {partition: wanted.start for partition, wanted in self._wanted.items()}
         self._open = dict(self._wanted)
@@ -68,7 +94,7 @@ class RangeReader:
         """Return the partitions whose end an open transaction kept from being read, and the offset where it begins."""
         return {p: position for p, position in self._next.items() if p not in self._open and position < self._wanted[p].end}
 
-    def __iter__(self) -> Iterator[list[Record]]:
+    def __iter__(self) -> Iterator[list[T]]:
         """Read; closing the iterator closes the connection.
 
         :raises TimedOut: when nothing comes within the timeout, saying how far the reading got
@@ -76,44 +102,28 @@ class RangeReader:
         """
         if not self._open:
             return
-        consumer = self._client.consumer(self._settings())
+        consumer = self._client.consumer({**settings(self._isolation), "enable.partition.eof": True, "error_cb": self._on_error})
         try:
-            consumer.assign([_librdkafka(partition, wanted.start) for partition, wanted in self._open.items()])
+            consumer.assign([librdkafka_partition(partition, wanted.start) for partition, wanted in self._open.items()])
             yield from self._batches(consumer)
         finally:
             consumer.close()
 
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "group.id": f"kops-reader-{uuid4().hex}",
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "auto.offset.reset": "error",
-            "enable.partition.eof": True,
-            "isolation.level": self._isolation,
-            "check.crcs": True,
-            "max.poll.interval.ms": 86_400_000,
-            "reconnect.backoff.max.ms": 1_000,
-            "fetch.wait.max.ms": 100,
-            "fetch.message.max.bytes": 8 * 1024 * 1024,
-            "queued.min.messages": 200_000,
-            "error_cb": self._on_error,
-        }
-
     def _on_error(self, error: Any) -> None:
         self._trouble = error
 
-    def _batches(self, consumer: Consumer) -> Iterator[list[Record]]:
+    def _batches(self, consumer: Consumer) -> Iterator[list[T]]:
         heard = time.monotonic()
         while self._open:
             # Asking for no more than can come returns as soon as it has come.
             left = sum(wanted.end - self._next[partition] for partition, wanted in self._open.items())
             before = self.done
-            batch, finished = self._take(consumer.consume(min(BATCH, max(left, 1)), POLL_SECONDS))
+            messages = consumer.consume(min(BATCH, max(left, 1)), POLL_SECONDS)
+            batch, finished = self._in_the_middle(messages) or self._take(messages)
             for partition in finished:
                 del self._open[partition]
             if finished and self._open:
-                consumer.pause([_librdkafka(partition) for partition in finished])
+                consumer.pause([librdkafka_partition(partition) for partition in finished])
             if batch:
                 self.records += len(batch)
                 yield batch
@@ -122,9 +132,30 @@ class RangeReader:
             elif time.monotonic() - heard > self._timeout or (self._trouble and is_authentication(self._trouble)):
                 raise self._nothing_came()
 
-    def _take(self, messages: list[Any]) -> tuple[list[Record], list[TopicPartition]]:
+    def _in_the_middle(self, messages: list[Any]) -> tuple[list[T], list[TopicPartition]] | None:
+        """Return a batch in which all is wanted and nothing ends, as nearly all are; None for any other.
+
+        What decides are the last messages of each partition, so the others are not looked at one by one.
+        """
+        if not messages or len({partition.topic for partition in self._open}) != 1:
+            return None
+        topic = next(iter(self._open)).topic
+        last = dict(zip(map(self._partition_of, messages), messages, strict=True))
+        reached = {}
+        for number, message in last.items():
+            partition = TopicPartition(topic, number)
+            wanted, offset = self._open.get(partition), message.offset()
+            if wanted is None or offset is None or offset + 1 >= wanted.end:
+                return None
+            reached[partition] = offset + 1
+        if any(map(self._error_of, messages)):
+            return None
+        self._next |= reached
+        return list(map(self._shape, messages)), []
+
+    def _take(self, messages: list[Any]) -> tuple[list[T], list[TopicPartition]]:
         """Return the records among some messages that are wanted, and the partitions that are finished with them."""
-        batch: list[Record] = []
+        batch: list[T] = []
         ends = {(partition.topic, partition.partition): wanted.end for partition, wanted in self._open.items()}
         reached: dict[tuple[str, int], int] = {}
         ended: set[tuple[str, int]] = set()
@@ -143,7 +174,7 @@ class RangeReader:
                 ended.add(place)
             else:
                 reached[place] = offset + 1
-                batch.append(_record(message, place, offset))
+                batch.append(self._shape(message))
         finished = []
         for place, position in reached.items():
             partition = TopicPartition(*place)
@@ -165,19 +196,10 @@ class RangeReader:
 
     def _fail(self, error: Any, place: tuple[str | None, int | None], offset: int | None) -> None:
         """Raise what reading does not outlive."""
-        where = f"read {place[0]}:{place[1]}"
-        if error.name() in _PASSING:
+        if error.name() in PASSING:
             self._trouble = error
-        elif error.name() == "_AUTO_OFFSET_RESET":
-            raise OperationFailed(
-                f"could not {where} at offset {offset}: its records are gone, deleted by retention, truncation or another leader",
-                hint="run the command again: it starts from the log start as it is now",
-                topic=place[0],
-                partition=place[1],
-                offset=offset,
-            )
         else:
-            raise translate(error, f"{where} at offset {offset}", self._client.connection.bootstrap_servers)
+            raise broken(self._client, error, place, offset)
 
     def _nothing_came(self) -> Exception:
         partition = next(iter(self._open))
@@ -195,12 +217,44 @@ class RangeReader:
         )
 
 
-def _record(message: Any, place: tuple[str, int], offset: int) -> Record:
+def settings(isolation: str) -> dict[str, Any]:
+    """Return the settings of a consumer that joins no group and commits nothing.
+
+    With its own default, librdkafka stops for a second whenever its queue is full: a quarter of the speed (measured).
+    """
+    return {
+        "group.id": f"kops-reader-{uuid4().hex}",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",
+        "isolation.level": isolation,
+        "max.poll.interval.ms": 86_400_000,
+        **SPEED,
+    }
+
+
+def broken(client: Client, error: Any, place: tuple[str | None, int | None], offset: int | None) -> KopsError:
+    """Return the error for what reading does not outlive."""
+    where = f"read {place[0]}:{place[1]}"
+    if error.name() != "_AUTO_OFFSET_RESET":
+        return translate(error, f"{where} at offset {offset}", client.connection.bootstrap_servers)
+    return OperationFailed(
+        f"could not {where} at offset {offset}: its records are gone, deleted by retention, truncation or another leader",
+        hint="run the command again: it starts from the log start as it is now",
+        topic=place[0],
+        partition=place[1],
+        offset=offset,
+    )
+
+
+def as_record(message: Any) -> Record:
+    """Return a message of confluent-kafka as a record."""
     kind, timestamp = message.timestamp()
     headers = message.headers()
     return Record(
-        *place,
-        offset,
+        message.topic(),
+        message.partition(),
+        message.offset(),
         timestamp if kind else None,
         message.key(),
         message.value(),
@@ -209,7 +263,8 @@ def _record(message: Any, place: tuple[str, int], offset: int) -> Record:
     )
 
 
-def _librdkafka(partition: TopicPartition, offset: int | None = None) -> Any:
+def librdkafka_partition(partition: TopicPartition, offset: int | None = None) -> Any:
+    """Return a partition as confluent-kafka takes it."""
     from confluent_kafka import TopicPartition as Librdkafka
 
     return Librdkafka(partition.topic, partition.partition) if offset is None else Librdkafka(partition.topic, partition.partition, offset)

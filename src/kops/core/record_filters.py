@@ -1,0 +1,176 @@
+"""Filters on records: ``key=abc``, ``value.price>100``, ``header.trace-id~^a``, ``value=null``. Pure.
+
+::
+
+    filter   = field operator operand
+    field    = "key" path | "value" path | "header." name | "partition" | "offset" | "timestamp"
+    path     = ("." name | "[" number "]")*            into JSON, Avro and other values with parts
+    name     = characters without . [ = ! ~ < >        or any in double quotes
+    operator = "=" | "!=" | "~" | "!~" | ">" | ">=" | "<" | "<="
+    operand  = null | JSON text in double quotes | any other text
+
+``=`` compares texts as they are, numbers as numbers and true and false as such; ``null`` is a tombstone, a record without a key, a
+header without a value, or a path that leads nowhere. ``~`` searches a regular expression. The order of ``<`` is that of numbers, or of
+texts where the operand is none. What has no value fits only ``=null`` and the negations.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from kops.core.errors import UsageProblem
+
+HINT = "write it like key=abc, key~^a.*z$, value.price>100, value.items[0].id!=7, header.trace-id=abc or value=null"
+PARTS = ("key", "value")
+NUMBERS = ("partition", "offset", "timestamp")
+_NAME = r'(?:[^.\[\]=!~<>"]+|"(?:[^"\\]|\\.)*")'
+_FILTER = re.compile(
+    rf"(?P<field>key|value|header\.(?P<header>[^=!~<>\"]+|\"(?:[^\"\\]|\\.)*\")|partition|offset|timestamp)"
+    rf"(?P<path>(?:\.{_NAME}|\[\d{{1,9}}\])*)(?P<operator>!=|!~|>=|<=|=|~|>|<)(?P<operand>.*)",
+    re.DOTALL,
+)
+_STEP = re.compile(rf"\.({_NAME})|\[(\d+)\]")
+Step: TypeAlias = str | int
+
+
+class Subject(Protocol):
+    """What a filter looks at. Values are asked for only when a filter needs them."""
+
+    def part(self, name: str) -> Any:
+        """Return the whole ``key`` or ``value`` as JSON holds it; None when the record has none; or a number by its name."""
+
+    def inside(self, name: str) -> Any:
+        """Return the ``key`` or ``value`` to look into: parsed where it is JSON."""
+
+    def headers(self, name: str) -> Iterable[str | None]:
+        """Return the values of the headers of a name."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """One condition.
+
+    :param field: key, value, header, partition, offset or timestamp
+    :param path: steps into the value; of ``header``, its name alone
+    :param operand: text; None for null
+    """
+
+    field: str
+    path: tuple[Step, ...]
+    operator: str
+    operand: str | None
+
+
+def parse_filter(text: str) -> Filter:
+    """Return a filter.
+
+    :raises UsageProblem: when it is none
+    """
+    match = _FILTER.fullmatch(text)
+    if match is None:
+        raise UsageProblem(f"{text!r} is no filter", hint=HINT)
+    field, operator, typed = match["field"], match["operator"], match["operand"]
+    operand = None if typed == "null" else _unquoted(typed)
+    path = tuple(_unquoted(name) if name else int(number) for name, number in _STEP.findall(match["path"]))
+    if match["header"]:
+        field, path = "header", (_unquoted(match["header"]),)
+    if operand is None and operator not in ("=", "!="):
+        raise UsageProblem(f"{text!r} is no filter: null is compared with = and != only", hint=f'for the text write "null"; {HINT}')
+    if field in NUMBERS and (path or operator.endswith("~") or operand is None or _number(operand) is None):
+        raise UsageProblem(
+            f"{text!r} is no filter: {field} is compared with numbers", hint=f"write it like {field}>=10; times are for --range"
+        )
+    if operator.endswith("~"):
+        try:
+            re.compile(operand or "")
+        except re.error as error:
+            raise UsageProblem(f"{text!r} has no regular expression: {error}", hint=HINT) from error
+    return Filter(field, path, operator, operand)
+
+
+def compile_filters(filters: Sequence[Filter]) -> Callable[[Subject], bool]:
+    """Return whether a record fits all filters, as a function."""
+    tests = [_compiled(one) for one in filters]
+
+    def fits(subject: Subject) -> bool:
+        return all(test(subject) for test in tests)
+
+    return fits
+
+
+def text_of(value: Any) -> str:
+    """Return a value as the text that filters compare: a text as it is, what has parts as compact JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _compiled(one: Filter) -> Callable[[Subject], bool]:
+    negated, holds = one.operator.startswith("!"), _test(one)
+    if one.field == "header":
+        name = str(one.path[0])
+        if one.operand is None:
+            return lambda subject: all(value is None for value in subject.headers(name)) is not negated
+        return lambda subject: any(holds(value) for value in subject.headers(name)) is not negated
+    if one.path:
+        return lambda subject: holds(_at(subject.inside(one.field), one.path)) is not negated
+    return lambda subject: holds(subject.part(one.field)) is not negated
+
+
+def _test(one: Filter) -> Callable[[Any], bool]:
+    """Return the test of a value without its negation."""
+    operand, operator = one.operand, one.operator.removeprefix("!")
+    if operand is None:
+        return lambda value: value is None
+    if operator == "~":
+        search = re.compile(operand).search
+        return lambda value: value is not None and search(text_of(value)) is not None
+    number = _number(operand)
+    if operator == "=":
+        return lambda value: value is not None and (value == number if _is_number(value) else text_of(value) == operand)
+    return lambda value: _ordered(value, operator, operand, number)
+
+
+def _ordered(value: Any, operator: str, operand: str, number: float | int | None) -> bool:
+    left: Any = value
+    right: Any = number if number is not None else operand
+    if isinstance(value, str) and number is not None:
+        left = _number(value)
+    if left is None or _is_number(left) != _is_number(right) or not isinstance(left, (int, float, str)) or isinstance(left, bool):
+        return False
+    if operator in (">", ">="):
+        return bool(left > right or (operator == ">=" and left == right))
+    return bool(left < right or (operator == "<=" and left == right))
+
+
+def _at(value: Any, path: Sequence[Step]) -> Any:
+    for step in path:
+        if isinstance(step, str) and isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(step, int) and isinstance(value, list) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def _unquoted(text: str) -> str:
+    if len(text) > 1 and text.startswith('"') and text.endswith('"'):
+        try:
+            return str(json.loads(text))
+        except ValueError as error:
+            raise UsageProblem(f"{text} is no text in quotes: {error}", hint=HINT) from error
+    return text
+
+
+def _number(text: str) -> int | float | None:
+    """Return the number that a text is, whole numbers exactly."""
+    if re.fullmatch(r"[-+]?\d{1,40}", text, re.ASCII):
+        return int(text)
+    return float(text) if re.fullmatch(r"[-+]?(\d+\.\d*|\.?\d+)([eE][-+]?\d{1,3})?", text, re.ASCII) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
