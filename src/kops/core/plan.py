@@ -140,7 +140,7 @@ def plan_from_json(body: Json) -> Plan:
         raise UsageProblem("this is not a kops plan of version 1", hint="make one with --plan-out FILE")
     try:
         items: Sequence[Item]
-        if MOVES in body["arguments"]:
+        if isinstance(body["arguments"], dict) and MOVES in body["arguments"]:
             from kops.core.moves import MoveItems, moves_of_json
 
             items = MoveItems(moves_of_json(body["arguments"][MOVES]))
@@ -149,7 +149,7 @@ def plan_from_json(body: Json) -> Plan:
         sentences = {"warnings": tuple(body["warnings"]), "notes": tuple(body["notes"])}
         plan = Plan(**{**body, "items": items, "severity": Severity(body["severity"]), **sentences})
         texts = [plan.operation, plan.summary, plan.cluster_id, plan.context, plan.confirm, *plan.warnings, *plan.notes]
-        texts += [text for item in body["items"] for text in (item["target"], item["action"], item["reason"])]
+        texts += [text for item in items for text in (item.target, item.action, item.reason)]
         if not all(isinstance(text, str) for text in texts):
             raise TypeError("something else where a text belongs")  # noqa: TRY301 - told like the other damages
         return plan

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kops.gateways.kafka.groups import Groups
     from kops.gateways.kafka.log_dirs import LogDirs
     from kops.gateways.kafka.offsets import Offsets
+    from kops.gateways.kafka.offsets_many import ManyOffsets
     from kops.gateways.kafka.records import Records
     from kops.gateways.kafka.topics import Topics
     from kops.gateways.kafka.transactions import Transactions
@@ -53,6 +54,13 @@ class Kafka:
         from kops.gateways.kafka.log_dirs import LogDirs
 
         return LogDirs(self.client)
+
+    @cached_property
+    def group_offsets(self) -> ManyOffsets:
+        """Committed offsets of many groups at once."""
+        from kops.gateways.kafka.offsets_many import ManyOffsets
+
+        return ManyOffsets(self.client, self.groups)
 
     @cached_property
     def records(self) -> Records:

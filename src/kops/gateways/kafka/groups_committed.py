@@ -42,9 +42,9 @@ class CommittedOffsets:
         """Return each group's committed offsets, or why they are not known. All groups are asked at once."""
         answers = self._read(sorted(set(group_ids)), stable=stable)
         deadline = time.monotonic() + self._client.timeout
-        while stable and (unstable := [group_id for group_id, answer in answers.items() if _is_unstable(answer)]):
+        while stable and (unstable := [group_id for group_id, answer in answers.items() if is_unstable(answer)]):
             if time.monotonic() > deadline:
-                answers |= {group_id: _still_open(group_id) for group_id in unstable}
+                answers |= {group_id: still_open(group_id) for group_id in unstable}
                 break
             time.sleep(RETRY_SECONDS)
             answers |= self._read(unstable, stable=True)
@@ -100,7 +100,7 @@ class CommittedOffsets:
             if answer.error is not None:
                 return translate(answer.error, f"read the committed offset of {answer.topic}:{answer.partition} of group {group_id}")
             if answer.offset >= 0:
-                read.append((answer.topic, answer.partition, answer.offset, _empty_or_unread(answer), answer.leader_epoch))
+                read.append((answer.topic, answer.partition, answer.offset, empty_or_unread(answer), answer.leader_epoch))
         found: Offsets = {}
         for topic, number, *committed in sorted(read, key=_PLACE):
             place = (topic, number)
@@ -164,7 +164,7 @@ class CommittedOffsets:
         }
 
 
-def _empty_or_unread(answer: Any) -> str | None:
+def empty_or_unread(answer: Any) -> str | None:
     """Return "" when there is no metadata, else None.
 
     The text itself is not to be trusted: confluent-kafka reads past its end, into whatever lies there, until a NUL.
@@ -179,11 +179,13 @@ def _has_unread(answer: Offsets | KopsError) -> bool:
     return isinstance(answer, dict) and any(committed.metadata is None for committed in answer.values())
 
 
-def _is_unstable(answer: Offsets | KopsError) -> bool:
+def is_unstable(answer: object) -> bool:
+    """Tell whether an open transaction keeps the offsets of a group from being known."""
     return isinstance(answer, KopsError) and answer.details.get("kafka_error") == "UNSTABLE_OFFSET_COMMIT"
 
 
-def _still_open(group_id: str) -> KopsError:
+def still_open(group_id: str) -> KopsError:
+    """Return the error for a group of which a transaction stays open."""
     return Refused(
         f"an open transaction has offsets of group {group_id} to commit, and may yet",
         hint="an exactly-once application that was killed leaves it open until its transaction.timeout.ms is over: try again then",

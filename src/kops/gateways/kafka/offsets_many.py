@@ -1,0 +1,166 @@
+"""Committed offsets of many groups: so many requests at once, and answers as they come, so that memory does not grow with the groups."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import KopsError
+from kops.core.models import Committed, TopicPartition
+from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.groups_committed import empty_or_unread, is_unstable, still_open
+from kops.gateways.kafka.groups_wire import RETRY_SECONDS, can_express
+from kops.gateways.kafka.translate import translate
+
+if TYPE_CHECKING:
+    from kops.gateways.kafka.groups import Groups
+
+AT_ONCE = 48
+"""Groups that are asked at once: enough to keep a broker busy while the answers before are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffsets:
+    """What a group has committed, by topic and partition.
+
+    :param offsets: of every commit
+    :param epochs: leader epochs, where a commit has one
+    :param metadata: where it is not empty; None where it could not be read
+    """
+
+    offsets: dict[str, dict[int, int]] = field(default_factory=dict)
+    epochs: dict[str, dict[int, int]] = field(default_factory=dict)
+    metadata: dict[str, dict[int, str | None]] = field(default_factory=dict)
+
+    def add(self, topic: str, partition: int, committed: Committed) -> None:
+        """Put a commit in."""
+        self.offsets.setdefault(topic, {})[partition] = committed.offset
+        if committed.leader_epoch is not None:
+            self.epochs.setdefault(topic, {})[partition] = committed.leader_epoch
+        if committed.metadata != "":
+            self.metadata.setdefault(topic, {})[partition] = committed.metadata
+
+
+class ManyOffsets:
+    """Reads and writes the committed offsets of many groups. Nothing joins them."""
+
+    def __init__(self, client: Client, groups: Groups) -> None:
+        self._client = client
+        self._groups = groups
+
+    def read(
+        self, group_ids: Iterable[str], *, stable: bool = False, metadata: bool = False
+    ) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
+        """Yield each group with what it has committed, or why that is not known; in their order, but for those that wait.
+
+        :param stable: wait for open transactions that have offsets to commit
+        :param metadata: whether the text of metadata is needed; else it is None where there is some
+        """
+        deadline = time.monotonic() + self._client.timeout
+        waiting: list[str] = []
+        for group_id, answer in self._pass(group_ids, stable=stable):
+            if stable and is_unstable(answer):
+                waiting.append(group_id)
+            else:
+                yield group_id, self._with_metadata(group_id, answer) if metadata else answer
+        while waiting:
+            if time.monotonic() > deadline:
+                yield from ((group_id, still_open(group_id)) for group_id in waiting)
+                return
+            time.sleep(RETRY_SECONDS)
+            asked, waiting = waiting, []
+            for group_id, answer in self._pass(asked, stable=True):
+                if is_unstable(answer):
+                    waiting.append(group_id)
+                else:
+                    yield group_id, self._with_metadata(group_id, answer) if metadata else answer
+
+    def commit(self, group_id: str, offsets: Mapping[str, Iterable[tuple[int, int]]]) -> PendingCommit:
+        """Begin to commit plain offsets for a group without members; nothing waits for the broker.
+
+        :param offsets: by topic, partitions and offsets
+        """
+        from confluent_kafka import ConsumerGroupTopicPartitions
+        from confluent_kafka import TopicPartition as Librdkafka
+
+        asked = [Librdkafka(topic, partition, offset) for topic, pairs in offsets.items() for partition, offset in pairs]
+        request = [ConsumerGroupTopicPartitions(group_id, asked)]
+        future = self._client.admin.alter_consumer_group_offsets(request, request_timeout=self._client.timeout)[group_id]
+        return PendingCommit(self._client, group_id, future)
+
+    def _pass(self, group_ids: Iterable[str], *, stable: bool) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
+        from confluent_kafka import ConsumerGroupTopicPartitions
+
+        admin, seconds = self._client.admin, self._client.timeout
+        under_way: deque[tuple[str, Future[Any]]] = deque()
+        for group_id in group_ids:
+            request = [ConsumerGroupTopicPartitions(group_id)]
+            asked = admin.list_consumer_group_offsets(request, require_stable=stable, request_timeout=seconds)
+            under_way.append((group_id, asked[group_id]))
+            if len(under_way) >= AT_ONCE:
+                yield self._answer(*under_way.popleft())
+        while under_way:
+            yield self._answer(*under_way.popleft())
+
+    def _answer(self, group_id: str, future: Future[Any]) -> tuple[str, GroupOffsets | KopsError]:
+        doing = f"read the committed offsets of group {group_id}"
+        outcome = self._client.outcome(future, doing)
+        return group_id, outcome if isinstance(outcome, KopsError) else _offsets(outcome.topic_partitions, doing)
+
+    def _with_metadata(self, group_id: str, answer: GroupOffsets | KopsError) -> GroupOffsets | KopsError:
+        """Read the texts by the client that can, for the few groups that have some."""
+        if isinstance(answer, KopsError) or not answer.metadata or not can_express(self._client.connection):
+            return answer
+        found = self._groups.committed_or_errors([group_id], metadata=True)[group_id]
+        if isinstance(found, KopsError):
+            return found
+        read = GroupOffsets()
+        for partition, committed in found.items():
+            read.add(partition.topic, partition.partition, committed)
+        return read
+
+
+class PendingCommit:
+    """A commit that is under way."""
+
+    def __init__(self, client: Client, group_id: str, future: Future[Any]) -> None:
+        self._client = client
+        self._group_id = group_id
+        self._future = future
+
+    def errors(self) -> dict[TopicPartition, KopsError] | KopsError:
+        """Wait for it; return the partitions that were not committed, or why none was."""
+        outcome = self._client.outcome(self._future, f"commit offsets of group {self._group_id}")
+        if isinstance(outcome, KopsError):
+            return outcome
+        return {
+            TopicPartition(one.topic, one.partition): translate(one.error, f"commit {one.topic}:{one.partition} of group {self._group_id}")
+            for one in outcome.topic_partitions
+            if one.error is not None
+        }
+
+
+def _offsets(answers: Iterable[Any], doing: str) -> GroupOffsets | KopsError:
+    found = GroupOffsets()
+    topic: str | None = None
+    offsets: dict[int, int] = {}
+    for answer in answers:
+        if answer.error is not None:
+            return translate(answer.error, f"{doing} ({answer.topic}:{answer.partition})")
+        offset, name = answer.offset, answer.topic
+        if offset < 0:
+            continue
+        if name != topic:
+            topic, offsets = name, found.offsets.setdefault(name, {})
+        partition = answer.partition
+        offsets[partition] = offset
+        epoch = answer.leader_epoch
+        if epoch is not None:
+            found.epochs.setdefault(name, {})[partition] = epoch
+        if empty_or_unread(answer) is None:
+            found.metadata.setdefault(name, {})[partition] = None
+    return found
