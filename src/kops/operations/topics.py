@@ -1,4 +1,4 @@
-"""Looking at topics: which there are, and one of them whole."""
+"""Which topics there are."""
 
 from __future__ import annotations
 
@@ -35,20 +35,11 @@ def list_rows(services: Services, found: Iterable[Topic], *, long: bool = False)
     """
     topics = list(found)
     settings = services.kafka.topics.settings((topic.name for topic in topics), missing_ok=True) if long else {}
-    return [_list_row(topic) | _long_columns(settings.get(topic.name)) for topic in topics]
+    return [list_row(topic) | _long_columns(settings.get(topic.name)) for topic in topics]
 
 
-def describe_bodies(services: Services, found: Iterable[Topic], *, all_settings: bool = False) -> list[dict[str, Any]]:
-    """Return each topic whole: its partitions, and the settings that are not Kafka's defaults.
-
-    :param all_settings: the defaults too
-    """
-    topics = list(found)
-    settings = services.kafka.topics.settings((topic.name for topic in topics), missing_ok=True)
-    return [_body(topic, settings[topic.name], all_settings) for topic in topics if topic.name in settings]
-
-
-def _list_row(topic: Topic) -> dict[str, Any]:
+def list_row(topic: Topic) -> dict[str, Any]:
+    """Return a topic without its settings as a row."""
     return {
         "name": topic.name,
         "partitions": len(topic.partitions),
@@ -65,28 +56,3 @@ def _long_columns(settings: dict[str, Setting] | None) -> dict[str, Any]:
         return {}
     values = {name: settings[name].value if name in settings else None for name in LONG_SETTINGS}
     return {LONG_SETTINGS[name]: int(value) if value and value.lstrip("-").isdigit() else value for name, value in values.items()}
-
-
-def _body(topic: Topic, settings: dict[str, Setting], all_settings: bool) -> dict[str, Any]:
-    shown = [setting for _, setting in sorted(settings.items()) if all_settings or setting.source != "default"]
-    row = _list_row(topic)
-    return {
-        "name": topic.name,
-        "topic_id": topic.topic_id,
-        "internal": topic.internal,
-        "replication_factor": topic.replication_factor,
-        "under_replicated": row["under_replicated"],
-        "offline": row["offline"],
-        "partitions": [
-            {
-                "partition": part.partition,
-                "leader": part.leader,
-                "replicas": list(part.replicas),
-                "in_sync_replicas": list(part.in_sync_replicas),
-            }
-            for part in topic.partitions
-        ],
-        "settings": [
-            {"name": setting.name, "value": setting.value, "source": setting.source, "sensitive": setting.sensitive} for setting in shown
-        ],
-    }

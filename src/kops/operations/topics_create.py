@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any, NoReturn
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from kops.core.errors import AlreadyExists, AuthorizationFailed, KopsError, Refused, StateMoved, VerificationFailed
 from kops.core.models import NewTopic, Setting, Topic
@@ -26,7 +26,7 @@ def plan_create(services: Services, names: Sequence[str], wish: Wish, *, if_not_
     """
     wanted = list(dict.fromkeys(names))
     require_names(wanted)
-    wish = replace(wish, settings=canonical_settings(wish.settings, also_known=lambda: _names_the_brokers_know(services)))
+    wish = replace(wish, settings=canonical_settings(wish.settings, also_known=lambda: names_the_brokers_know(services)))
     settings = wished_settings(wish)
     if wish.like is not None:
         model = services.kafka.topics.describe([wish.like])[wish.like]
@@ -51,7 +51,41 @@ def plan_create_topics(
             hint="--if-not-exists leaves those that exist as they are, and says where they differ",
             topics=list(present),
         )
-    absent = [topic for topic in topics if topic.name not in present]
+    creation = prepare_creation(services, [topic for topic in topics if topic.name not in present], existing)
+    kept, differing = _existing_items(services, [topic for topic in topics if topic.name in present], present)
+    return Plan(
+        operation=CREATE.name,
+        summary=_summary(creation.topics, list(present)),
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=(*creation.items, *kept),
+        guard={"absent": [topic.name for topic in creation.topics]},
+        arguments={"topics": [new_topic_json(topic) for topic in creation.topics]},
+        warnings=(*warnings, *differing, *creation.warnings),
+    )
+
+
+@dataclass(frozen=True)
+class Creation:
+    """Topics to be created, as the brokers would take them.
+
+    :param topics: with the brokers' defaults in place of what was not given
+    """
+
+    topics: tuple[NewTopic, ...] = ()
+    items: tuple[Item, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def prepare_creation(services: Services, absent: Sequence[NewTopic], existing: Sequence[str]) -> Creation:
+    """Return what creating topics would do; the brokers have checked it.
+
+    :param absent: topics that do not exist
+    :param existing: the names of all that do
+    :raises Refused: when a name would collide with an existing one
+    """
+    if not absent:
+        return Creation()
     for topic in absent:
         other = colliding(topic.name, existing)
         if other:
@@ -59,22 +93,16 @@ def plan_create_topics(
                 f"the topic {topic.name} would collide with {other}: Kafka's metric names turn '.' into '_'", hint="choose another name"
             )
     defaults = _defaults(services)
-    resolved = [_resolve(topic, defaults) for topic in absent]
-    _let_the_brokers_check(services, resolved)
-    items = [_create_item(topic, defaults) for topic in resolved]
-    kept, differing = _existing_items(services, [topic for topic in topics if topic.name in present], present)
+    resolved = tuple(_resolve(topic, defaults) for topic in absent)
+    raise_refusals(services.kafka.topics.create(resolved, validate_only=True))
     brokers = len(services.kafka.cluster().brokers)
     unsafe = warnings_for([_effective(topic, defaults) for topic in resolved], brokers)
-    return Plan(
-        operation=CREATE.name,
-        summary=_summary(resolved, list(present)),
-        cluster_id=services.kafka.cluster().cluster_id,
-        context=services.connection.label,
-        items=(*items, *kept),
-        guard={"absent": [topic.name for topic in resolved]},
-        arguments={"topics": [{**asdict(topic), "settings": dict(topic.settings)} for topic in resolved]},
-        warnings=(*warnings, *differing, *unsafe),
-    )
+    return Creation(resolved, tuple(_create_item(topic, defaults) for topic in resolved), tuple(unsafe))
+
+
+def new_topic_json(topic: NewTopic) -> dict[str, Any]:
+    """Return a topic to be created as JSON; ``NewTopic(**body)`` reads it back."""
+    return {**asdict(topic), "settings": dict(topic.settings)}
 
 
 class CreateTopics(Mutation):
@@ -104,7 +132,7 @@ class CreateTopics(Mutation):
         found = services.kafka.topics.existing(unsure)
         settings = services.kafka.topics.settings(found, missing_ok=True)
         return tuple(
-            _verified(result, wanted[result.target], found.get(result.target), settings.get(result.target, {}))
+            verified_creation(result, wanted[result.target], found.get(result.target), settings.get(result.target, {}))
             if result.target in unsure
             else result
             for result in results
@@ -177,28 +205,28 @@ def _differences(wanted: NewTopic, found: Topic, settings: Mapping[str, Setting]
     return differences
 
 
-def _verified(result: ItemResult, wanted: NewTopic, found: Topic | None, settings: Mapping[str, Setting]) -> ItemResult:
+def verified_creation(result: ItemResult, wanted: NewTopic, found: Topic | None, settings: Mapping[str, Setting]) -> ItemResult:
+    """Return the result of creating a topic after looking at it."""
     if found is None:
-        return result if result.status is Status.UNKNOWN else _lie(result, "it does not exist")
+        return result if result.status is Status.UNKNOWN else not_as_planned(result, "it does not exist")
     differences = _differences(wanted, found, settings)
     if differences:
-        return _lie(result, "; ".join(differences))
+        return not_as_planned(result, "; ".join(differences))
     value = {"partitions": len(found.partitions), "replication_factor": found.replication_factor, "topic_id": found.topic_id}
     return ItemResult(result.target, Status.DONE, value=value)
 
 
-def _lie(result: ItemResult, what: str) -> ItemResult:
+def not_as_planned(result: ItemResult, what: str) -> ItemResult:
+    """Return the failure of a change that the brokers took, and that does not show."""
     error = VerificationFailed(f"topic {result.target} is not as planned: {what}", hint="`kops topics describe` shows it")
     return ItemResult(result.target, Status.FAILED, error=error.as_json())
 
 
-def _let_the_brokers_check(services: Services, topics: Sequence[NewTopic]) -> None:
-    errors = {name: error for name, error in services.kafka.topics.create(topics, validate_only=True).items() if error is not None}
-    if errors:
-        _raise_all(errors)
-
-
-def _raise_all(errors: Mapping[str, KopsError]) -> NoReturn:
+def raise_refusals(answers: Mapping[str, KopsError | None]) -> None:
+    """Raise the first of the brokers' refusals, naming the others."""
+    errors = {name: error for name, error in answers.items() if error is not None}
+    if not errors:
+        return
     first = next(iter(errors.values()))
     if len(errors) > 1:
         first.message += f" (and {len(errors) - 1} more of the topics were refused)"
@@ -218,7 +246,8 @@ def _defaults(services: Services) -> dict[str, str]:
     return {name: setting.value for name, setting in settings.items() if setting.value is not None}
 
 
-def _names_the_brokers_know(services: Services) -> set[str]:
+def names_the_brokers_know(services: Services) -> set[str]:
+    """Return the settings of topics that the brokers know: they may be newer than kops."""
     some = services.kafka.topics.names()[:10]  # one is enough; others may be deleting the rest
     return {name for settings in services.kafka.topics.settings(some, missing_ok=True).values() for name in settings}
 

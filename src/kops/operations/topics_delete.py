@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kops.core.errors import KopsError, NotFound, Refused, StateMoved, VerificationFailed
-from kops.core.models import Bounds, NewTopic, Topic, TopicPartition
+from kops.core.models import Bounds, NewTopic, Setting, Topic, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.core.topic_names import is_kafkas_own
 from kops.core.topic_settings import own_settings
@@ -36,26 +36,30 @@ def plan_delete_of(services: Services, found: Mapping[str, Topic]) -> Plan:
     """Return the plan that deletes these very topics: others that have their names meanwhile are refused."""
     if not found:
         return _plan(services, found, "the topics are gone already", items=())
-    settings = services.kafka.topics.settings(found)
-    records = record_counts(services, found.values())
-    items = tuple(
-        Item(
-            name,
-            "delete",
-            before={
-                "partitions": len(topic.partitions),
-                "replication_factor": topic.replication_factor,
-                "records": records[name],
-                "settings": own_settings(settings[name]),
-            },
-        )
-        for name, topic in found.items()
-    )
-    unknown = [name for name, count in records.items() if count is None]
-    known = sum(count for count in records.values() if count is not None)
+    items = delete_items(services, found)
+    counts = [item.before["records"] for item in items]
+    unknown = any(count is None for count in counts)
+    known = sum(count for count in counts if count is not None)
     what = f" with {'at least ' if unknown else ''}{known:,} records" if known or unknown else ", empty"
     summary = f"delete the topic {next(iter(found))}{what}" if len(found) == 1 else f"delete {len(found)} topics{what}"
     return _plan(services, found, summary, items)
+
+
+def delete_items(services: Services, found: Mapping[str, Topic]) -> tuple[Item, ...]:
+    """Return what deleting topics takes away."""
+    settings = services.kafka.topics.settings(found)
+    records = record_counts(services, found.values())
+    return tuple(_delete_item(topic, settings[name], records[name]) for name, topic in found.items())
+
+
+def _delete_item(topic: Topic, settings: Mapping[str, Setting], records: int | None) -> Item:
+    before = {
+        "partitions": len(topic.partitions),
+        "replication_factor": topic.replication_factor,
+        "records": records,
+        "settings": own_settings(settings),
+    }
+    return Item(topic.name, "delete", before=before)
 
 
 def record_counts(services: Services, topics: Collection[Topic]) -> dict[str, int | None]:
@@ -93,7 +97,7 @@ class DeleteTopics(Mutation):
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """See that they are gone; one with a new id was created by somebody else meanwhile."""
         found = services.kafka.topics.existing(result.target for result in results)
-        return tuple(_verified(result, plan.guard.get(result.target), found.get(result.target)) for result in results)
+        return tuple(verified_deletion(result, plan.guard.get(result.target), found.get(result.target)) for result in results)
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan that deletes those that are still there; one that was created anew is left alone."""
@@ -110,10 +114,7 @@ class DeleteTopics(Mutation):
         gone = [item for item in items if item.target not in still]
         if not gone:
             raise Refused("the topics exist, so there is nothing to take back", topics=list(still))
-        again = [
-            NewTopic(item.target, item.before["partitions"], item.before["replication_factor"], item.before["settings"]) for item in gone
-        ]
-        return plan_create_topics(services, again, warnings=_what_stays_lost(gone))
+        return plan_create_topics(services, [topic_again(item) for item in gone], warnings=what_stays_lost(gone))
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say what undo cannot do."""
@@ -123,6 +124,11 @@ class DeleteTopics(Mutation):
 
 
 DELETE = DeleteTopics()
+
+
+def topic_again(item: Item) -> NewTopic:
+    """Return a deleted topic as it was, to be created again."""
+    return NewTopic(item.target, item.before["partitions"], item.before["replication_factor"], item.before["settings"])
 
 
 def _plan(services: Services, found: Mapping[str, Topic], summary: str, items: tuple[Item, ...]) -> Plan:
@@ -146,12 +152,14 @@ def _those_that_exist(services: Services, patterns: Sequence[str]) -> list[str]:
     return [pattern for pattern in patterns if pattern in existing or set(pattern) & set("*?[")]
 
 
-def _what_stays_lost(items: Sequence[Item]) -> list[str]:
+def what_stays_lost(items: Sequence[Item]) -> list[str]:
+    """Return a warning about the records of topics that are made again."""
     lost = [f"{item.target} ({item.before['records']:,})" for item in items if item.before["records"]]
     return [f"the records that were deleted do not come back: {', '.join(lost)}"] if lost else []
 
 
-def _verified(result: ItemResult, planned_id: str | None, found: Topic | None) -> ItemResult:
+def verified_deletion(result: ItemResult, planned_id: str | None, found: Topic | None) -> ItemResult:
+    """Return the result of deleting a topic after looking for it."""
     if result.status not in (Status.DONE, Status.UNKNOWN):
         if (result.error or {}).get("code") == NotFound.slug and found is None:
             return ItemResult(result.target, Status.DONE)  # somebody else was faster; it is gone

@@ -58,9 +58,9 @@ def reader_warnings(readers: Readers, topics: Sequence[str]) -> list[str]:
         if application:
             texts.append(f"{topic} is an internal topic of the Kafka Streams application {application}: deleting it destroys its state")
         if readers.active.get(topic):
-            texts.append(f"{topic} is being read by {_some(readers.active[topic])}")
+            texts.append(f"{topic} is being read by {group_names(readers.active[topic])}")
         if readers.committed.get(topic):
-            texts.append(f"{topic} has committed offsets of {_some(readers.committed[topic])}: they go with it")
+            texts.append(f"{topic} has committed offsets of {group_names(readers.committed[topic])}: they go with it")
     if readers.unseen:
         texts.append(f"not every group could be asked whether it uses what is deleted: {readers.unseen}")
     return texts
@@ -71,6 +71,7 @@ def _note(into: dict[str, list[str]], group_id: str, topics: Iterable[str]) -> N
         into[topic].append(group_id)
 
 
-def _some(group_ids: Sequence[str]) -> str:
+def group_names(group_ids: Sequence[str]) -> str:
+    """Return ``groups a, b and 3 more``."""
     more = f" and {len(group_ids) - SHOWN_GROUPS} more" if len(group_ids) > SHOWN_GROUPS else ""
     return f"group{'s' if len(group_ids) > 1 else ''} {', '.join(group_ids[:SHOWN_GROUPS])}{more}"

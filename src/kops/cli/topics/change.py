@@ -1,0 +1,152 @@
+"""``kops topics``: create, alter, add-partitions, truncate, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kops.cli.options import Approval, mutation
+from kops.cli.session import Session
+from kops.cli.topics.shared import group, key_and_value, regex_option, required, streams_option, topic_option
+
+
+@group.command("create")
+@click.argument("names", metavar="NAME...", nargs=-1)
+@topic_option
+@click.option("--partitions", type=click.IntRange(min=1), help="Number of partitions. [default: the brokers' num.partitions]")
+@click.option(
+    "--replication-factor", type=click.IntRange(min=1), help="Copies of each partition. [default: the brokers' default.replication.factor]"
+)
+@click.option("--compacted", is_flag=True, help="Keep the latest record of each key: cleanup.policy=compact.")
+@click.option(
+    "--expire", metavar="DURATION", help="Delete records after 7d, 12h, 30m, P7D; with --compacted cleanup.policy=compact,delete."
+)
+@click.option("--config", "settings", metavar="KEY=VALUE", multiple=True, help="A topic setting, by Kafka's name; repeatable.")
+@click.option("--like", metavar="TOPIC", help="Partitions, replication factor and settings of this topic, where not given.")
+@click.option("--if-not-exists", is_flag=True, help="Leave topics that exist as they are.")
+@mutation
+@click.pass_obj
+def create(
+    session: Session,
+    /,
+    *,
+    names: tuple[str, ...],
+    more: tuple[str, ...],
+    expire: str | None,
+    settings: tuple[str, ...],
+    if_not_exists: bool,
+    approval: Approval,
+    **wishes: Any,
+) -> int:
+    """Create topics, all alike.
+
+    The plan shows the settings that they get, the brokers' defaults included, and warns about unsafe ones.
+    """
+    from kops.core.durations import parse_duration
+    from kops.core.topic_wish import Wish
+    from kops.operations.topics_create import plan_create
+
+    expire_ms = parse_duration(expire, what="duration for --expire") if expire is not None else None
+    wish = Wish(expire_ms=expire_ms, settings=dict(map(key_and_value, settings)), **wishes)
+    return session.carry_out(plan_create(session, required(names, more), wish, if_not_exists=if_not_exists), approval)
+
+
+@group.command("alter")
+@click.argument("patterns", metavar="NAME_OR_GLOB...", nargs=-1)
+@topic_option
+@regex_option
+@click.option("--config", "settings", metavar="KEY=VALUE", multiple=True, help="A setting to set, by Kafka's name; repeatable.")
+@click.option(
+    "--delete-config", "remove", metavar="KEY", multiple=True, help="A setting to take away: the brokers' default holds again; repeatable."
+)
+@mutation
+@click.pass_obj
+def alter(
+    session: Session,
+    /,
+    *,
+    patterns: tuple[str, ...],
+    more: tuple[str, ...],
+    regex: bool,
+    settings: tuple[str, ...],
+    remove: tuple[str, ...],
+    approval: Approval,
+) -> int:
+    """Change settings of topics; those that are not named stay.
+
+    The plan shows old and new values, and warns about records that go at once and who has yet to read them. Undo restores
+    the values, "not set" too, and cannot bring records back.
+    """
+    from kops.operations.topics_alter import plan_alter
+
+    plan = plan_alter(session, required(patterns, more), dict(map(key_and_value, settings)), remove, regex=regex)
+    return session.carry_out(plan, approval)
+
+
+@group.command("add-partitions")
+@click.argument("patterns", metavar="NAME_OR_GLOB...", nargs=-1)
+@topic_option
+@regex_option
+@click.option("--partitions", type=click.IntRange(min=1), required=True, metavar="N", help="Partitions in all, not to be added.")
+@streams_option
+@mutation
+@click.pass_obj
+def add_partitions(
+    session: Session,
+    /,
+    *,
+    patterns: tuple[str, ...],
+    more: tuple[str, ...],
+    regex: bool,
+    partitions: int,
+    allow_streams: bool,
+    approval: Approval,
+) -> int:
+    """Let topics have more partitions. Kafka cannot take them away again.
+
+    Records of a key go elsewhere from then on, which breaks compacted topics and Kafka Streams applications.
+    """
+    from kops.operations.topics_grow import plan_add_partitions
+
+    plan = plan_add_partitions(session, required(patterns, more), partitions, regex=regex, allow_streams=allow_streams)
+    return session.carry_out(plan, approval)
+
+
+@group.command("truncate")
+@click.argument("patterns", metavar="TOPIC[:PARTITIONS]...", nargs=-1)
+@topic_option
+@regex_option
+@click.option(
+    "--to", required=True, metavar="POSITION", help="Where the logs are to start: an offset, a time such as @-1d, or end for all."
+)
+@mutation
+@click.pass_obj
+def truncate(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, ...], regex: bool, to: str, approval: Approval) -> int:
+    """Delete the oldest records of partitions, for good.
+
+    Records below the position go; an offset that a log does not have becomes the nearest that it has. Partitions are
+    named like orders, orders:0 or 'orders-*:0,3-5'. To approve, the topic's name is typed (--confirm NAME).
+    """
+    from kops.operations.topics_truncate import plan_truncate
+
+    return session.carry_out(plan_truncate(session, required(patterns, more), to, regex=regex), approval)
+
+
+@group.command("delete")
+@click.argument("patterns", metavar="NAME_OR_GLOB...", nargs=-1)
+@topic_option
+@regex_option
+@click.option("--if-exists", is_flag=True, help="Leave out names that do not exist.")
+@mutation
+@click.pass_obj
+def delete(
+    session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, ...], regex: bool, if_exists: bool, approval: Approval
+) -> int:
+    """Delete topics with their records.
+
+    To approve, one topic's name is typed (--confirm NAME), for several their number: --confirm '3 topics'.
+    """
+    from kops.operations.topics_delete import plan_delete
+
+    return session.carry_out(plan_delete(session, required(patterns, more), regex=regex, if_exists=if_exists), approval)

@@ -1,0 +1,146 @@
+"""``kops topics``: list, describe, offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from kops.cli.session import Session
+from kops.cli.topics.shared import group, regex_option, required, topic_option
+from kops.output.render import Column
+
+LIST_COLUMNS = (Column("name"), Column("partitions"), Column("replication_factor", "REPLICAS"))
+TROUBLE_COLUMNS = (Column("under_replicated", "UNDER-REPLICATED"), Column("offline"))
+PARTITION_COLUMNS = ("partition", "leader", "replicas", "in_sync_replicas")
+SETTING_COLUMNS = ("name", "value", "source")
+READER_COLUMNS = ("group", "committed", "active")
+
+
+@group.command("list")
+@click.argument("patterns", metavar="[NAME_OR_GLOB]...", nargs=-1)
+@regex_option
+@click.option("--internal", is_flag=True, help="The brokers' own topics too.")
+@click.option("-l", "--long", is_flag=True, help="Cleanup policy, retention and min.insync.replicas too.")
+@click.pass_obj
+def list_topics(session: Session, /, *, patterns: tuple[str, ...], regex: bool, internal: bool, long: bool) -> None:
+    """List topics: all of them, or those that names and globs match."""
+    from kops.operations.topics import LONG_SETTINGS, list_rows, select
+
+    rows = list_rows(session, select(session, patterns, regex=regex, internal=internal).values(), long=long)
+    trouble = [column for column in TROUBLE_COLUMNS if session.output_format != "table" or any(row[column.key] for row in rows)]
+    session.render(rows, [*LIST_COLUMNS, *trouble, *(LONG_SETTINGS.values() if long else ())])
+
+
+@group.command("describe")
+@click.argument("patterns", metavar="NAME_OR_GLOB...", nargs=-1)
+@topic_option
+@regex_option
+@click.option("--all-settings", is_flag=True, help="Kafka's defaults too.")
+@click.option("--brief", is_flag=True, help="Without sizes and readers, for which every broker and group is asked.")
+@click.pass_obj
+def describe(
+    session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, ...], regex: bool, all_settings: bool, brief: bool
+) -> None:
+    """Show topics whole.
+
+    Partitions with leaders, replicas and sizes; the settings that are not Kafka's defaults; for compacted topics what
+    governs compaction; the groups that read them.
+    """
+    from kops.operations.topics import select
+    from kops.operations.topics_describe import describe_bodies
+
+    found = select(session, required(patterns, more), regex=regex)
+    bodies, problems = describe_bodies(session, found.values(), all_settings=all_settings, brief=brief)
+    show_topics(session, bodies)
+    for problem in problems:
+        session.note(f"warning: {problem}")
+
+
+@group.command("offsets")
+@click.argument("patterns", metavar="TOPIC[:PARTITIONS]...", nargs=-1)
+@topic_option
+@regex_option
+@click.option("--at", metavar="@TIME", help="Also the first offset at or after a time, such as @-1h or @2026-11-20T14:05 (UTC).")
+@click.option("--by", type=click.Choice(["partition", "topic"]), default="partition", show_default=True, help="Sum up.")
+@click.pass_obj
+def offsets(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, ...], regex: bool, at: str | None, by: str) -> int:
+    """Show where partitions begin and end, and how many offsets lie between.
+
+    Compaction and transactions leave offsets without a record, so there may be fewer records.
+    """
+    from kops.core.errors import ExitCode
+    from kops.operations.topics_offsets import by_topic, offset_report, total_text
+
+    report = offset_report(session, required(patterns, more), at=at, regex=regex)
+    times = ["offset_at", "offsets_since"] if at is not None else []
+    if by == "topic":
+        session.render(by_topic(report.rows), ["topic", "partitions", "offsets", *times[1:]])
+    else:
+        start, end = Column("log_start_offset", "LOG START"), Column("log_end_offset", "LOG END")
+        columns: list[str | Column] = ["topic", "partition", start, end, "offsets", *times]
+        if session.output_format != "table":
+            columns += ["last_stable_offset", "note"]
+        elif any(row["note"] for row in report.rows):
+            columns.append("note")
+        session.render(report.rows, columns)
+    session.note(total_text(report.rows) if report.rows else f"no topic matches {' '.join(patterns)}")
+    return int(ExitCode.PARTIAL if report.failed else ExitCode.DONE)
+
+
+def show_topics(session: Session, bodies: Sequence[dict[str, Any]]) -> None:
+    """Write topics to stdout: whole as JSON and YAML, a row a partition as CSV, a few small tables each for people."""
+    if session.output_format == "table":
+        for number, body in enumerate(bodies):
+            click.echo(("\n" if number else "") + headline(body))
+            show_topic(session, body)
+    elif session.output_format == "csv":
+        session.render(
+            ({"name": body["name"], **partition} for body in bodies for partition in body["partitions"]), ("name", *PARTITION_COLUMNS)
+        )
+    else:
+        session.render(bodies, ["name"])
+
+
+def show_topic(session: Session, body: dict[str, Any]) -> None:
+    """Write one topic for people."""
+    from kops.core.sizes import size_text
+
+    sizes = {(row["partition"], row["broker"]): row["size_bytes"] for row in body.get("replica_sizes", ())}
+    rows = [{**row, "size": size_text(sizes.get((row["partition"], row["leader"])))} for row in body["partitions"]]
+    session.render(rows, (*PARTITION_COLUMNS, *(["size"] if sizes else [])))
+    shown = {setting["name"] for setting in body["settings"]}
+    settings = [*body["settings"], *(setting for setting in body["compaction"] if setting["name"] not in shown)]
+    if settings:
+        session.render(list(map(readable, settings)), SETTING_COLUMNS)
+    if body.get("readers"):
+        marks = {True: "yes", False: None}
+        session.render(
+            [{**row, "committed": marks[row["committed"]], "active": marks[row["active"]]} for row in body["readers"]], READER_COLUMNS
+        )
+
+
+def headline(body: dict[str, Any]) -> str:
+    """Return one line about a topic, trouble included."""
+    from kops.core.sizes import size_text
+
+    trouble = [
+        f"{body[key]} {text}" for key, text in (("offline", "without a leader"), ("under_replicated", "under-replicated")) if body[key]
+    ]
+    partitions = f"{len(body['partitions'])} partition{'s' if len(body['partitions']) != 1 else ''}"
+    size = size_text(body.get("size_bytes"))
+    owner = body.get("streams_application")
+    facts = [f"replication factor {body['replication_factor']}", *trouble, f"topic id {body['topic_id']}"]
+    facts += [size] if size else []
+    facts += [f"of the Kafka Streams application {owner}"] if owner else []
+    return ", ".join([f"{body['name']}: {partitions}", *facts])
+
+
+def readable(setting: dict[str, Any]) -> dict[str, Any]:
+    """Return a setting with its value for people."""
+    from kops.core.topic_settings import people_value
+
+    if setting["value"] is None:
+        return {**setting, "value": "(hidden)" if setting["sensitive"] else None}
+    return {**setting, "value": people_value(setting["name"], setting["value"])}
