@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 MUTATIONS = {
     "topics.create": "kops.operations.topics_create:CREATE",
     "topics.delete": "kops.operations.topics_delete:DELETE",
+    "topics.change": "kops.operations.topics_change:CHANGE",
+    "topics.truncate": "kops.operations.topics_truncate:TRUNCATE",
     "offsets.move": "kops.operations.offsets_move:MOVE",
+    "offsets.move_many": "kops.operations.offsets_move_many:MOVE_MANY",
     "state.rebuild": "kops.operations.state:REBUILD",
 }
 
