@@ -13,9 +13,9 @@ def completion(*, shell: str) -> None:
     """Print the completion script: add `eval "$(kops completion bash)"` to ~/.bashrc (fish: `kops completion fish | source`)."""
     from click.shell_completion import get_completion_class
 
-    from kops.cli.main import cli
+    from kops.cli.main import COMPLETION, cli
 
     found = get_completion_class(shell)
     if found is None:  # pragma: no cover - the choice above knows them all
         raise click.UsageError(f"no completion for {shell}")
-    click.echo(found(cli, {}, "kops", "_KOPS_COMPLETE").source())
+    click.echo(found(cli, {}, "kops", COMPLETION).source())

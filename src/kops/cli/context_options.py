@@ -46,8 +46,8 @@ def saving(command: F) -> F:
 
 
 def context_argument(*, required: bool = True) -> Callable[[F], F]:
-    """Add the name of a context, completed by the shell."""
-    return click.argument("name", required=required, shell_complete=_complete)
+    """Add the name of a context."""
+    return click.argument("name", required=required)
 
 
 def only_name(session: Session, name: str | None) -> None:
@@ -138,16 +138,3 @@ def _options(setting: Setting) -> list[Callable[[F], F]]:
         return [click.option(flag, type=choice, metavar="NAME", help=f"{setting.help} {', '.join(setting.choices)}.")]
     metavar = {Kind.PATH: "FILE", Kind.TABLE: "KEY=VALUE"}.get(setting.kind, "TEXT")
     return [click.option(flag, metavar=metavar, multiple=setting.kind is Kind.TABLE, help=setting.help)]
-
-
-def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    import os
-
-    from kops.config.load import read_config
-    from kops.config.paths import directories
-    from kops.core.errors import ConfigError
-
-    try:
-        return [name for name in read_config(directories(os.environ)).contexts if name.startswith(incomplete)]
-    except ConfigError:
-        return []

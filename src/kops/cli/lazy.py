@@ -14,13 +14,26 @@ import click
 from kops.cli.options import SHARED_OPTIONS
 
 
+class _Text(click.types.StringParamType):
+    """Text, completed with names where the parameter takes names of topics, groups or contexts."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """Return what a shell may complete with."""
+        from kops.cli.completing import complete_named
+
+        return list(complete_named(ctx, param, incomplete))
+
+
 class _SharedOptions(click.Command):
-    """Takes the shared options after its own, and lists them apart."""
+    """Takes the shared options after its own, and lists them apart. Every text that is a name is completed by shells."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._own = len(self.params)
         self.params = [*self.params, *(make() for make in SHARED_OPTIONS)]
+        for param in self.params:
+            if type(param.type) is click.types.StringParamType:
+                param.type = _TEXT
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write its own options, then the shared ones."""
@@ -32,6 +45,9 @@ class _SharedOptions(click.Command):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
+
+
+_TEXT = _Text()
 
 
 class Command(_SharedOptions):

@@ -18,6 +18,7 @@ NOUNS = {
     "context": ("kops.cli.context:group", "Clusters that kops knows, and how to reach them."),
     "cluster": ("kops.cli.cluster:group", "Brokers and controllers: describe, health, brokers."),
     "topics": ("kops.cli.topics:group", "List, describe, create and delete topics."),
+    "records": ("kops.cli.records:group", "Consume, produce, and peek where a group reads."),
     "groups": ("kops.cli.groups:group", "Consumer groups: list, describe, lag."),
     "offsets": ("kops.cli.offsets:group", "Committed offsets: show, seek, reset, export."),
     "changelog": ("kops.cli.changelog:group", "Read the changelog of a Kafka Streams store."),
@@ -31,6 +32,9 @@ NOUNS = {
     "plugins": ("kops.cli.plugins:group", "Installed plugins."),
     "completion": ("kops.cli.completion:completion", "Shell completion for bash, zsh and fish."),
 }
+
+COMPLETION = "_KOPS_COMPLETE"
+"""Set by a shell that asks for completion (click's ``_PROGRAM_COMPLETE``)."""
 
 
 def plugin_command(name: str) -> click.Command | None:
@@ -70,6 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as gone:  # click's own answer to a closed pipe
         return gone.code if isinstance(gone.code, int) else 1
     except BaseException as error:
+        if COMPLETION in os.environ:
+            return 0  # a shell completes a line that a person types: nothing may appear in it
         from kops.cli.failure import report
 
         return report(error, argv)

@@ -1,0 +1,32 @@
+"""Names of topics and groups for completion: one quick question each, by the client that loads fastest."""
+
+from __future__ import annotations
+
+from kops.gateways.kafka.client import Client
+
+
+def topic_names(client: Client, seconds: float) -> list[str]:
+    """Return the names of all topics.
+
+    :raises KafkaException: when the brokers do not answer in time
+    """
+    return sorted(client.admin.list_topics(timeout=seconds).topics)
+
+
+def group_names(client: Client, prefix: str, seconds: float) -> list[str]:
+    """Return the ids of groups that begin with a prefix.
+
+    Share, streams and Connect groups are seen only by an old request that also describes every group, so it is asked only where
+    no other group begins so.
+
+    :raises KafkaException: when the brokers do not answer in time
+    """
+    import warnings
+
+    found = client.admin.list_consumer_groups(request_timeout=seconds).result(seconds)
+    names = sorted(group.group_id for group in found.valid if group.group_id.startswith(prefix))
+    if names:
+        return names
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return sorted(group.id for group in client.admin.list_groups(timeout=seconds) if group.id.startswith(prefix))

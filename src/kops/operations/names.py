@@ -1,0 +1,26 @@
+"""The names that a command line may be completed with."""
+
+from __future__ import annotations
+
+from kops.config.load import read_config
+from kops.core.models import INTERNAL_TOPICS
+from kops.operations.protocol import Services
+
+TOPICS, GROUPS, CONTEXTS = "topics", "groups", "contexts"
+
+
+def names(services: Services, kind: str, prefix: str, *, seconds: float) -> list[str]:
+    """Return the names of one kind that begin with a prefix; Kafka's own topics only when the prefix asks for them.
+
+    :param kind: topics, groups or contexts
+    :param seconds: that the brokers may take for one answer
+    """
+    if kind == CONTEXTS:
+        return sorted(name for name in read_config(services.directories).contexts if name.startswith(prefix))
+    from kops.gateways.kafka.names import group_names, topic_names
+
+    client = services.kafka.client
+    if kind == GROUPS:
+        return group_names(client, prefix, seconds)
+    found = [name for name in topic_names(client, seconds) if name.startswith(prefix)]
+    return [name for name in found if prefix.startswith("_") or name not in INTERNAL_TOPICS]
