@@ -143,9 +143,16 @@ def _summary(changes: Changes, given: str, same: Mapping[str, str]) -> str:
         if names
     ]
     if not parts:
-        return given or (f"{_topics(list(same))} {'is' if len(same) == 1 else 'are'} as wanted" if same else "there is nothing to change")
+        return given or _as_it_is(same)
     text = ", ".join(parts)
     return f"{given}: {text}" if given else text
+
+
+def _as_it_is(same: Mapping[str, str]) -> str:
+    other = [name for name, reason in same.items() if reason != AS_WANTED]
+    if other:
+        return f"{_topics(other)} {'is' if len(other) == 1 else 'are'} not as wanted, and cannot be made so here"
+    return f"{_topics(list(same))} {'is' if len(same) == 1 else 'are'} as wanted" if same else "there is nothing to change"
 
 
 def _topics(names: Sequence[str]) -> str:
