@@ -31,7 +31,7 @@ CSV_COLUMNS = (
     *("id", "host", "port", "rack", "in_service", "leaders", "preferred_leaders", "replicas"),
     *("out_of_sync_replicas", "size_bytes", "offline_log_dirs"),
 )
-FINDING_COLUMNS = ("severity", "check", "subject", "summary", "command")
+FINDING_COLUMNS = ("severity", "check", "subject", "summary", "commands")
 
 
 @click.group(cls=Group)
@@ -82,10 +82,11 @@ def health(session: Session, /, *, fail_on: str) -> int:
     """  # noqa: D301 - click reads \b as "keep these lines"
     from kops.core.errors import ExitCode
     from kops.core.findings import Severity
+    from kops.cli.findings_view import cluster_words
     from kops.operations.cluster_health import as_json, examine, headline
 
     least = Severity[fail_on.upper()]
-    found = examine(session)
+    found = examine(session, cluster_words(session))
     if session.output_format in ("json", "yaml"):
         session.render_object(as_json(found, least), name="cluster_id")
     elif session.output_format == "table":

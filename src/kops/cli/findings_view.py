@@ -1,4 +1,4 @@
-"""Findings for people: a line each with what it is about, the command for it below."""
+"""Findings for people: a line each with what it is about, the commands for it below."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable
 
+from kops.cli.session import Session
 from kops.core.findings import Finding, Severity
 
 WIDEST = 100
@@ -16,6 +17,12 @@ def findings_text(findings: Iterable[Finding]) -> str:
     """Return findings as lines of text, wrapped to the terminal (80 columns where there is none); empty when there are none."""
     width = min(shutil.get_terminal_size((80, 24)).columns, WIDEST)
     return "".join(_lines(finding, width) for finding in findings)
+
+
+def cluster_words(session: Session) -> list[str]:
+    """Return how the command line named the cluster, for commands that are to reach the same one."""
+    options = {"-c": "context", "-B": "bootstrap_server", "--command-config": "command_config"}
+    return [word for option, name in options.items() if (given := session.settings.get(name)) for word in (option, str(given))]
 
 
 def _lines(finding: Finding, width: int) -> str:
@@ -29,5 +36,4 @@ def _lines(finding: Finding, width: int) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    command = [f"{margin}$ {finding.command}"] if finding.command else []
-    return "\n".join([*wrapped, *command]) + "\n"
+    return "\n".join([*wrapped, *(f"{margin}$ {command}" for command in finding.commands)]) + "\n"

@@ -12,7 +12,7 @@ from typing import Any
 
 from kops.core.cluster import Quorum, RegisteredBroker
 from kops.core.cluster_settings import setting_findings
-from kops.core.findings import Finding, Severity, counted, names_text, places_text
+from kops.core.findings import Finding, Severity, command, counted, names_text, places_text
 from kops.core.log_dirs import LogDir
 from kops.core.models import Broker, Partition, Setting, Topic, TopicPartition
 from kops.core.topic_settings import MIN_IN_SYNC
@@ -135,7 +135,9 @@ def partition_findings(observed: Observed, trouble: PartitionTrouble) -> Iterato
         yield _about(Severity.CRITICAL, "under_min_isr", short, text)
     if barred := [place for place in refusing if place in never]:
         text = f"{_are(len(barred), 'of topics whose min.insync.replicas is above the replication factor')}: acks=all can never succeed"
-        yield replace(_about(Severity.CRITICAL, "min_isr_above_replicas", barred, text), command=_lower_minimum(observed, barred[0].topic))
+        yield replace(
+            _about(Severity.CRITICAL, "min_isr_above_replicas", barred, text), commands=(_lower_minimum(observed, barred[0].topic),)
+        )
     if at_edge:
         text = (
             f"{_are(len(at_edge), 'at min.insync.replicas')} with replicas out of sync: one more, and producers with acks=all are refused"
@@ -151,13 +153,13 @@ def partition_findings(observed: Observed, trouble: PartitionTrouble) -> Iterato
 def _about(severity: Severity, check: str, places: Iterable[TopicPartition], summary: str, **facts: Any) -> Finding:
     some = sorted(places)
     topics = list(dict.fromkeys(place.topic for place in some))
-    command = f"kops topics describe {' '.join(topics[:3])}"
-    return Finding(severity, check, places_text(some), summary, command, {"partitions": list(map(str, some)), **facts})
+    commands = (command("topics", "describe", *topics[:3]),)
+    return Finding(severity, check, places_text(some), summary, commands, {"partitions": list(map(str, some)), **facts})
 
 
 def _lower_minimum(observed: Observed, topic: str) -> str:
     copies = next(found.replication_factor for found in observed.topics if found.name == topic)
-    return f"kops topics alter {topic} --config {MIN_IN_SYNC}={max(1, copies - 1)}"
+    return command("topics", "alter", topic, "--config", f"{MIN_IN_SYNC}={max(1, copies - 1)}")
 
 
 def _are(number: int, what: str) -> str:
@@ -190,16 +192,18 @@ def _missing_brokers(observed: Observed) -> Iterator[Finding]:
         count = replicas.get(broker, 0)
         severity = Severity.WARNING if count else Severity.NOTE
         text = f"broker {broker}{at} is not in service; it has {counted(count, 'replica')}"
-        yield Finding(severity, "broker_missing", f"broker {broker}", text, "kops cluster brokers", {"broker": broker, "replicas": count})
+        yield Finding(
+            severity, "broker_missing", f"broker {broker}", text, ("kops cluster brokers",), {"broker": broker, "replicas": count}
+        )
 
 
 def _quorum(quorum: Quorum | None) -> Iterator[Finding]:
     if quorum is None:
         return
-    command = "kops cluster describe"
+    closer = (command("cluster", "describe"),)
     if quorum.leader is None:
         text = "there is no active controller: topics, leaders and settings cannot change"
-        yield Finding(Severity.CRITICAL, "no_controller", "controllers", text, command)
+        yield Finding(Severity.CRITICAL, "no_controller", "controllers", text, closer)
         return
     silent = [voter.id for voter in quorum.voters if (quorum.silence(voter) or 0) > SILENT_MS]
     silent += [voter.id for voter in quorum.voters if voter.id != quorum.leader and voter.last_fetch is None]
@@ -210,7 +214,7 @@ def _quorum(quorum: Quorum | None) -> Iterator[Finding]:
         text = (
             f"{len(silent)} of {counted(len(quorum.voters), 'controller')} {'is' if len(silent) == 1 else 'are'} silent ({names}): {rest}"
         )
-        yield Finding(Severity.WARNING, "controller_silent", f"controllers {names}", text, command, {"controllers": sorted(silent)})
+        yield Finding(Severity.WARNING, "controller_silent", f"controllers {names}", text, closer, {"controllers": sorted(silent)})
 
 
 def _disks(log_dirs: Iterable[LogDir]) -> Iterator[Finding]:
@@ -219,12 +223,12 @@ def _disks(log_dirs: Iterable[LogDir]) -> Iterator[Finding]:
         subject = f"broker {found.broker}"
         if found.problem:
             text = f"the log directory {found.path} is offline: {found.problem}"
-            yield Finding(Severity.CRITICAL, "log_dir_offline", subject, text, "kops cluster brokers", facts)
+            yield Finding(Severity.CRITICAL, "log_dir_offline", subject, text, ("kops cluster brokers",), facts)
         elif found.total_bytes and found.usable_bytes is not None and found.usable_bytes < FULL_BELOW * found.total_bytes:
             share = found.usable_bytes / found.total_bytes
             text = f"the volume of {found.path} has {share:.1%} left: a broker that cannot write takes the directory offline"
             facts |= {"total_bytes": found.total_bytes, "usable_bytes": found.usable_bytes}
-            yield Finding(Severity.WARNING, "disk_nearly_full", subject, text, "kops cluster brokers", facts)
+            yield Finding(Severity.WARNING, "disk_nearly_full", subject, text, ("kops cluster brokers",), facts)
 
 
 def _skew(observed: Observed) -> Iterator[Finding]:
@@ -244,7 +248,7 @@ def _skew(observed: Observed) -> Iterator[Finding]:
                 "leader_skew",
                 f"broker {broker}",
                 f"{text}; brokers move leaders back by themselves unless auto.leader.rebalance.enable is off",
-                "kops cluster brokers",
+                ("kops cluster brokers",),
                 {"broker": broker, "preferred": preferred[broker], "led_elsewhere": count},
             )
 
@@ -256,4 +260,4 @@ def _versions(versions: Mapping[int, str]) -> Iterator[Finding]:
     if len(brokers) > 1:
         parts = "; ".join(f"{version}: {names_text(list(map(str, some)))}" for version, some in sorted(brokers.items()))
         text = f"brokers of different releases ({parts}): an upgrade that is under way, or was left half done"
-        yield Finding(Severity.NOTE, "mixed_versions", "brokers", text, "kops cluster describe", {"brokers": brokers})
+        yield Finding(Severity.NOTE, "mixed_versions", "brokers", text, ("kops cluster describe",), {"brokers": brokers})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kops.core.findings import Finding, Severity, counted, names_text
+from kops.core.findings import Finding, Severity, command, counted, names_text
 from kops.core.models import Setting, Topic
 from kops.core.topic_settings import MIN_IN_SYNC, UNCLEAN
 
@@ -47,8 +47,8 @@ def setting_findings(topics: Iterable[Topic], settings: Mapping[str, Mapping[str
 
 def _note(check: str, topics: list[str], what: str, why: str, better: str = "") -> Iterator[Finding]:
     if topics:
-        some = " ".join(topics[:3])
-        command = f"kops topics alter {some} --config {better}" if better else f"kops topics describe {some}"
+        some = topics[:3]
+        closer = command("topics", "alter", *some, "--config", better) if better else command("topics", "describe", *some)
         yield Finding(
-            Severity.NOTE, check, names_text(topics), f"{what} {counted(len(topics), 'topic')}: {why}", command, {"topics": topics}
+            Severity.NOTE, check, names_text(topics), f"{what} {counted(len(topics), 'topic')}: {why}", (closer,), {"topics": topics}
         )

@@ -1,9 +1,10 @@
-"""What a look at a cluster found: how bad it is, what it is about, and the kops command that repairs it or looks closer."""
+"""What a look at a cluster found: how bad it is, what it is about, and the kops commands that look closer or repair it."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
@@ -36,7 +37,7 @@ class Finding:
     :param check: what was looked for, as a stable name for programs: ``offline_partitions``
     :param subject: what it is about: a group, a topic, partitions, a broker, ``cluster``
     :param summary: what is wrong, a sentence without a final full stop
-    :param command: the kops command that repairs it or looks closer; empty when there is none
+    :param commands: kops commands that look closer, or repair it; the first is what to run first
     :param facts: the numbers and names behind the sentence; JSON values only
     """
 
@@ -44,7 +45,7 @@ class Finding:
     check: str
     subject: str
     summary: str
-    command: str = ""
+    commands: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
@@ -54,9 +55,23 @@ class Finding:
             "check": self.check,
             "subject": self.subject,
             "summary": self.summary,
-            "command": self.command or None,
+            "commands": list(self.commands),
             "facts": dict(self.facts),
         }
+
+
+def command(*words: str) -> str:
+    """Return a kops command as a shell takes it: names with spaces or signs are quoted."""
+    return shlex.join(["kops", *words])
+
+
+def for_connection(findings: Iterable[Finding], words: Sequence[str]) -> list[Finding]:
+    """Return findings whose commands name the cluster that was looked at, as the command line named it.
+
+    :param words: ``-c``, ``prod``; none where the commands reach it anyhow
+    """
+    suffix = f" {shlex.join(words)}" if words else ""
+    return [replace(finding, commands=tuple(f"{one}{suffix}" for one in finding.commands)) for finding in findings]
 
 
 def by_severity(findings: Iterable[Finding]) -> list[Finding]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kops.core.cluster_health import Observed, PartitionTrouble, cluster_findings, partition_trouble
 from kops.core.errors import KopsError
-from kops.core.findings import Finding, Severity, by_severity, counted, reaches
+from kops.core.findings import Finding, Severity, by_severity, counted, for_connection, reaches
 from kops.operations.cluster_observe import observe
 from kops.operations.protocol import Services
 
@@ -32,14 +32,15 @@ class Health:
         return not reaches(self.findings, least)
 
 
-def examine(services: Services) -> Health:
+def examine(services: Services, named: Sequence[str] = ()) -> Health:
     """Look at the whole cluster; nothing is changed.
 
+    :param named: how the command line named the cluster, for the commands of the findings
     :raises Unreachable: when no broker answers
     """
     sight = observe(services)
     seen = sight.observed
-    findings = by_severity(cluster_findings(seen))
+    findings = for_connection(by_severity(cluster_findings(seen)), named)
     return Health(services.kafka.cluster().cluster_id, seen, partition_trouble(seen), tuple(findings), sight.gaps)
 
 

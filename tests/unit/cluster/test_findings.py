@@ -42,7 +42,9 @@ def test_sizes():
 
 def test_findings_fit_the_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "50")
-    finding = Finding(Severity.WARNING, "a", "a-topic-with-a-long-name", "something is wrong with it and that takes a while", "kops look")
+    finding = Finding(
+        Severity.WARNING, "a", "a-topic-with-a-long-name", "something is wrong with it and that takes a while", ("kops look",)
+    )
     text = findings_text([finding])
     assert all(len(line) <= 50 for line in text.splitlines())
     assert text.startswith("warning   a-topic-with-a-long-name: something is\n          wrong with it")

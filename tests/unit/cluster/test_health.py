@@ -77,7 +77,7 @@ def test_a_replica_that_is_only_being_added_is_not_missed():
 
 def test_the_repair_of_a_minimum_that_cannot_be_met():
     finding = found(seen([GOOD], minimum="4"))["critical", "min_isr_above_replicas"]
-    assert finding.command == "kops topics alter orders --config min.insync.replicas=2"
+    assert finding.commands == ("kops topics alter orders --config min.insync.replicas=2",)
 
 
 def test_topics_whose_settings_are_not_known_are_only_judged_by_their_replicas():
@@ -90,7 +90,7 @@ def test_unsafe_settings_are_notes():
     unclean = {"t": settings(unclean_leader_election_enable="true", min_insync_replicas="1")}
     both = found(Observed((topic,), (broker(1), broker(2)), settings=unclean))
     assert set(both) == {("note", "unclean_leader_election"), ("note", "single_replica")}
-    assert both["note", "unclean_leader_election"].command == "kops topics alter t --config unclean.leader.election.enable=false"
+    assert both["note", "unclean_leader_election"].commands == ("kops topics alter t --config unclean.leader.election.enable=false",)
     alone = found(Observed((topic,), (broker(1),), settings=unclean))
     assert set(alone) == {("note", "unclean_leader_election")}  # one broker cannot keep copies
 
