@@ -4,7 +4,7 @@ import pytest
 
 from kops.spark.difference import all_added, compacted_view, difference, to_append
 from kops.spark.readback import unlike
-from kops.spark.stage import contents_of, describe_stage, read_stage, write_stage
+from kops.spark.stage import contents_of, read_stage, write_stage
 
 pytestmark = pytest.mark.spark
 
@@ -44,7 +44,7 @@ CHANGELOG = [
 
 def test_what_is_appended_and_what_takes_it_back(spark, expected, records_of, tmp_path):
     stage = difference(expected, compacted_view(records_of(CHANGELOG)))
-    write_stage(stage, str(tmp_path / "stage"))
+    found = write_stage(stage, str(tmp_path / "stage"))
     staged = read_stage(spark, str(tmp_path / "stage"))
     new = {(0, b"value", b"2", 10), (0, b"time", b"3", 10), (1, b"moved", b"4", 10), (0, b"back", b"5", 10)}
     gone = {(0, b"moved", None, 10), (0, b"unknown", None, 30), (0, b"never", None, 7)}
@@ -58,7 +58,6 @@ def test_what_is_appended_and_what_takes_it_back(spark, expected, records_of, tm
         (0, b"unknown", b"6", 30),
         (0, b"never", None, 7),
     }
-    found = describe_stage(spark, str(tmp_path / "stage"))
     assert found.actions == {
         0: {"added": 1, "changed": 2, "removed": 2, "erased": 1},
         1: {"added": 1, "changed": 0, "removed": 0, "erased": 0},

@@ -23,6 +23,10 @@ STAGE_COLUMNS = (
     "action",
 )
 
+# The 64-bit hashes of records are added in halves, so that nothing wraps and every Spark gives the same number.
+_HASH = "xxhash64(key, value is null, value, timestamp)"
+HIGH, LOW = f"shiftrightunsigned({_HASH}, 32)", f"{_HASH} & 4294967295"
+
 
 def compacted_view(records: DataFrame) -> DataFrame:
     """Return the last record of every key of a changelog: partition, key, value (null: a tombstone), timestamp, odd.
@@ -84,15 +88,18 @@ def all_added(expected: DataFrame) -> DataFrame:
     )
 
 
-def to_append(stage: DataFrame, *, backwards: bool = False) -> DataFrame:
+def to_append(stage: DataFrame, *, backwards: bool = False, keep: Sequence[str] = ()) -> DataFrame:
     """Return the records to append: partition, key, value (null: a tombstone), timestamp, action.
 
     A tombstone carries the time of the record that deleted the key, or else of the record that it removes.
 
     :param backwards: those that take the stage back
+    :param keep: further columns of the stage to keep
     """
     new, old = ("before", "after") if backwards else ("after", "before")
+    records = ("partition", "key", "action")
     return stage.selectExpr(
+        *(name for name in keep if name not in records),
         "partition",
         "key",
         f"if({new}_present, {new}_value, null) as value",
@@ -108,13 +115,11 @@ def summed(records: DataFrame, actions: Sequence[str] = ()) -> DataFrame:
     """
     from pyspark.sql import functions
 
-    # The 64-bit hashes are added in halves, so that nothing wraps and every Spark gives the same number.
-    h = "xxhash64(key, value is null, value, timestamp)"
     columns = [
         "count(*) as records",
         "count_if(value is null) as tombstones",
-        f"sum(shiftrightunsigned({h}, 32)) as high",
-        f"sum({h} & 4294967295) as low",
+        f"sum({HIGH}) as high",
+        f"sum({LOW}) as low",
         "min(timestamp) as earliest",
         "max(timestamp) as latest",
         *(f"count_if(action = '{action}') as {action}" for action in actions),

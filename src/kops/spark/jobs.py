@@ -12,7 +12,7 @@ from kops.spark.difference import all_added, compacted_view, difference
 from kops.spark.partitions import with_partitions
 from kops.spark.prepare import FATES, Prepared, prepare
 from kops.spark.source import KafkaSource, TopicRange
-from kops.spark.stage import write_stage
+from kops.spark.stage import Staged, write_stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -47,12 +47,14 @@ class Counts:
     :param dropped: how many of them did not count, by reason (``kops.spark.prepare.FATES``)
     :param keys: that the store should hold
     :param mixed: keys whose records' order is not known, where it matters
+    :param staged: what its changelog lacks
     """
 
     read: int
     dropped: dict[str, int]
     keys: int
     mixed: int
+    staged: Staged
 
 
 def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
@@ -82,14 +84,14 @@ def _attempt(kafka: KafkaSource, job: Job, path: str, *, any_order: bool) -> Cou
         stage = difference(expected, compacted_view(kafka.read(replace(job.changelog, headers=True))))
     else:
         stage = all_added(expected)
-    write_stage(stage, path)
+    staged = write_stage(stage, path)
     fates, keys = of_records.get, of_keys.get
     if fates["undecodable"] and not job.skip_undecodable:
         raise _undecodable(prepared, job, fates["undecodable"])
     if keys["rounded"]:
         return None
     dropped = {name: fates[name] for name in FATES.values()}
-    return Counts(fates["read"], dropped, keys["keys"], keys["mixed"])
+    return Counts(fates["read"], dropped, keys["keys"], keys["mixed"], staged)
 
 
 def _expected(prepared: Prepared, job: Job, of_records: Observation, of_keys: Observation, *, any_order: bool) -> DataFrame:

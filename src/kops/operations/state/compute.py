@@ -16,7 +16,7 @@ from kops.operations.state.facts import StoreFacts
 if TYPE_CHECKING:
     from kops.spark.jobs import Counts, Job
     from kops.spark.source import KafkaSource, TopicRange
-    from kops.spark.stage import Staged
+    from kops.spark.stage import Content
 
 _AT_A_TIME = 4
 _NAMED = 3
@@ -35,19 +35,23 @@ class Computed:
     """A store that was computed.
 
     :param stage: where its differences are
-    :param staged: and how many
+    :param counts: what was seen on the way, and how much is staged
     """
 
     facts: StoreFacts
     stage: str
     counts: Counts
-    staged: Staged
     exactness: Exactness
 
     @property
     def actions(self) -> Mapping[int, Mapping[str, int]]:
         """Return how many keys are added, changed, removed, by partition."""
-        return self.staged.actions
+        return self.counts.staged.actions
+
+    @property
+    def contents(self) -> Mapping[int, Content]:
+        """Return what is to be appended, by partition."""
+        return self.counts.staged.contents
 
     @property
     def differing(self) -> int:
@@ -130,13 +134,11 @@ def _job(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodable
 def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str) -> Computed:
     from kops.spark.failures import explained
     from kops.spark.jobs import stage_difference
-    from kops.spark.stage import describe_stage
 
     with explained(f"compute {job.store.name}"):
         counts = stage_difference(kafka, job, stage)
-        staged = describe_stage(kafka.session, stage)
     exactness = worst([facts.exactness, of_order(counts.keys, counts.mixed)])
-    return Computed(facts, stage, counts, staged, exactness)
+    return Computed(facts, stage, counts, exactness)
 
 
 def changelog_range(state_file: StateFile, facts: StoreFacts) -> TopicRange:

@@ -46,7 +46,7 @@ def plan_rebuild(
     )
     now_ms = to_milliseconds(services.now())
     for found in computed:
-        for content in found.staged.contents.values():
+        for content in found.contents.values():
             refuse_timestamps(found.facts, content.earliest, content.latest, now_ms)
             _refuse_time_zero(services, state_file, found, content.earliest)
     commits = _commits(engine, state_file, facts, cut)
@@ -138,7 +138,7 @@ def _append_items(found: Computed) -> list[Item]:
     items = []
     for number, bounds in sorted(found.facts.changelog_bounds.items()):
         target, end = f"{found.facts.store.changelog}:{number}", bounds.log_end_offset
-        content, actions = found.staged.contents.get(number), found.actions.get(number, {})
+        content, actions = found.contents.get(number), found.actions.get(number, {})
         if content is None or not found.must_write:
             items.append(Item(target, "none", end, end, "as it should be"))
             continue
@@ -182,7 +182,7 @@ def _store_arguments(found: Computed) -> dict[str, Any]:
         "keys": found.counts.keys,
         "dropped": found.counts.dropped,
         "actions": {str(number): dict(actions) for number, actions in found.actions.items()},
-        "contents": {str(number): asdict(content) for number, content in found.staged.contents.items()} if found.must_write else {},
+        "contents": {str(number): asdict(content) for number, content in found.contents.items()} if found.must_write else {},
     }
 
 
@@ -208,7 +208,7 @@ def _local_state(computed: Sequence[Computed]) -> list[str]:
 
 
 def _summary(state_file: StateFile, computed: Sequence[Computed]) -> str:
-    records = sum(content.records for found in computed if found.must_write for content in found.staged.contents.values())
+    records = sum(content.records for found in computed if found.must_write for content in found.contents.values())
     stores = [f"{found.facts.store.name} {found.counts.keys:,} keys, exactness {found.exactness.grade}" for found in computed[:_NAMED]]
     more = f"; and {len(computed) - _NAMED} more stores" if len(computed) > _NAMED else ""
     what = f"({'; '.join(stores)}{more})"
