@@ -11,6 +11,19 @@ from kops.output.render import Column
 
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, line ends and marks that turn the direction of a line."""
+STREAM_KEYS = (
+    "topic",
+    "partition",
+    "offset",
+    "timestamp",
+    "timestamp_ms",
+    "key",
+    "key_encoding",
+    "value",
+    "value_encoding",
+    "headers",
+    "tombstone",
+)
 PEOPLE = (Column("partition", "P"), "offset", "timestamp", "key", "value")
 
 
@@ -21,6 +34,19 @@ def columns(rows: Sequence[Mapping[str, Any]], output_format: str) -> list[str |
     if output_format == "name":
         return ["key"]
     return list(rows[0]) if rows else ["topic", "partition", "offset", "timestamp", "timestamp_ms", "key", "value", "headers", "tombstone"]
+
+
+def stream_columns(rows: Sequence[Mapping[str, Any]], output_format: str) -> list[str | Column]:
+    """Return the columns of a table without an end: the value is the last, so that it may be as long as it is."""
+    if output_format != "table":
+        return columns(rows, output_format) if rows else list(STREAM_KEYS)
+    has_headers = any(row["headers"] for row in rows)
+    return [*PEOPLE[:-1], *(["headers"] if has_headers else []), PEOPLE[-1]]
+
+
+def raw_lines(values: Sequence[bytes | None]) -> bytes:
+    """Return values as they are, each with a line end; a tombstone is an empty line."""
+    return b"\n".join([value or b"" for value in values] if None in values else values) + b"\n" if values else b""  # type: ignore[arg-type]
 
 
 def as_cells(row: Mapping[str, Any]) -> dict[str, Any]:

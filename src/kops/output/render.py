@@ -93,15 +93,6 @@ def render_object(body: Row, output_format: str, stream: TextIO, *, name: str = 
             write_table(rows, as_columns(["key", "value"]), stream, terminal=terminal, headings=False)
 
 
-def render_lines(rows: Iterable[Row], columns: Sequence[str | Column], output_format: str, stream: TextIO) -> None:
-    """Write a stream of rows as they come: one JSON object a line; other formats as for a list."""
-    if output_format == "json":
-        for row in rows:
-            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-    else:
-        render_rows(rows, columns, output_format, stream)
-
-
 def csv_cell(value: Any) -> Any:
     """Return a value as CSV holds it: empty for None, JSON for a boolean and for what has parts."""
     if value is None:
@@ -160,7 +151,7 @@ def write_table(rows: Sequence[Row], columns: Sequence[Column], stream: TextIO, 
 
     tabulate.MIN_PADDING = 0  # its two spaces more under each heading are columns that a terminal of 80 lacks
     body = [[cell(row.get(column.key)) for column in columns] for row in rows]
-    numeric = [bool(rows) and all(_is_number(row.get(column.key)) for row in rows) for column in columns]
+    numeric = [bool(rows) and all(is_number(row.get(column.key)) for row in rows) for column in columns]
     text = tabulate.tabulate(
         body,
         headers=[column.heading for column in columns] if headings else (),
@@ -175,5 +166,6 @@ def write_table(rows: Sequence[Row], columns: Sequence[Column], stream: TextIO, 
         stream.write((clean[: width - 1] + "…" if width and len(clean) > width else clean) + "\n")
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether a column may stand to the right because of this value."""
     return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))

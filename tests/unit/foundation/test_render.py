@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from kops.output.render import Column, cell, render_lines, render_object, render_rows
+from kops.output.render import Column, cell, render_object, render_rows
 
 ROWS = [
     {
@@ -104,12 +104,6 @@ def test_one_object():
         "csv": 'key,value\nname,prod\nbrokers,"[""a:1"", ""b:2""]"\ntls,true\n',
         "name": "prod\n",
     }
-
-
-def test_a_stream_is_one_json_object_a_line():
-    stream = io.StringIO()
-    render_lines(iter(ROWS), ["name"], "json", stream)
-    assert [json.loads(line) for line in stream.getvalue().splitlines()] == ROWS
 
 
 @pytest.mark.parametrize(

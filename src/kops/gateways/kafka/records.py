@@ -18,6 +18,9 @@ from kops.gateways.kafka.translate import is_authentication, is_unreachable, tra
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
 
+    from kops.gateways.kafka.producing_stream import Sender
+    from kops.gateways.kafka.records_group import GroupReader
+
 T = TypeVar("T")
 
 BATCH = 10_000
@@ -62,6 +65,20 @@ class Records:
         from kops.gateways.kafka.records_follow import follow
 
         return follow(self._client, starts, isolation)
+
+    def as_group(
+        self, group_id: str, topic: str, ends: Mapping[TopicPartition, int] | None, *, isolation: str = READ_COMMITTED, single: bool = False
+    ) -> GroupReader:
+        """Return the records of a topic from where a group is, as its member; see ``records_group.GroupReader``."""
+        from kops.gateways.kafka.records_group import GroupReader
+
+        return GroupReader(self._client, group_id, topic, isolation, ends, single=single)
+
+    def sender(self, topic: str, *, partitioner: str = "murmur2", acks: str = "all") -> Sender:
+        """Return what sends records to a topic; see ``producing_stream.Sender``."""
+        from kops.gateways.kafka.producing_stream import Sender
+
+        return Sender(self._client, topic, partitioner=partitioner, acks=acks)
 
 
 class RangeReader(Generic[T]):

@@ -1,0 +1,106 @@
+"""Where consumed records go: stdout, as rows, by a %-format, or their bytes alone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kops.cli.session import Session
+from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.core.record_filters import text_of
+from kops.core.record_format import compile_format
+from kops.core.records import Record
+from kops.formats.base import Format
+from kops.operations.records import Stream
+from kops.operations.records_rows import Subject, stream_row
+from kops.output.lines import LineWriter
+from kops.output.records import as_cells, raw_lines, stream_columns
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How records are shown.
+
+    :param skip: pass over records that cannot be decoded
+    """
+
+    key: Format
+    value: Format
+    skip: bool = False
+    raw: bool = False
+    template: str | None = None
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Writes batches, and what belongs after the last."""
+
+    write: Callable[[list[Record]], None]
+    finish: Callable[[], None] = lambda: None
+
+
+def sink_for(session: Session, shown: Shown, stream: Stream) -> Sink:
+    """Return what writes records as they are to be shown.
+
+    :raises UsageProblem: when that is said twice
+    """
+    if shown.raw and shown.template is not None:
+        raise UsageProblem("--raw and --format cannot be had together", hint=r"--format '%s\n' is what --raw writes")
+    if (shown.raw or shown.template is not None) and session.output_format != "table":
+        raise UsageProblem(f"-o {session.output_format} cannot be had with --raw or --format", hint="choose one of them")
+    if shown.raw:
+        return Sink(lambda batch: write_values([record.value for record in batch]))
+    return _format_sink(shown.template, shown, stream) if shown.template is not None else _row_sink(session, shown, stream)
+
+
+def write_values(values: list[bytes | None]) -> None:
+    """Write values with a line end each."""
+    if values:
+        sys.stdout.buffer.write(raw_lines(values))
+
+
+def _format_sink(template: str, shown: Shown, stream: Stream) -> Sink:
+    form = compile_format(template)
+
+    def text(record: Record, part: str, data: bytes | None, chosen: Format) -> bytes | None:
+        if data is None or chosen.name == "bytes":
+            return data
+        return text_of(Subject(record, shown.key, shown.value).part(part)).encode("utf-8", "surrogatepass")
+
+    def line(record: Record) -> bytes:
+        return form(record, text(record, "key", record.key, shown.key), text(record, "value", record.value, shown.value))
+
+    def write(batch: list[Record]) -> None:
+        sys.stdout.buffer.write(b"".join(decoded(batch, line, shown, stream)))
+
+    return Sink(write)
+
+
+def _row_sink(session: Session, shown: Shown, stream: Stream) -> Sink:
+    table = session.output_format == "table"
+    terminal = table and sys.stdout.isatty()
+    lines = LineWriter(lambda rows: stream_columns(rows, session.output_format), session.output_format, sys.stdout, terminal=terminal)
+
+    def row(record: Record) -> dict[str, Any]:
+        found = stream_row(record, shown.key, shown.value)
+        return as_cells(found) if table else found
+
+    return Sink(lambda batch: lines.write(decoded(batch, row, shown, stream)), lines.finish)
+
+
+def decoded(batch: list[Record], make: Callable[[Record], Any], shown: Shown, stream: Stream) -> list[Any]:
+    """Return what is made of each record; those that cannot be decoded are passed over, or end it after those before them."""
+    made: list[Any] = []
+    for record in batch:
+        try:
+            made.append(make(record))
+        except UndecodableRecord as wrong:
+            if not shown.skip:
+                stream.given -= len(batch) - len(made)
+                stream.broken = wrong
+                break
+            stream.given -= 1
+            stream.skip(wrong)
+    return made

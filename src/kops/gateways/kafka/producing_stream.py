@@ -1,0 +1,145 @@
+"""Produces any number of records, and tells of each whether it was acknowledged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kops.core.errors import KopsError, OperationFailed, UsageProblem
+from kops.core.models import NewRecord
+from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.producing import SETTINGS
+from kops.gateways.kafka.translate import is_authentication, translate
+
+PARTITIONERS = {"murmur2": "murmur2_random", "crc32": "consistent_random", "fnv1a": "fnv1a_random", "random": "random"}
+"""kops' names -> librdkafka's: that of Java, of librdkafka itself (kcat, Python, .NET), of Sarama, and none. Without a key: any one."""
+KEPT = 100
+"""Refused records of which the reason is kept; all are counted."""
+_QUEUED = 100_000
+_POLL_EVERY = 1000
+
+
+@dataclass
+class Delivered:
+    """Records that one partition acknowledged.
+
+    :param first: the lowest offset; -1 when the broker tells none
+    """
+
+    records: int = 0
+    first: int = -1
+    last: int = -1
+
+
+class Sender:
+    """Sends records to one topic. Memory: what is under way, at most 100,000 records or 64 MiB.
+
+    :param partitioner: a name of ``PARTITIONERS``
+    :param acks: ``all``, or ``1`` for the leader alone
+    :ivar sent: records handed over so far
+    :ivar refused: number of records that were refused or not acknowledged in time
+    :ivar reasons: where the first of them came from, and why
+    """
+
+    def __init__(self, client: Client, topic: str, *, partitioner: str = "murmur2", acks: str = "all") -> None:
+        self._client = client
+        self._topic = topic
+        self._trouble: list[Any] = []
+        self._producer = client.producer(
+            {
+                **SETTINGS,
+                "partitioner": PARTITIONERS[partitioner],
+                "acks": acks,
+                "enable.idempotence": acks == "all",
+                "linger.ms": 20,
+                "queue.buffering.max.messages": _QUEUED,
+                "queue.buffering.max.kbytes": 64 * 1024,
+                "message.timeout.ms": int(client.timeout * 1000),
+                "error_cb": self._on_error,
+            }
+        )
+        self.sent = 0
+        self.refused = 0
+        self.reasons: list[tuple[str, KopsError]] = []
+        self.delivered: dict[int, Delivered] = {}
+
+    @property
+    def acknowledged(self) -> int:
+        """Return the number of records that were acknowledged."""
+        return sum(each.records for each in self.delivered.values())
+
+    def send(self, record: NewRecord, where: str) -> None:
+        """Hand a record over; waits while too many are under way.
+
+        :param where: where it comes from, for the error: ``line 17``
+        :raises Unreachable: when the brokers refuse who we are
+        """
+        from confluent_kafka import KafkaException
+
+        def delivered(error: Any, message: Any) -> None:
+            if error is None:
+                self._count(message.partition(), message.offset())
+            else:
+                self._refuse(where, _explained(error, self._topic, self._client))
+
+        if record.timestamp == 0:  # to librdkafka it means now, which would be another record
+            self._refuse(where, OperationFailed("the time 1970-01-01T00:00:00.000Z cannot be sent", hint="any later one can"))
+            return
+        extra: dict[str, Any] = {} if record.partition is None else {"partition": record.partition}
+        if record.timestamp is not None:
+            extra["timestamp"] = record.timestamp
+        while True:
+            try:
+                self._producer.produce(self._topic, record.value, record.key, headers=list(record.headers), on_delivery=delivered, **extra)
+                break
+            except BufferError:
+                self._producer.poll(0.1)
+                self._raise_trouble()
+            except KafkaException as error:  # too large for the client's own limit, or no such partition
+                self._refuse(where, _explained(error.args[0], self._topic, self._client))
+                break
+        self.sent += 1
+        if self.sent % _POLL_EVERY == 0:
+            self._producer.poll(0)
+            self._raise_trouble()
+
+    def finish(self) -> int:
+        """Wait until each record is acknowledged or refused; return how many are neither."""
+        left: int = self._producer.flush(self._client.timeout + 5)
+        if not self.delivered:
+            self._raise_trouble()
+        return left
+
+    def drop(self) -> None:
+        """Give up what is not on its way yet; what is may still arrive."""
+        self._producer.purge(in_flight=False, blocking=False)
+        self._producer.poll(0)
+
+    def _count(self, partition: int, offset: int | None) -> None:
+        each = self.delivered.setdefault(partition, Delivered())
+        each.records += 1
+        if offset is not None and offset >= 0:
+            each.first = offset if each.first < 0 else min(each.first, offset)
+            each.last = max(each.last, offset)
+
+    def _refuse(self, where: str, error: KopsError) -> None:
+        self.refused += 1
+        if len(self.reasons) < KEPT:
+            self.reasons.append((where, error))
+
+    def _on_error(self, error: Any) -> None:
+        if is_authentication(error):
+            self._trouble.append(error)
+
+    def _raise_trouble(self) -> None:
+        if self._trouble:
+            raise translate(self._trouble[-1], f"produce to {self._topic}", self._client.connection.bootstrap_servers)
+
+
+def _explained(error: Any, topic: str, client: Client) -> KopsError:
+    if error.name() == "MSG_SIZE_TOO_LARGE":
+        return UsageProblem(
+            f"could not produce to {topic}: the record is too large",
+            hint="see max.message.bytes of the topic, and -X message.max.bytes=N here",
+        )
+    return translate(error, f"produce to {topic}", client.connection.bootstrap_servers)

@@ -1,0 +1,146 @@
+"""Reads as a member of a group, and commits what it is told to: the one reader of kops that joins anything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kops.core.errors import TimedOut
+from kops.core.models import TopicPartition
+from kops.core.records import Record
+from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.records import BATCH, PASSING, POLL_SECONDS, SPEED, as_record, broken, librdkafka_partition
+from kops.gateways.kafka.translate import is_authentication, translate
+
+
+class GroupReader:
+    """Batches of records from where a group is; from the log start where it has no commit.
+
+    :param ends: end of each partition when the reading began; None to go on for ever
+    :param single: give records one by one, so that a reading that is ended has gone no further than what was taken
+    :ivar positions: the offset after the last record that was given, of the partitions that are ours now
+    """
+
+    def __init__(
+        self, client: Client, group_id: str, topic: str, isolation: str, ends: Mapping[TopicPartition, int] | None, *, single: bool
+    ) -> None:
+        self._client = client
+        self._topic = topic
+        self._group_id = group_id
+        self._ends = ends
+        self._single = single
+        self._ours: set[TopicPartition] = set()
+        self._at_end: dict[TopicPartition, int] = {}
+        self._joined = False
+        self._committed: dict[TopicPartition, int] = {}
+        self.positions: dict[TopicPartition, int] = {}
+        self._written: dict[TopicPartition, int] = {}
+        self._trouble: list[Any] = []
+        self._consumer = client.consumer(
+            {
+                **SPEED,
+                "group.id": group_id,
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "earliest",
+                "isolation.level": isolation,
+                "enable.partition.eof": True,
+                "queued.min.messages": 10_000,
+                "error_cb": self._trouble.append,
+            }
+        )
+
+    def __iter__(self) -> Iterator[list[Record]]:
+        """Join and read; empty batches while nothing comes.
+
+        :raises TimedOut: when the group gives us no partition in time
+        """
+        self._consumer.subscribe([self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
+        started = heard = time.monotonic()
+        while not self._finished():
+            batch = [
+                record for message in self._consumer.consume(BATCH // 20, POLL_SECONDS) if (record := self._taken(message)) is not None
+            ]
+            if batch or not self._trouble:
+                heard = time.monotonic()
+                self._trouble.clear()
+            elif is_authentication(self._trouble[-1]) or time.monotonic() - heard > self._client.timeout:
+                raise translate(self._trouble[-1], f"read as {self._group_id}", self._client.connection.bootstrap_servers)
+            if not self._joined and time.monotonic() - started > self._client.timeout:
+                raise TimedOut(
+                    f"group {self._group_id} gave us no partition of {self._topic}",
+                    hint="see `kops groups describe`: others may be members",
+                )
+            for part in [[record] for record in batch] if self._single else [batch]:
+                self.positions |= {TopicPartition(record.topic, record.partition): record.offset + 1 for record in part}
+                yield part
+        # Behind the last record there may be markers of transactions: the group need not read those again.
+        self.positions |= {partition: self._at_end[partition] for partition in self._ours if self._at_end.get(partition)}
+
+    def written(self) -> None:
+        """Note that all that was given so far is where it should go: it may be committed."""
+        self._written = dict(self.positions)
+
+    def commit(self) -> None:
+        """Commit what was written and is not committed yet, and wait for it.
+
+        :raises KopsError: when the group does not take them
+        """
+        from confluent_kafka import KafkaException
+
+        new = {p: at for p, at in self._written.items() if p in self._ours and self._committed.get(p) != at}
+        if not new:
+            return
+        try:
+            done = self._consumer.commit(offsets=[librdkafka_partition(p, at) for p, at in new.items()], asynchronous=False)
+        except KafkaException as error:
+            raise translate(error.args[0], f"commit for {self._group_id}", self._client.connection.bootstrap_servers) from error
+        for each in done or ():
+            if each.error is not None:
+                raise translate(each.error, f"commit for {self._group_id}", self._client.connection.bootstrap_servers)
+        self._committed |= new
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._consumer.close()
+
+    @property
+    def committed(self) -> dict[TopicPartition, int]:
+        """Return what was committed."""
+        return dict(self._committed)
+
+    def _finished(self) -> bool:
+        return self._ends is not None and self._joined and self._ours <= self._at_end.keys()
+
+    def _taken(self, message: Any) -> Record | None:
+        partition = TopicPartition(message.topic() or "", -1 if message.partition() is None else message.partition())
+        error, offset = message.error(), message.offset()
+        if error is None:
+            if self._ends is not None and offset >= self._ends.get(partition, 0):
+                self._at_end[partition] = self._ends.get(partition, 0)
+                return None
+            return as_record(message)
+        if error.name() == "_PARTITION_EOF":
+            self._at_end[partition] = offset if self._ends is None else min(offset, self._ends.get(partition, 0))
+        elif error.name() in PASSING:
+            self._trouble.append(error)
+        else:
+            raise broken(self._client, error, (message.topic(), message.partition()), offset)
+        return None
+
+    def _assigned(self, _consumer: Any, partitions: list[Any]) -> None:
+        self._joined = True
+        self._ours |= {TopicPartition(each.topic, each.partition) for each in partitions}
+
+    def _revoked(self, _consumer: Any, partitions: list[Any]) -> None:
+        self.commit()
+        self._lost(_consumer, partitions)
+
+    def _lost(self, _consumer: Any, partitions: list[Any]) -> None:
+        for each in partitions:
+            partition = TopicPartition(each.topic, each.partition)
+            self._ours.discard(partition)
+            self._at_end.pop(partition, None)
+            self.positions.pop(partition, None)
+            self._written.pop(partition, None)

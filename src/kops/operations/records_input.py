@@ -1,0 +1,194 @@
+"""Records as they come in: lines, JSON lines as ``records consume -o json`` writes them, whole files -> records to produce."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from kops.core.errors import UsageProblem
+from kops.core.models import NewRecord
+from kops.formats.base import Format
+
+MOST_BYTES = 256 * 1024 * 1024
+"""A longer line is no record: brokers take 1 MiB, and hardly any ever takes more than this."""
+_HINT = 'a line is an object such as {"key": "a", "value": "b"}; "value": null is a tombstone'
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the command line says about every record.
+
+    :param key: in place of the input's
+    :param headers: added after the input's
+    :param timestamp: milliseconds since the epoch, in place of the input's
+    :param partition: in place of the input's, or of the partitioner's
+    :param keep_partition: take the partition that a JSON line names
+    :param key_format: of texts, and of JSON values that do not say theirs
+    """
+
+    key: bytes | None = None
+    has_key: bool = False
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    timestamp: int | None = None
+    partition: int | None = None
+    keep_partition: bool = True
+    key_separator: bytes | None = None
+    null: bytes | None = None
+    key_format: Format | None = None
+    value_format: Format | None = None
+
+
+Entry = tuple[str, NewRecord]
+"""Where a record comes from, for errors, and the record."""
+Named = Callable[[str], Format]
+"""Returns a format by its name."""
+
+
+def from_lines(name: str, file: BinaryIO, given: Given) -> Iterator[Entry]:
+    """Yield a record for each line, its bytes as they are without the line end.
+
+    :raises UsageProblem: naming the line, when the key's separator is missing or a text is not of its format
+    """
+    for where, line in _lines(name, file):
+        key, value = given.key, line
+        if given.key_separator is not None:
+            before, found, value = line.partition(given.key_separator)
+            if not found:
+                separator = given.key_separator.decode("utf-8", "replace")
+                raise UsageProblem(
+                    f"{where}: there is no {separator!r} between key and value", hint="leave --key-separator out for values alone"
+                )
+            key = _encoded(where, before, given.key_format, given.null)
+        yield where, _record(given, key, _encoded(where, value, given.value_format, given.null))
+
+
+def from_whole(name: str, file: BinaryIO, given: Given) -> Iterator[Entry]:
+    """Yield one record with all of a file as its value."""
+    data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise UsageProblem(f"{name} is larger than any record", hint="leave --input whole out to produce its lines")
+    yield name, _record(given, given.key, _encoded(name, data, given.value_format, given.null))
+
+
+def from_json(name: str, file: BinaryIO, given: Given, named: Named) -> Iterator[Entry]:
+    """Yield a record for each line of JSON.
+
+    Keys of a line: ``key``, ``value`` (has to be there; null is a tombstone), ``key_encoding`` and ``value_encoding`` (``text``, ``base64``
+    or a format), ``headers`` (a list of ``{"key", "value", "encoding"}``, or an object), ``timestamp_ms``, ``partition``; others are
+    ignored.
+
+    :raises UsageProblem: naming the line
+    """
+    for where, line in _lines(name, file):
+        if not line.strip():
+            continue
+        try:
+            body = json.loads(line)
+        except ValueError as error:
+            raise UsageProblem(f"{where} is not JSON: {error}", hint="--input lines takes any line as a value") from error
+        if not isinstance(body, dict) or "value" not in body:
+            raise UsageProblem(f"{where} has no value", hint=_HINT)
+        try:
+            yield where, _from_object(body, given, named)
+        except UsageProblem as wrong:
+            raise UsageProblem(f"{where}: {wrong.message}", hint=wrong.hint) from wrong
+
+
+def _from_object(body: Mapping[str, Any], given: Given, named: Named) -> NewRecord:
+    key = given.key if given.has_key else part_bytes(body.get("key"), body.get("key_encoding"), given.key_format, named)
+    value = part_bytes(body["value"], body.get("value_encoding"), given.value_format, named)
+    timestamp, partition = (_whole_number(body, name) for name in ("timestamp_ms", "partition"))
+    return NewRecord(
+        key,
+        value,
+        given.timestamp if given.timestamp is not None else timestamp,
+        given.partition if given.partition is not None else partition if given.keep_partition else None,
+        (*headers_of(body.get("headers")), *given.headers),
+    )
+
+
+def part_bytes(value: Any, encoding: Any, form: Format | None, named: Named) -> bytes | None:
+    """Return the bytes of a key or value of a JSON line.
+
+    :param encoding: what the line says: text, base64 or a format; None: a text is text, all else JSON
+    :param form: the format that the command line names, for lines that say none
+    :raises UsageProblem: when it is not what it says
+    """
+    if value is None:
+        return None
+    if encoding is None and form is not None:
+        return form.encode(value)
+    if encoding is None:
+        encoding = "text" if isinstance(value, str) else "json"
+    if encoding in ("text", "base64"):
+        if not isinstance(value, str):
+            raise UsageProblem(f"{json.dumps(value)[:60]} is no text, and says to be {encoding}")
+        try:
+            return value.encode() if encoding == "text" else base64.b64decode(value, validate=True)
+        except (UnicodeEncodeError, binascii.Error) as error:
+            raise UsageProblem(f"{value[:60]!r} is not {encoding}: {error}") from error
+    return named(str(encoding)).encode(value)
+
+
+def headers_of(found: Any) -> tuple[tuple[str, bytes | None], ...]:
+    """Return the headers of a JSON line, in their order.
+
+    :raises UsageProblem: when they are none
+    """
+    if isinstance(found, dict):
+        found = [{"key": name, "value": value} for name, value in found.items()]
+    if found is None:
+        return ()
+    try:
+        return tuple((str(each["key"]), _header_bytes(each["value"], each.get("encoding"))) for each in found)
+    except (TypeError, KeyError, AttributeError) as error:
+        hint = 'write them as {"name": "value"} or [{"key": "name", "value": "text", "encoding": "text"}]'
+        raise UsageProblem("the headers are none", hint=hint) from error
+
+
+def _header_bytes(value: Any, encoding: Any) -> bytes | None:
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value)
+    return part_bytes(text, encoding or "text", None, _no_format)
+
+
+def _no_format(name: str) -> Format:
+    raise UsageProblem(f"a header is text or base64, not {name}")
+
+
+def _whole_number(body: Mapping[str, Any], name: str) -> int | None:
+    found = body.get(name)
+    if found is None or (isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**63):
+        return found
+    raise UsageProblem(f"{name} is {json.dumps(found)[:60]}, which is no whole number from 0 on")
+
+
+def _record(given: Given, key: bytes | None, value: bytes | None) -> NewRecord:
+    return NewRecord(key, value, given.timestamp, given.partition, given.headers)
+
+
+def _encoded(where: str, data: bytes, form: Format | None, null: bytes | None) -> bytes | None:
+    if null is not None and data == null:
+        return None
+    if form is None or form.name == "bytes":
+        return data
+    try:
+        return form.encode(form.parse(data.decode()))
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"{where} is not UTF-8", hint="leave the format out to send bytes as they are") from error
+    except UsageProblem as wrong:
+        raise UsageProblem(f"{where}: {wrong.message}", hint=wrong.hint) from wrong
+
+
+def _lines(name: str, file: BinaryIO) -> Iterable[tuple[str, bytes]]:
+    number = 0
+    while line := file.readline(MOST_BYTES + 1):
+        number += 1
+        if len(line) > MOST_BYTES:
+            raise UsageProblem(f"line {number} of {name} is longer than any record", hint="--input whole takes a file as one value")
+        yield f"line {number}" + (f" of {name}" if name != "-" else ""), line[:-1] if line.endswith(b"\n") else line

@@ -1,0 +1,81 @@
+"""Rows that are written as they come, and of which there may be any number: one JSON object a line, CSV, or a table without an end."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from kops.output.render import Column, Row, as_columns, cell, csv_cell, is_number
+
+WIDEST = 30
+"""Characters of a column that is not the last; longer ones push the rest of their line to the right."""
+
+
+class LineWriter:
+    """Writes batches of rows.
+
+    :param columns: of the table and the CSV, chosen by the first batch; JSON and YAML carry every key. ``name`` prints the first one
+    :param terminal: cut the table's lines to the terminal's width
+    """
+
+    def __init__(
+        self, columns: Callable[[Sequence[Row]], Sequence[str | Column]], output_format: str, stream: TextIO, *, terminal: bool = False
+    ) -> None:
+        self._choose = columns
+        self._columns: list[Column] | None = None
+        self._widths: list[int] = []
+        self._right: list[bool] = []
+        self._stream = stream
+        self._terminal = terminal
+        self._format = output_format
+        self._write = {"json": self._json, "yaml": self._yaml, "csv": self._csv, "name": self._name}.get(output_format, self._table)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Write some rows."""
+        if rows:
+            self._write(rows)
+
+    def finish(self) -> None:
+        """Write the heading of a CSV without rows."""
+        if self._format == "csv" and self._columns is None:
+            self._csv(())
+
+    def _json(self, rows: Sequence[Row]) -> None:
+        self._stream.write("".join([json.dumps(row, ensure_ascii=False) + "\n" for row in rows]))
+
+    def _yaml(self, rows: Sequence[Row]) -> None:
+        import yaml
+
+        dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+        yaml.dump_all([dict(row) for row in rows], self._stream, Dumper=dumper, sort_keys=False, allow_unicode=True, explicit_start=True)
+
+    def _csv(self, rows: Sequence[Row]) -> None:
+        writer = csv.writer(self._stream, lineterminator="\n")
+        if self._columns is None:
+            self._columns = as_columns(self._choose(rows))
+            writer.writerow([column.key for column in self._columns])
+        writer.writerows([csv_cell(row.get(column.key)) for column in self._columns or ()] for row in rows)
+
+    def _name(self, rows: Sequence[Row]) -> None:
+        first = as_columns(self._choose(rows))[0].key
+        self._stream.writelines(f"{row.get(first)}\n" for row in rows)
+
+    def _table(self, rows: Sequence[Row]) -> None:
+        lines: list[list[str]] = []
+        if self._columns is None:
+            self._columns = as_columns(self._choose(rows))
+            lines.append([column.heading for column in self._columns])
+        lines += [[cell(row.get(column.key)) for column in self._columns] for row in rows]
+        if not self._widths:
+            self._widths = [min(max(map(len, texts)), WIDEST) for texts in zip(*lines, strict=True)]
+            self._right = [all(is_number(row.get(column.key)) for row in rows) for column in self._columns]
+        width = shutil.get_terminal_size().columns if self._terminal else 0
+        for texts in lines:
+            padded = [
+                text.rjust(wide) if right else text.ljust(wide) for text, wide, right in zip(texts, self._widths, self._right, strict=True)
+            ]
+            line = "  ".join(padded).rstrip()
+            self._stream.write((line[: width - 1] + "…" if width and len(line) > width else line) + "\n")
