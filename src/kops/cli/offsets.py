@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
 from kops.cli.lazy import Group
-from kops.cli.options import Approval, mutation
+from kops.cli.offsets_options import moving, named
+from kops.cli.offsets_reset import reset
+from kops.cli.options import Approval
 from kops.cli.session import Session
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group(cls=Group)
@@ -24,30 +21,8 @@ def group() -> None:
     """
 
 
-def _named(command: F) -> F:
-    """Take the group as an argument, or as ``--group`` as Apache's tools do."""
-    import functools
-
-    @click.argument("name", metavar="GROUP", required=False)
-    @click.option("--group", "group_option", metavar="GROUP", help="The group, as Apache's tools take it.")
-    @functools.wraps(command)
-    def wrapped(*args: Any, name: str | None, group_option: str | None, **kwargs: Any) -> Any:
-        if (name is None) == (group_option is None):
-            raise click.UsageError("name one GROUP, as an argument or with --group", click.get_current_context())
-        return command(*args, group_id=name if name is not None else group_option, **kwargs)
-
-    return wrapped  # type: ignore[return-value]
-
-
-def _moving(command: F) -> F:
-    """Add what every command that moves a group takes."""
-    new_group = click.option("--new-group", is_flag=True, help="Allow a group that does not exist yet.")
-    wait = click.option("--wait-empty", metavar="DURATION", help="Wait so long for the group to have no members, such as 60s.")
-    return new_group(wait(mutation(command)))
-
-
 @group.command("show")
-@_named
+@named
 @click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="Only these; repeatable.")
 @click.pass_obj
 def show(session: Session, *, group_id: str, topics: tuple[str, ...]) -> None:
@@ -87,7 +62,7 @@ def export(session: Session, *, names: tuple[str, ...], regex: bool, with_group:
 @group.command("seek")
 @click.argument("group_id", metavar="GROUP")
 @click.argument("positions", metavar="TOPIC:PARTITIONS=POSITION...", nargs=-1, required=True)
-@_moving
+@moving
 @click.pass_obj
 def seek(
     session: Session, *, group_id: str, positions: tuple[str, ...], new_group: bool, wait_empty: str | None, approval: Approval
@@ -102,43 +77,4 @@ def seek(
     return session.carry_out(plan_seek(session, group_id, positions, new_group=new_group, wait_empty=wait_empty), approval)
 
 
-@group.command("reset")
-@_named
-@click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="What to move: orders or orders:0,3-5; repeatable.")
-@click.option("--all-topics", is_flag=True, help="Move every partition that the group has committed.")
-@click.option("--to", metavar="POSITION", help="start, end, current, an offset, or a time such as @-1h.")
-@click.option("--to-earliest", is_flag=True, help="To the log start.")
-@click.option("--to-latest", is_flag=True, help="To the log end.")
-@click.option("--to-current", is_flag=True, help="Stay; partitions without a commit go to the log end.")
-@click.option("--to-offset", type=int, metavar="OFFSET", help="To one offset, or the nearest that the log has.")
-@click.option("--to-datetime", metavar="TIME", help="To the first record at or after YYYY-MM-DDTHH:mm:SS.sss, UTC unless it has a zone.")
-@click.option("--by-duration", metavar="DURATION", help="To the first record of the last PnDTnHnMnS, or 6h.")
-@click.option("--shift-by", type=int, metavar="N", help="So many offsets on, or back when negative.")
-@click.option("--from-file", type=click.Path(dir_okay=False, path_type=Path), help="To the offsets of a CSV that an export wrote.")
-@click.option("--execute", is_flag=True, help="As in Apache's tools. The plan is shown and approved all the same.")
-@_moving
-@click.pass_obj
-def reset(
-    session: Session,
-    /,
-    *,
-    group_id: str,
-    topics: tuple[str, ...],
-    all_topics: bool,
-    execute: bool,
-    new_group: bool,
-    wait_empty: str | None,
-    approval: Approval,
-    **choice: Any,
-) -> int:
-    """Move a group, with the flags of Apache's tools.
-
-    Offsets that the log does not have become the nearest that it has; a time after the last record is the log end.
-    """
-    from kops.operations.offsets_reset import plan_reset
-    from kops.operations.offsets_strategies import Choice
-
-    if execute and approval.dry_run:
-        raise click.UsageError("--execute and --dry-run exclude each other", click.get_current_context())
-    plan = plan_reset(session, group_id, Choice(**choice), topics=topics, all_topics=all_topics, new_group=new_group, wait_empty=wait_empty)
-    return session.carry_out(plan, approval)
+group.add_command(reset)

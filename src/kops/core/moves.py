@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, repeat
+from operator import ne
 from typing import Any, overload
 
 from kops.core.models import Committed, TopicPartition
@@ -52,7 +53,7 @@ class TopicMoves:
     @property
     def changed(self) -> int:
         """Return how many partitions it moves."""
-        return sum(map(int.__ne__, map(_number, self.before.offsets), map(_number, self.after.offsets)))
+        return sum(map(ne, self.before.offsets, self.after.offsets))
 
     def pairs(self) -> Iterator[tuple[int, int | None, int | None]]:
         """Yield partition, offset before and after of those that move."""
@@ -168,10 +169,6 @@ def _sum(group: str, topic: TopicMoves) -> dict[str, Json]:
     (reason, most), others = counts.most_common(1)[0], len(counts) - 1
     why = f"{reason} ({most}) and {others} other reasons" if others else reason
     return {"group": group, "topic": topic.topic, "move": f"{topic.changed} of {len(topic.partitions)}", "reason": why}
-
-
-def _number(offset: int | None) -> int:
-    return -1 if offset is None else offset
 
 
 def _group_json(group: GroupMoves) -> dict[str, Json]:

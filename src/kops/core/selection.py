@@ -11,6 +11,7 @@ from kops.core.errors import NotFound, UsageProblem
 from kops.core.models import TopicPartition
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_PARTITIONS = re.compile(r"[0-9,-]+")
 _MOST = 1_000_000
 """More partitions than a cluster has: a range beyond it is a slip, and would only fill the memory."""
 
@@ -46,6 +47,17 @@ def parse_selection(text: str) -> Selection:
     if not colon:
         return Selection(topic)
     return Selection(topic, tuple(sorted({number for part in rest.split(",") for number in _numbers(part, text)})))
+
+
+def split_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
+    """Return a topic, or a pattern of topics, and the partitions behind its last colon; None where it names none.
+
+    :raises UsageProblem: when what stands there are no partitions
+    """
+    topic, colon, rest = text.rpartition(":")
+    if not colon or not _PARTITIONS.fullmatch(rest):
+        return text, None
+    return topic, tuple(sorted({number for part in rest.split(",") for number in _numbers(part, text)}))
 
 
 def partitions_selected(selections: Iterable[Selection], existing: Mapping[str, Sequence[TopicPartition]]) -> tuple[TopicPartition, ...]:

@@ -27,15 +27,22 @@ def verified(result: ItemResult, write: Mapping[TopicPartition, Committed | None
         return result
     partition = partition_of(result.target)
     wanted, actual = write[partition], found.get(partition)
+    error = not_as_written(result.target, wanted, actual)
+    if error is None:
+        return ItemResult(result.target, Status.DONE, value=offset_of(actual))
+    return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=offset_of(actual))
+
+
+def not_as_written(target: str, wanted: Committed | None, actual: Committed | None) -> VerificationFailed | None:
+    """Return the error when offset or metadata were read back as something else; metadata that could not be read counts as equal."""
     same = offset_of(wanted) == offset_of(actual)
     if same and (wanted is None or actual is None or actual.metadata is None or (wanted.metadata or "") == actual.metadata):
-        return ItemResult(result.target, Status.DONE, value=offset_of(actual))
+        return None
     what = f"offset {offset_of(actual)}" if not same else f"metadata {actual.metadata!r}" if actual else ""
-    error = VerificationFailed(
-        f"{partition} was committed as {offset_of(wanted)}, and read back as {what}",
+    return VerificationFailed(
+        f"{target} was committed as {offset_of(wanted)}, and read back as {what}",
         hint="something commits for this group while it has no members: look for other tools, or consumers without a group",
     )
-    return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=offset_of(actual))
 
 
 def offset_of(committed: Committed | None) -> int | None:

@@ -6,12 +6,13 @@ swapped. Nothing joins the group: the broker itself refuses the commit of a grou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved
 from kops.core.models import Committed, Group, TopicPartition
+from kops.core.moves import ABSENT
 from kops.core.offsets import is_streams_metadata
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.groups import refuse_active
@@ -19,8 +20,6 @@ from kops.operations.offsets_items import committed_json, committed_of_json, mov
 from kops.operations.protocol import Mutation, Services, compare_guard, failed
 
 NAME = "offsets.move"
-ABSENT = "ABSENT"
-"""The state, in a plan's guard, of a group that does not exist yet."""
 
 Wanted = Mapping[TopicPartition, "tuple[Committed | None, str]"]
 """For each partition what to commit (None: delete the commit), and why."""
@@ -77,6 +76,10 @@ class Move(Mutation):
     """Commits offsets for a group without members."""
 
     name: ClassVar[str] = NAME
+
+    def locks(self, plan: Plan) -> Iterable[str]:
+        """Name the group."""
+        return (plan.arguments["group"],)
 
     def check(self, services: Services, plan: Plan) -> None:
         """Refuse when the group, its commits, or the log are no longer as planned."""

@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kops.core.durations import parse_duration
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, TopicPartition
-from kops.core.offsets import Strategy
+from kops.core.offsets import Strategy, ToCurrent
 from kops.core.plan import Plan
-from kops.core.selection import Selection, parse_selection
+from kops.core.selection import Selection, is_glob, parse_selection
 from kops.operations.groups import wait_until_empty
+from kops.operations.offsets_files import file_offsets, file_wishes
+from kops.operations.offsets_many import choose_groups, plan_groups
 from kops.operations.offsets_plan import group_to_move, plan_strategies, selected
-from kops.operations.offsets_strategies import Choice, file_offsets, only_one, seeks_of, strategy_of
+from kops.operations.offsets_strategies import Choice, only_one, seeks_of, strategy_of
+from kops.operations.offsets_wishes import Wish, wish_of
 from kops.operations.protocol import Services
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a reset is to touch, and how.
+
+    :param regex: names of groups and topics are regular expressions
+    :param all_topics: move every partition that a group has committed
+    :param new_group: whether a group may be one that does not exist yet
+    :param wait_empty: how long to wait for members to leave
+    """
+
+    regex: bool = False
+    all_groups: bool = False
+    all_topics: bool = False
+    new_group: bool = False
+    wait_empty: str | None = None
+
 
 SCOPE_HINT = "--topic NAME, --topic NAME:0,3-5 (repeatable), or --all-topics for all that the group has committed"
 
@@ -57,6 +78,51 @@ def plan_reset(
     return plan_strategies(services, group_id, group, strategies, current, summary=f"reset group {group_id}", skip_gone=all_topics)
 
 
+def plan_resets(services: Services, names: Sequence[str], mixes: Sequence[tuple[tuple[str, ...], Choice]], scope: Scope) -> Plan:
+    """Return the plan that moves groups, each topic by its strategy.
+
+    :param names: of groups, or patterns of them
+    :param mixes: topics, or patterns of them, with the strategy of each; see ``mixes_of``
+    :raises Refused: when a group, named in full, has members or does not exist, or a partition does not exist
+    """
+    if bool(names) == scope.all_groups:
+        raise UsageProblem("say which groups to move: some, or all of them", hint="GROUP..., globs such as 'billing-*', or --all-groups")
+    one = len(names) == 1 and not scope.regex and not is_glob(names[0])
+    if one and len(mixes) == 1 and not any(_is_pattern(topic, scope) for topic in mixes[0][0]):
+        (topics, choice), many = mixes[0], scope
+        return plan_reset(
+            services,
+            names[0],
+            choice,
+            topics=topics,
+            all_topics=many.all_topics,
+            new_group=many.new_group,
+            wait_empty=many.wait_empty,
+        )
+    wishes = [wish for topics, choice in mixes for wish in _wishes(services, topics, choice, scope)]
+    milliseconds = parse_duration(scope.wait_empty) if scope.wait_empty is not None else 0
+    chosen = choose_groups(
+        services, names, regex=scope.regex, every=scope.all_groups, new_group=scope.new_group, wait_milliseconds=milliseconds
+    )
+    what = f"group {names[0]}" if one else "groups"
+    return plan_groups(services, chosen, wishes, summary=f"reset {what}")
+
+
+def _wishes(services: Services, topics: Sequence[str], choice: Choice, scope: Scope) -> list[Wish]:
+    if choice.from_file is not None:
+        if scope.all_topics:
+            raise UsageProblem("--from-file names the partitions itself", hint="leave --all-topics out; --topic narrows the file")
+        return file_wishes(choice.from_file, services.now(), [wish_of(topic, ToCurrent(), regex=scope.regex) for topic in topics])
+    if bool(topics) == scope.all_topics:
+        raise UsageProblem("say what to move: some topics, or all of them", hint=SCOPE_HINT)
+    strategy = strategy_of(choice, services.now())
+    return [wish_of(topic, strategy, regex=scope.regex) for topic in topics] or [Wish(None, strategy)]
+
+
+def _is_pattern(topic: str, scope: Scope) -> bool:
+    return scope.regex or is_glob(topic)
+
+
 def plan_seek(
     services: Services, group_id: str, positions: Sequence[str], *, new_group: bool = False, wait_empty: str | None = None
 ) -> Plan:
@@ -95,7 +161,7 @@ def _plan_file(
 ) -> Plan:
     if all_topics:
         raise UsageProblem("--from-file names the partitions itself", hint="leave --all-topics out; --topic narrows the file")
-    offsets = file_offsets(path, group_id, selections)
+    offsets = file_offsets(path, group_id, selections, services.now())
     wait(services, group_id, wait_empty)
     group = group_to_move(services, group_id, new_group=new_group)
     strategies = _each(services, offsets)

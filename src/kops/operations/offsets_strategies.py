@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from kops.core.apache_csv import OffsetRow, read_offsets, rows_of_group
 from kops.core.durations import parse_duration
 from kops.core.errors import UsageProblem
-from kops.core.models import TopicPartition
 from kops.core.offsets import ShiftBy, Strategy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 from kops.core.selection import Selection, parse_selection
 from kops.core.times import Position, parse_datetime, parse_position, to_milliseconds
+
+TOPIC = "topic"
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,47 @@ class Choice:
 
 def only_one(choice: Choice) -> None:
     """Refuse none or several strategies."""
-    given = [field.name for field in fields(choice) if (value := getattr(choice, field.name)) is not None and value is not False]
+    _refuse_unless_one(
+        [field.name for field in fields(choice) if (value := getattr(choice, field.name)) is not None and value is not False]
+    )
+
+
+def mixes_of(steps: Sequence[tuple[str, Any]]) -> list[tuple[tuple[str, ...], Choice]]:
+    """Return which topics go by which strategy: each strategy is for the topics before it; a single one is for all of them.
+
+    :param steps: ``("topic", "orders:0")`` and ``("to_earliest", True)`` as they stand on the command line
+    :raises UsageProblem: when there is no strategy, or it is not clear what it is for
+    """
+    strategies = [name for name, _ in steps if name != TOPIC]
+    if len(strategies) <= 1:
+        _refuse_unless_one(strategies)
+        choice = next(Choice(**{name: value}) for name, value in steps if name != TOPIC)
+        return [(tuple(value for name, value in steps if name == TOPIC), choice)]
+    hint = "each strategy is for the --topic before it: --topic a --to-earliest --topic b --to @-1h"
+    mixes: list[tuple[tuple[str, ...], Choice]] = []
+    topics: list[str] = []
+    for name, value in steps:
+        if name == TOPIC:
+            topics.append(value)
+            continue
+        if not topics:
+            raise UsageProblem(f"{_flag(name)} has no --topic before it", hint=hint)
+        mixes.append((tuple(topics), Choice(**{name: value})))
+        topics = []
+    if topics:
+        raise UsageProblem(f"--topic {topics[0]} has no strategy behind it", hint=hint)
+    return mixes
+
+
+def _refuse_unless_one(given: Sequence[str]) -> None:
     if len(given) != 1:
-        flags = [f"--{field.name.replace('_', '-')}" for field in fields(choice)]
+        flags = [_flag(field.name) for field in fields(Choice)]
         chosen = f"{len(given)} are given" if given else "none is given"
         raise UsageProblem(f"one of {', '.join(flags)} is needed; {chosen}", hint="--to @-1h, --to start and --to end are the short ones")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def strategy_of(choice: Choice, now: datetime) -> Strategy:
@@ -55,7 +91,7 @@ def strategy_of(choice: Choice, now: datetime) -> Strategy:
     if choice.shift_by is not None:
         return ShiftBy(choice.shift_by)
     if choice.to_offset is not None:
-        return ToOffset(_not_negative(choice.to_offset))
+        return ToOffset(not_negative(choice.to_offset))
     return ToEarliest() if choice.to_earliest else ToLatest() if choice.to_latest else ToCurrent()
 
 
@@ -88,38 +124,13 @@ def seeks_of(texts: Sequence[str], now: datetime) -> dict[Selection, Strategy]:
     return found
 
 
-def file_offsets(path: Path, group_id: str, selections: Sequence[Selection] = ()) -> dict[Selection, Strategy]:
-    """Return the offsets that a file has for a group: Apache's CSV, or the JSON of ``kops offsets export``.
-
-    :param selections: of these only
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageProblem(
-            f"cannot read {path}: {reason}", hint="name a file that `kops offsets export` or Apache's --export wrote"
-        ) from error
-    rows = _json_rows(text, path) if text.lstrip().startswith("[") else read_offsets(text, name=str(path))
-    found = rows_of_group(rows, group_id, name=str(path))
-    kept = {p: offset for p, offset in found.items() if not selections or any(one.includes(p) for one in selections)}
-    if not kept:
-        names = ", ".join(map(str, selections))
-        raise UsageProblem(f"{path} has no offsets of {names}", hint="leave --topic out to take the whole file")
-    return {Selection(partition.topic, (partition.partition,)): ToOffset(offset) for partition, offset in kept.items()}
-
-
-def _json_rows(text: str, path: Path) -> list[OffsetRow]:
-    try:
-        body = json.loads(text)
-        rows = [OffsetRow(row.get("group"), TopicPartition(str(row["topic"]), int(row["partition"])), int(row["offset"])) for row in body]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        hint = "an array of objects with topic, partition, offset and perhaps group"
-        raise UsageProblem(f"{path} is no JSON of offsets: {error!r}", hint=hint) from error
-    for row in rows:
-        parse_selection(f"{row.partition.topic}:{row.partition.partition}")
-        _not_negative(row.offset)
-    return rows
+def position_strategy(text: str, now: datetime) -> Strategy:
+    """Return the strategy of ``1200``, ``+1``, ``end``, ``current`` or ``@-1h``; offsets and steps become the nearest that the log has."""
+    if text == "current":
+        return ToCurrent()
+    if text[:1] in ("+", "-") and text[1:].isascii() and text[1:].isdigit():
+        return ShiftBy(int(text))
+    return _of_position(parse_position(text, now))
 
 
 def _of_position(position: Position) -> Strategy:
@@ -137,7 +148,11 @@ def _back(now: datetime, duration: str) -> int:
     return milliseconds
 
 
-def _not_negative(offset: int) -> int:
+def not_negative(offset: int) -> int:
+    """Return an offset.
+
+    :raises UsageProblem: when it is none: Kafka's codes for the ends are below zero
+    """
     if not 0 <= offset < 2**63:
         hint = "-1 and -2 are written --to-latest and --to-earliest" if offset in (-1, -2) else "offsets count from 0"
         raise UsageProblem(f"{offset} is no offset", hint=hint)

@@ -7,7 +7,7 @@ everything after it happens here, so it is written and tested once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import ClassVar, Protocol
 
@@ -18,6 +18,7 @@ from kops.core.plan import Item, ItemResult, Plan, Result, Status
 from kops.core.progress import Progress
 from kops.gateways.kafka import Kafka
 from kops.operations.journal import Entry, EntryStatus, Journal
+from kops.operations.locks import exclusive
 
 
 class Services(Protocol):
@@ -47,6 +48,10 @@ class Mutation(ABC):
     """One kind of change, registered by name in ``kops.operations.registry``."""
 
     name: ClassVar[str]
+
+    def locks(self, plan: Plan) -> Iterable[str]:  # noqa: ARG002 - the contract for those that have some
+        """Name what two kops must not change at once: held from the check until it was read back."""
+        return ()
 
     @abstractmethod
     def check(self, services: Services, plan: Plan) -> None:
@@ -124,6 +129,11 @@ def carry_out(
     refuse_read_only(services.connection)
     refuse_other_cluster(services, plan)
     approve(plan)
+    with exclusive(services.directories.state / "locks", plan.cluster_id, mutation.locks(plan)):
+        return _carry_out(services, plan, mutation, journal=journal, undoes=undoes, finishes=finishes)
+
+
+def _carry_out(services: Services, plan: Plan, mutation: Mutation, *, journal: Journal, undoes: str, finishes: str) -> tuple[Result, Entry]:
     mutation.check(services, plan)
     entry = journal.open(plan, undoes=undoes)
     results: list[ItemResult] = []

@@ -5,7 +5,8 @@ import pytest
 from kops.core.errors import UsageProblem
 from kops.core.offsets import ShiftBy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 from kops.core.selection import Selection
-from kops.operations.offsets_strategies import Choice, file_offsets, only_one, seek_of, seeks_of, strategy_of
+from kops.operations.offsets_files import file_offsets
+from kops.operations.offsets_strategies import Choice, only_one, seek_of, seeks_of, strategy_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 NOW_MS = 1795262400000
@@ -86,9 +87,9 @@ def test_broken_files(tmp_path, content):
     file = tmp_path / "offsets"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(UsageProblem):
-        file_offsets(file, "g")
+        file_offsets(file, "g", (), NOW)
 
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(UsageProblem, match="No such file"):
-        file_offsets(tmp_path / "none", "g")
+        file_offsets(tmp_path / "none", "g", (), NOW)

@@ -60,20 +60,28 @@ class Offsets:
 
         :raises NotFound: when a topic does not exist
         """
+        partitions, problems = self.partitions_or_errors(topics)
+        for name, problem in problems.items():
+            if isinstance(problem, NotFound):
+                raise NotFound(f"there is no topic {name}", hint="`kops topics list` shows the topics", topic=name)
+            raise problem
+        return partitions
+
+    def partitions_or_errors(self, topics: Collection[str]) -> tuple[dict[str, tuple[TopicPartition, ...]], dict[str, KopsError]]:
+        """Return the partitions of some topics, and why those of the others are not known."""
         from confluent_kafka import TopicCollection
 
         futures = (
             self._client.admin.describe_topics(TopicCollection(sorted(set(topics))), request_timeout=self._client.timeout) if topics else {}
         )
         found = {name: self._client.outcome(future, f"describe topic {name}") for name, future in futures.items()}
-        partitions: dict[str, tuple[TopicPartition, ...]] = {}
-        for name, answer in found.items():
-            if isinstance(answer, NotFound):
-                raise NotFound(f"there is no topic {name}", hint="`kops topics list` shows the topics", topic=name)
-            if isinstance(answer, KopsError):
-                raise answer
-            partitions[name] = tuple(TopicPartition(name, partition.id) for partition in answer.partitions)
-        return partitions
+        problems = {name: answer for name, answer in found.items() if isinstance(answer, KopsError)}
+        partitions = {
+            name: tuple(TopicPartition(name, partition.id) for partition in answer.partitions)
+            for name, answer in found.items()
+            if not isinstance(answer, KopsError)
+        }
+        return partitions, problems
 
     def _ask(self, partitions: Iterable[TopicPartition], spec: Any, isolation: str) -> dict[TopicPartition, Any]:
         from confluent_kafka import IsolationLevel

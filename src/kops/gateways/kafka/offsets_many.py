@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from kops.gateways.kafka.translate import translate
 if TYPE_CHECKING:
     from kops.gateways.kafka.groups import Groups
 
-AT_ONCE = 48
+AT_ONCE = 64
 """Groups that are asked at once: enough to keep a broker busy while the answers before are looked at."""
 
 
@@ -144,23 +144,24 @@ class PendingCommit:
         }
 
 
-def _offsets(answers: Iterable[Any], doing: str) -> GroupOffsets | KopsError:
-    found = GroupOffsets()
-    topic: str | None = None
-    offsets: dict[int, int] = {}
+def _offsets(answers: Sequence[Any], doing: str) -> GroupOffsets | KopsError:
+    """Return an answer in columns; each comprehension runs over as many partitions as a topic has."""
+    failed = next((answer for answer in answers if answer.error is not None), None)
+    if failed is not None:
+        return translate(failed.error, f"{doing} ({failed.topic}:{failed.partition})")
+    topics: dict[str, list[Any]] = {}
     for answer in answers:
-        if answer.error is not None:
-            return translate(answer.error, f"{doing} ({answer.topic}:{answer.partition})")
-        offset, name = answer.offset, answer.topic
-        if offset < 0:
-            continue
-        if name != topic:
-            topic, offsets = name, found.offsets.setdefault(name, {})
-        partition = answer.partition
-        offsets[partition] = offset
-        epoch = answer.leader_epoch
-        if epoch is not None:
-            found.epochs.setdefault(name, {})[partition] = epoch
-        if empty_or_unread(answer) is None:
-            found.metadata.setdefault(name, {})[partition] = None
+        if answer.offset >= 0:
+            topics.setdefault(answer.topic, []).append(answer)
+    found = GroupOffsets()
+    for topic, parts in topics.items():
+        found.offsets[topic] = {answer.partition: answer.offset for answer in parts}
+        if epochs := {answer.partition: epoch for answer in parts if (epoch := answer.leader_epoch) is not None}:
+            found.epochs[topic] = epochs
+        try:
+            unread = [answer.partition for answer in parts if answer.metadata]
+        except UnicodeDecodeError:
+            unread = [answer.partition for answer in parts if empty_or_unread(answer) is None]
+        if unread:
+            found.metadata[topic] = dict.fromkeys(unread)
     return found

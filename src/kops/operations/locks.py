@@ -1,0 +1,43 @@
+"""Locks between the kops of one machine and user, released by the system when a process ends.
+
+Kafka cannot compare and set an offset in one request. Between two machines the read-back tells; on one, these locks let the second wait
+for nothing: it is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from kops.core.errors import StateMoved
+
+_PLACES = 2**31
+
+
+@contextlib.contextmanager
+def exclusive(folder: Path, cluster_id: str, names: Iterable[str]) -> Iterator[None]:
+    """Hold the locks of some names until the block ends; each is one byte of a file that stays empty.
+
+    :raises StateMoved: when another process holds one
+    """
+    wanted = {zlib.crc32(name.encode()) % _PLACES: name for name in names}
+    if not wanted:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(folder / f"{zlib.crc32(cluster_id.encode()):08x}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        for place, name in wanted.items():
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+            except BlockingIOError:
+                raise StateMoved(
+                    f"another kops is moving {name} right now", hint="wait for it, then plan again from what is there", name=name
+                ) from None
+        yield
+    finally:
+        os.close(descriptor)
