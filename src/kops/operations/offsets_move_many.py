@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved
 from kops.core.models import Bounds, Group, TopicPartition
-from kops.core.moves import ABSENT, GroupMoves, MoveItems, moves_json, moves_of_json
+from kops.core.moves import ABSENT, GroupMoves, MoveItems, TopicMoves, moves_json, moves_of_json
 from kops.core.plan import MOVES, ItemResult, Plan, Status
 from kops.gateways.kafka.offsets_many import AT_ONCE, PendingCommit
 from kops.operations.groups import refuse_active
@@ -232,9 +232,7 @@ def _check_log(services: Services, groups: Sequence[GroupMoves]) -> None:
     columns = {(topic.topic, id(topic.partitions), id(topic.after.offsets)): topic for group in groups for topic in group.topics}
     places = {TopicPartition(topic.topic, partition) for topic in columns.values() for partition in topic.partitions}
     bounds = services.kafka.offsets.bounds_or_errors(places)
-    suspect = {
-        key for key, topic in columns.items() if not _fits(topic.topic, zip(topic.partitions, topic.after.offsets, strict=True), bounds)
-    }
+    suspect = {key for key, topic in columns.items() if not _fits(topic, bounds)}
     for group in groups:
         for topic in group.topics:
             if (topic.topic, id(topic.partitions), id(topic.after.offsets)) in suspect:
