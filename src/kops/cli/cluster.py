@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kops.cli.findings_view import FINDING_COLUMNS, cluster_words, findings_text, note_gaps
 from kops.cli.lazy import Group
 from kops.cli.session import Session
 from kops.core.errors import KopsError
@@ -31,7 +32,6 @@ CSV_COLUMNS = (
     *("id", "host", "port", "rack", "in_service", "leaders", "preferred_leaders", "replicas"),
     *("out_of_sync_replicas", "size_bytes", "offline_log_dirs"),
 )
-FINDING_COLUMNS = ("severity", "check", "subject", "summary", "commands")
 
 
 @click.group(cls=Group)
@@ -55,7 +55,7 @@ def describe(session: Session, /) -> int:
         _show_description(session, body)
     else:
         session.render(map(_with_address, body["brokers"]), BROKER_COLUMNS)
-    return _say_gaps(session, gaps)
+    return note_gaps(session, gaps)
 
 
 @group.command("health")
@@ -82,7 +82,6 @@ def health(session: Session, /, *, fail_on: str) -> int:
     """  # noqa: D301 - click reads \b as "keep these lines"
     from kops.core.errors import ExitCode
     from kops.core.findings import Severity
-    from kops.cli.findings_view import cluster_words
     from kops.operations.cluster_health import as_json, examine, headline
 
     least = Severity[fail_on.upper()]
@@ -90,13 +89,11 @@ def health(session: Session, /, *, fail_on: str) -> int:
     if session.output_format in ("json", "yaml"):
         session.render_object(as_json(found, least), name="cluster_id")
     elif session.output_format == "table":
-        from kops.cli.findings_view import findings_text
-
         click.echo(headline(found, least))
         click.echo(findings_text(found.findings), nl=False)
     else:
         session.render((finding.as_json() for finding in found.findings), FINDING_COLUMNS)
-    partial = _say_gaps(session, found.gaps)
+    partial = note_gaps(session, found.gaps)
     return partial if found.healthy(least) else int(ExitCode.FAILED)
 
 
@@ -114,7 +111,7 @@ def brokers(session: Session, /) -> int:
         _show_brokers(session, rows)
     else:
         session.render(rows, CSV_COLUMNS)
-    return _say_gaps(session, gaps)
+    return note_gaps(session, gaps)
 
 
 def _show_description(session: Session, body: Mapping[str, Any]) -> None:
@@ -183,12 +180,3 @@ def _gap_rows(gaps: Mapping[str, KopsError]) -> list[dict[str, Any]]:
     from kops.operations.cluster_health import gap_rows
 
     return gap_rows(gaps)
-
-
-def _say_gaps(session: Session, gaps: Mapping[str, KopsError]) -> int:
-    """Say what could not be looked at, and return the exit code for it."""
-    from kops.core.errors import ExitCode
-
-    for what, error in gaps.items():
-        session.note(f"warning: {what} not known: {error.message}")
-    return int(ExitCode.PARTIAL if gaps else ExitCode.DONE)

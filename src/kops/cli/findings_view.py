@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kops.cli.session import Session
+from kops.core.errors import KopsError
 from kops.core.findings import Finding, Severity
 
+FINDING_COLUMNS = ("severity", "check", "subject", "summary", "commands")
 WIDEST = 100
 _WORD = max(len(severity.word) for severity in Severity) + 2
 
@@ -23,6 +25,15 @@ def cluster_words(session: Session) -> list[str]:
     """Return how the command line named the cluster, for commands that are to reach the same one."""
     options = {"-c": "context", "-B": "bootstrap_server", "--command-config": "command_config"}
     return [word for option, name in options.items() if (given := session.settings.get(name)) for word in (option, str(given))]
+
+
+def note_gaps(session: Session, gaps: Mapping[str, KopsError]) -> int:
+    """Say what could not be looked at, and return the exit code for it."""
+    from kops.core.errors import ExitCode
+
+    for what, error in gaps.items():
+        session.note(f"warning: {what} not known: {error.message}")
+    return int(ExitCode.PARTIAL if gaps else ExitCode.DONE)
 
 
 def _lines(finding: Finding, width: int) -> str:

@@ -1,0 +1,64 @@
+"""``kops diagnose``."""
+
+from __future__ import annotations
+
+import click
+
+from kops.cli.lazy import Command
+from kops.cli.session import Session
+
+
+@click.command("diagnose", cls=Command)
+@click.argument("names", metavar="[GROUP|TOPIC]...", nargs=-1)
+@click.option("--regex", is_flag=True, help="The names are regular expressions on the whole name.")
+@click.option("--within", metavar="DURATION", default="1h", show_default=True, help="Unread data that expires within it is critical.")
+@click.option(
+    "--sample",
+    metavar="DURATION",
+    default="6s",
+    show_default=True,
+    help="Look twice at groups that are behind, so long apart, for what moves; 0s looks once.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["critical", "warning", "note"]),
+    default="warning",
+    show_default=True,
+    help="The severity from which on the exit code is 1.",
+)
+@click.pass_obj
+def diagnose(session: Session, /, *, names: tuple[str, ...], regex: bool, within: str, sample: str, fail_on: str) -> int:
+    """Find what is wrong with groups and topics, or with the whole cluster.
+
+    Joins the state of groups, lag in records and in time, partitions that do
+    not move and the record they are at, replicas and brokers that are missing,
+    transactions that hold readers back, unread data that is about to expire,
+    and failed tasks of Connect. The worst comes first, each with the commands
+    that look closer or repair it. Nothing is changed, and no group is joined.
+
+    Exit codes: 0 nothing found, 1 something found, 6 nothing found but not everything could be looked at.
+    """
+    from kops.cli.findings_view import FINDING_COLUMNS, cluster_words, findings_text, note_gaps
+    from kops.core.durations import parse_duration
+    from kops.core.errors import ExitCode
+    from kops.core.findings import Severity, reaches
+    from kops.operations.diagnose.examine import as_json, headline
+    from kops.operations.diagnose.examine import diagnose as look
+
+    found = look(
+        session,
+        names,
+        regex=regex,
+        within=parse_duration(within, what="duration for --within"),
+        sample_seconds=parse_duration(sample, what="duration for --sample") / 1000,
+        named=cluster_words(session),
+    )
+    if session.output_format in ("json", "yaml"):
+        session.render_object(as_json(found), name="cluster_id")
+    elif session.output_format == "table":
+        click.echo(headline(found))
+        click.echo(findings_text(found.findings), nl=False)
+    else:
+        session.render((finding.as_json() for finding in found.findings), FINDING_COLUMNS)
+    partial = note_gaps(session, found.gaps)
+    return int(ExitCode.FAILED) if reaches(found.findings, Severity[fail_on.upper()]) else partial

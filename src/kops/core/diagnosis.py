@@ -1,0 +1,291 @@
+"""What two looks at a group tell: is it alive, does it move, is something about to be lost. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kops.core.durations import MILLISECONDS
+from kops.core.findings import Finding, Severity, command, counted, places_text
+from kops.core.lag import Headroom, TimeLag, age_text
+from kops.core.models import Bounds, Committed, Group, Setting, TopicPartition
+from kops.core.topic_settings import RETENTION
+
+BEHIND_MS = 60_000
+"""A record that waits for less is how batches, commits and fetches work."""
+STUCK_MS = 300_000
+"""A partition that does not move while a record waits for so long is stuck, not slow."""
+STREAMS_COMMIT_MS = 30_000
+"""``commit.interval.ms`` of Kafka Streams where it is not exactly-once: it does not show any move for so long."""
+REBALANCING = ("PREPARING_REBALANCE", "COMPLETING_REBALANCE", "ASSIGNING", "RECONCILING")
+SHOWN_RECORDS = 3
+NOT_KNOWN = TimeLag(None)
+
+
+@dataclass(frozen=True)
+class PartitionLook:
+    """A partition of a group.
+
+    :param bounds: None when the topic is gone
+    :param owner: client id of the member that reads it
+    :param waiting: how long its first unread record has been waiting
+    :param moved: offsets that the group committed between the looks; None when it was looked at once only
+    :param arrived: offsets that were written between the looks
+    :param gone: whether its topic does not exist any more
+    """
+
+    partition: TopicPartition
+    committed: Committed | None
+    bounds: Bounds | None
+    owner: str | None = None
+    waiting: TimeLag = NOT_KNOWN
+    moved: int | None = None
+    arrived: int = 0
+    expiring: Headroom | None = None
+    gone: bool = False
+
+    @property
+    def next_offset(self) -> int | None:
+        """Return where the group reads on; None without a commit or bounds."""
+        return None if self.committed is None or self.bounds is None else max(self.committed.offset, self.bounds.log_start_offset)
+
+    @property
+    def unread(self) -> int:
+        """Return the offsets that are left to read; 0 when that is not known."""
+        place = self.next_offset
+        return 0 if place is None or self.bounds is None else max(0, self.bounds.log_end_offset - place)
+
+    @property
+    def behind(self) -> bool:
+        """Tell whether a record has been waiting for longer than reading takes."""
+        return self.unread > 0 and (self.waiting.milliseconds or 0) >= BEHIND_MS
+
+    @property
+    def lost(self) -> int:
+        """Return the offsets between the committed one and the log start: deleted before they were read."""
+        return 0 if self.committed is None or self.bounds is None else max(0, self.bounds.log_start_offset - self.committed.offset)
+
+    @property
+    def past_end(self) -> int:
+        """Return by how much the committed offset lies past the end of the log."""
+        return 0 if self.committed is None or self.bounds is None else max(0, self.committed.offset - self.bounds.log_end_offset)
+
+
+@dataclass(frozen=True)
+class GroupLook:
+    """A group as it was seen, twice where there was reason to.
+
+    :param later_state: at the second look; None when there was none
+    :param seconds: between the looks
+    :param streams: whether it is a Kafka Streams application
+    :param records: the record that the group reads next, for people and as JSON, by partition
+    :param settings: of the topics, by topic and name
+    """
+
+    group: Group
+    partitions: tuple[PartitionLook, ...]
+    later_state: str | None = None
+    seconds: float = 0.0
+    streams: bool = False
+    records: Mapping[TopicPartition, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
+
+    @property
+    def abandoned(self) -> bool:
+        """Tell whether nobody has read for so long that records were deleted unread: a group that is no longer used."""
+        return self.group.state == "EMPTY" and any(look.lost for look in self.partitions)
+
+    @property
+    def stuck(self) -> tuple[PartitionLook, ...]:
+        """Return the partitions that somebody should be reading and that did not move, the longest waiting first."""
+        if self.group.state == "EMPTY":
+            return ()
+        some = [look for look in self.partitions if look.behind and look.moved == 0 and (look.owner or not self.group.members)]
+        return tuple(sorted(some, key=lambda look: -(look.waiting.milliseconds or 0)))
+
+
+def group_findings(look: GroupLook, now: int) -> Iterator[Finding]:
+    """Yield what is wrong with a group.
+
+    :param now: milliseconds since the epoch
+    """
+    if look.abandoned:
+        yield _abandoned(look)
+    else:
+        yield from _expiring(look, now)
+        yield from _unattended(look)
+        yield from _rebalancing(look)
+        yield from _stuck(look)
+        yield from _slow(look)
+        yield from _lost(look)
+    yield from _past_end(look)
+    yield from _gone(look)
+
+
+def _finding(
+    look: GroupLook,
+    severity: Severity,
+    check: str,
+    some: Sequence[PartitionLook],
+    text: str,
+    *,
+    commands: Sequence[str],
+    **facts: Any,
+) -> Finding:
+    places = [str(one.partition) for one in some]
+    return Finding(severity, check, f"group {look.group.group_id}", text, tuple(commands), {"partitions": places, **facts})
+
+
+def _where(some: Sequence[PartitionLook]) -> str:
+    return places_text(one.partition for one in some)
+
+
+def _longest(some: Sequence[PartitionLook]) -> int:
+    return max((one.waiting.milliseconds or 0 for one in some), default=0)
+
+
+def _abandoned(look: GroupLook) -> Finding:
+    name, lost = look.group.group_id, [one for one in look.partitions if one.lost]
+    text = f"nobody reads, and records of {_where(lost)} were deleted unread: if it is no longer used, it can be deleted"
+    commands = [command("groups", "lag", name), command("groups", "delete", name)]
+    return _finding(look, Severity.NOTE, "abandoned", lost, text, commands=commands, lost=sum(one.lost for one in lost))
+
+
+def _expiring(look: GroupLook, now: int) -> Iterator[Finding]:
+    some = [(one, one.expiring) for one in look.partitions if one.expiring is not None]
+    if not some:
+        return
+    risk = sum(found.at_risk for _, found in some)
+    first_look, first = min(some, key=lambda each: each[1].expires)
+    when = f"in {age_text(first.expires - now)}" if first.expires > now else "now"
+    topic = first_look.partition.topic
+    text = f"{counted(risk, 'unread record')} of {_where([one for one, _ in some])} will be deleted before being read, the first {when}"
+    longer = command("topics", "alter", topic, "--config", _longer(first, look.settings.get(topic, {})))
+    yield _finding(look, Severity.CRITICAL, "expiring_unread", [one for one, _ in some], text, commands=[longer], at_risk=risk, by=first.by)
+
+
+def _longer(risk: Headroom, settings: Mapping[str, Setting]) -> str:
+    """Return the setting that keeps records: twice the time, or no limit of size."""
+    if risk.by == "size":
+        return "retention.bytes=-1"
+    found = settings.get(RETENTION)
+    value = int(found.value) if found is not None and found.value and found.value.isdigit() else MILLISECONDS["d"]
+    return f"{RETENTION}={2 * value}"
+
+
+def _unattended(look: GroupLook) -> Iterator[Finding]:
+    name = look.group.group_id
+    closer = [command("groups", "lag", name), command("groups", "describe", name)]
+    if look.group.state == "EMPTY":
+        some = [one for one in look.partitions if one.behind]
+        if some:
+            text = f"no members: nobody reads {_where(some)}; {_unread(some)}"
+            yield _finding(look, Severity.WARNING, "no_members", some, text, commands=closer, lag=sum(one.unread for one in some))
+    elif look.group.members and look.group.state == "STABLE":
+        some = [one for one in look.partitions if one.behind and not one.owner]
+        if some:
+            text = f"no member has {_where(some)}; {_unread(some)}"
+            yield _finding(
+                look, Severity.WARNING, "unassigned_partitions", some, text, commands=closer, lag=sum(one.unread for one in some)
+            )
+
+
+def _unread(some: Sequence[PartitionLook]) -> str:
+    return f"{counted(sum(one.unread for one in some), 'record')} unread, the first has been waiting for {age_text(_longest(some))}"
+
+
+def _rebalancing(look: GroupLook) -> Iterator[Finding]:
+    if look.group.state not in REBALANCING:
+        return
+    lasting = look.later_state in REBALANCING
+    how = f"and still after {look.seconds:g} s: nobody reads meanwhile" if lasting else "at the time of the look"
+    text = f"is rebalancing ({look.group.state}) {how}"
+    yield _finding(
+        look,
+        Severity.WARNING if lasting else Severity.NOTE,
+        "rebalancing",
+        (),
+        text,
+        commands=[command("groups", "describe", look.group.group_id)],
+        state=look.group.state,
+    )
+
+
+def _stuck(look: GroupLook) -> Iterator[Finding]:
+    some = look.stuck
+    if not some:
+        return
+    name, first = look.group.group_id, some[0]
+    too_short = look.streams and look.seconds * 1000 < STREAMS_COMMIT_MS
+    severe = _longest(some) >= STUCK_MS and not too_short
+    alone = any((one.moved or 0) > 0 for one in look.partitions)
+    text = f"{_where(some)} {'does' if len(some) == 1 else 'do'} not move{', the others do' if alone else ''}: {_unread(some)}"
+    if too_short:
+        text += f"; Kafka Streams commits every {STREAMS_COMMIT_MS // 1000} s, so --sample 40s tells more"
+    shown = [one for one in some if one.partition in look.records][:SHOWN_RECORDS]
+    text += "".join(f"; {one.partition} is at {look.records[one.partition][0]}" for one in shown)
+    place = str(first.partition)
+    skip = command("offsets", "seek", name, f"{place}=+1", "--wait-empty", "60s")
+    yield _finding(
+        look,
+        Severity.CRITICAL if severe else Severity.WARNING,
+        "stuck_partitions",
+        some,
+        text,
+        commands=[command("records", "peek", name, "--topic", place), *([skip] if not look.streams else [])],
+        lag=sum(one.unread for one in some),
+        time_lag_ms=_longest(some),
+        records=[{"group_client": one.owner, **look.records[one.partition][1]} for one in some if one.partition in look.records],
+    )
+
+
+def _slow(look: GroupLook) -> Iterator[Finding]:
+    if look.group.state == "EMPTY":
+        return
+    stuck = set(look.stuck)
+    some = [one for one in look.partitions if one.behind and one not in stuck and (one.owner or not look.group.members)]
+    if not some:
+        return
+    unread, facts = _unread(some), {"lag": sum(one.unread for one in some), "time_lag_ms": _longest(some)}
+    closer = [command("groups", "lag", look.group.group_id)]
+    if any(one.moved is None for one in some):
+        yield _finding(look, Severity.WARNING, "behind", some, f"is behind on {_where(some)}: {unread}", commands=closer, **facts)
+        return
+    gained = sum((one.moved or 0) - one.arrived for one in some)
+    if gained > 0:
+        left = int(facts["lag"] / gained * look.seconds * 1000)
+        text = f"is catching up on {_where(some)}: {unread}; done in about {age_text(left)}"
+        yield _finding(look, Severity.NOTE, "catching_up", some, text, commands=closer, **facts, ready_in_ms=left)
+    else:
+        text = f"falls behind on {_where(some)}: {unread}, and not fewer than {look.seconds:g} s before"
+        yield _finding(look, Severity.WARNING, "falling_behind", some, text, commands=closer, **facts)
+
+
+def _lost(look: GroupLook) -> Iterator[Finding]:
+    some = [one for one in look.partitions if one.lost]
+    if some:
+        lost = sum(one.lost for one in some)
+        text = (
+            f"{counted(lost, 'offset')} of {_where(some)} were deleted before they were read; auto.offset.reset decides where it reads on"
+        )
+        commands = [command("groups", "lag", look.group.group_id)]
+        yield _finding(look, Severity.WARNING, "deleted_unread", some, text, commands=commands, lost=lost)
+
+
+def _past_end(look: GroupLook) -> Iterator[Finding]:
+    some = [one for one in look.partitions if one.past_end]
+    if some:
+        name, topics = look.group.group_id, sorted({one.partition.topic for one in some})
+        text = f"has committed past the end of {_where(some)}: the topic was made anew, or lost records; new ones may be passed over"
+        reset = command("offsets", "reset", name, *(word for topic in topics for word in ("--topic", topic)), "--to-earliest")
+        yield _finding(look, Severity.WARNING, "past_the_end", some, text, commands=[command("groups", "lag", name), reset])
+
+
+def _gone(look: GroupLook) -> Iterator[Finding]:
+    some = [one for one in look.partitions if one.gone]
+    if some:
+        name, topics = look.group.group_id, sorted({one.partition.topic for one in some})
+        text = f"has committed offsets of {_where(some)}, which do not exist any more"
+        forget = command("offsets", "delete", name, *(word for topic in topics for word in ("--topic", topic)))
+        yield _finding(look, Severity.NOTE, "topic_gone", some, text, commands=[forget])

@@ -1,0 +1,1 @@
+"""`kops diagnose`: one look at an incident. Nothing is changed, no group is joined."""

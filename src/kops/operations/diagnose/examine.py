@@ -1,0 +1,149 @@
+"""Joins everything that is known about an incident into findings, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kops.core.cluster_health import Observed, cluster_findings, partition_findings, partition_trouble
+from kops.core.connect import concerns, connector_findings
+from kops.core.diagnosis import group_findings
+from kops.core.diagnosis_transactions import transaction_findings
+from kops.core.errors import KopsError
+from kops.core.findings import Finding, Severity, by_severity, counted, for_connection
+from kops.core.lag import OpenTransaction
+from kops.core.models import INTERNAL_TOPICS, Bounds, TopicPartition
+from kops.core.times import time_text, to_milliseconds
+from kops.gateways.kafka.offsets import READ_COMMITTED
+from kops.operations.cluster_observe import Gaps, observe
+from kops.operations.diagnose.looks import look_at_groups
+from kops.operations.diagnose.scope import Scope, scope_of
+from kops.operations.protocol import Services
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was found.
+
+    :param topics: number of topics that were looked at, Kafka's own included
+    :param connectors: number of connectors, None when the context has no Connect
+    :param findings: the worst first
+    :param gaps: what could not be looked at, and why
+    """
+
+    cluster_id: str
+    scope: Scope
+    topics: int
+    connectors: int | None
+    at: int
+    findings: tuple[Finding, ...]
+    gaps: Mapping[str, KopsError]
+
+
+def diagnose(
+    services: Services, names: Sequence[str], *, regex: bool = False, within: int, sample_seconds: float, named: Sequence[str] = ()
+) -> Diagnosis:
+    """Look at some groups and topics, or at the whole cluster; nothing is changed and no group is joined.
+
+    :param names: of groups and topics; none looks at all
+    :param within: milliseconds, in which unread data is about to expire
+    :param sample_seconds: between two looks at groups that are behind; 0 looks once
+    :param named: how the command line named the cluster, for the commands of the findings
+    :raises NotFound: for a plain name that is neither a group's nor a topic's
+    :raises Unreachable: when no broker answers
+    """
+    gaps = Gaps()
+    scope = scope_of(services, names, regex=regex)
+    sight = observe(services, None if scope.whole else _topics_of(services, scope))
+    seen = sight.observed
+    gaps.errors |= sight.gaps
+    looks = look_at_groups(services, scope, gaps, seen.settings, within=within, sample_seconds=sample_seconds)
+    now = to_milliseconds(services.now())
+    held = _held_back(services, seen, gaps)
+    connectors = _connect(services, scope, gaps)
+    findings = [
+        *(cluster_findings(seen) if scope.whole else _of_scope(seen)),
+        *(finding for look in looks for finding in group_findings(look, now)),
+        *transaction_findings(held, now),
+        *(connectors[1] if connectors else ()),
+    ]
+    return Diagnosis(
+        services.kafka.cluster().cluster_id,
+        scope,
+        len(seen.topics),
+        connectors[0] if connectors else None,
+        now,
+        tuple(for_connection(by_severity(findings), named)),
+        gaps.errors,
+    )
+
+
+def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return a diagnosis as the JSON contract has it."""
+    return {
+        "cluster_id": diagnosis.cluster_id,
+        "at": time_text(diagnosis.at),
+        "whole_cluster": diagnosis.scope.whole,
+        "groups": sorted(diagnosis.scope.groups),
+        "topics": list(diagnosis.scope.topics),
+        "findings": [finding.as_json() for finding in diagnosis.findings],
+        "not_checked": [{"check": what, "error": error.as_json()} for what, error in diagnosis.gaps.items()],
+    }
+
+
+def headline(diagnosis: Diagnosis) -> str:
+    """Return what was looked at, and how much was found, in a sentence."""
+    worse = {severity: sum(finding.severity is severity for finding in diagnosis.findings) for severity in Severity}
+    found = ", ".join(f"{count} {severity.word}" for severity, count in worse.items() if count) or "nothing wrong found"
+    connectors = "" if diagnosis.connectors is None else f", {counted(diagnosis.connectors, 'connector')}"
+    looked = f"{counted(len(diagnosis.scope.groups), 'group')}, {counted(diagnosis.topics, 'topic')}{connectors}"
+    return f"cluster {diagnosis.cluster_id}: {found}; looked at {looked}"
+
+
+def _topics_of(services: Services, scope: Scope) -> list[str]:
+    """Return the topics that named groups and topics are about, and Kafka's own, without which groups and transactions stand still."""
+    committed = services.kafka.groups.committed_or_errors(scope.groups)
+    used = {
+        partition.topic
+        for group_id, found in committed.items()
+        if not isinstance(found, KopsError)
+        for partition in found
+        if scope.includes(group_id, partition)
+    }
+    return sorted({*used, *scope.topics, *INTERNAL_TOPICS})
+
+
+def _of_scope(seen: Observed) -> list[Finding]:
+    """Return the findings about the partitions looked at, and what else is wrong with brokers and controllers, without advice."""
+    everything = cluster_findings(seen)
+    of_partitions = {finding.check for finding in partition_findings(seen, partition_trouble(seen))}
+    return [finding for finding in everything if finding.check in of_partitions or finding.severity < Severity.NOTE]
+
+
+def _held_back(services: Services, seen: Observed, gaps: Gaps) -> dict[TopicPartition, OpenTransaction]:
+    """Return the transaction that holds the last stable offset of each partition where it is below the high watermark."""
+    offsets = services.kafka.offsets
+    places = [place for place, part in seen.partitions() if part.leader is not None and place.topic not in INTERNAL_TOPICS]
+    stable = offsets.bounds_or_errors(places, isolation=READ_COMMITTED)
+    ends = offsets.bounds_or_errors(places)
+    behind = [
+        place
+        for place in places
+        if isinstance(low := stable[place], Bounds) and isinstance(high := ends[place], Bounds) and low.log_end_offset < high.log_end_offset
+    ]
+    answers = (gaps.ask("transactions", lambda: services.kafka.transactions.open_in(behind)) if behind else None) or {}
+    return {place: found[0] for place, found in answers.items() if not isinstance(found, KopsError) and found}
+
+
+def _connect(services: Services, scope: Scope, gaps: Gaps) -> tuple[int, list[Finding]] | None:
+    """Return the number of connectors that matter, and what is wrong with them; None when the context has no Connect."""
+    if not services.connection.connect_urls:
+        return None
+    from kops.gateways.connect import Connect
+
+    found = gaps.ask("connect", lambda: Connect(services.connection).connectors())
+    if found is None:
+        return None
+    some = [one for one in found if scope.whole or concerns(one, scope.groups, scope.topics)]
+    return len(some), [finding for one in some for finding in connector_findings(one)]

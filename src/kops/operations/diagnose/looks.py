@@ -1,0 +1,129 @@
+"""Looks at groups: once for lag, its age and what will expire, and once more, a little later, for what moves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kops.core.diagnosis import NOT_KNOWN, GroupLook, PartitionLook
+from kops.core.errors import KopsError, NotFound
+from kops.core.models import Bounds, Committed, Setting, TopicPartition
+from kops.core.records import Record
+from kops.gateways.kafka.offsets import READ_UNCOMMITTED
+from kops.operations.cluster_observe import Gaps
+from kops.operations.diagnose.scope import Scope
+from kops.operations.groups import is_live_streams
+from kops.operations.groups_lag import LagReport, lag
+from kops.operations.protocol import Services
+from kops.operations.records import Stream, read_first
+from kops.operations.records_rows import BYTES, stream_row
+
+MOST_RECORDS = 10
+"""Records that are read to show where a group is stuck."""
+TEXT_LENGTH = 60
+Settings = Mapping[str, Mapping[str, Setting]]
+
+
+def look_at_groups(
+    services: Services, scope: Scope, gaps: Gaps, settings: Settings, *, within: int, sample_seconds: float
+) -> tuple[GroupLook, ...]:
+    """Look at the groups of a scope.
+
+    :param within: milliseconds, in which unread data is about to expire
+    :param sample_seconds: between two looks; 0 looks once
+    """
+    if not scope.groups:
+        return ()
+    report = lag(services, list(scope.groups), within=within)
+    for name, problem in report.problems.items():
+        gaps.note(f"group {name}", problem)
+    for warning in report.details.warnings:
+        gaps.errors.setdefault("lag", KopsError(warning))
+    looks = [_first_look(report, name, scope, settings) for name in sorted(report.offsets)]
+    waiting = [look for look in looks if any(one.behind for one in look.partitions) and look.group.state != "EMPTY"]
+    if sample_seconds > 0 and waiting:
+        services.progress.step(f"looking again in {sample_seconds:g} s for what moves (--sample)")
+        started = time.monotonic()
+        time.sleep(sample_seconds)
+        again = _second_look(services, waiting, gaps)
+        seconds = round(time.monotonic() - started, 1)
+        looks = [replace(again.get(look.group.group_id, look), seconds=seconds) for look in looks]
+    records = _records(services, looks, gaps)
+    return tuple(replace(look, records={one: records[one] for one in _places(look) if one in records}) for look in looks)
+
+
+def _first_look(report: LagReport, name: str, scope: Scope, settings: Settings) -> GroupLook:
+    group, committed, details = report.groups[name], report.offsets[name], report.details
+    owners = {partition: member.client_id for member in group.members for partition in member.assignment}
+    partitions = []
+    for partition in sorted({*committed, *owners}):
+        if not scope.includes(name, partition):
+            continue
+        ends = report.bounds.get(partition)
+        look = PartitionLook(
+            partition,
+            committed.get(partition),
+            ends if isinstance(ends, Bounds) else None,
+            owners.get(partition),
+            gone=isinstance(ends, NotFound),
+        )
+        place = (partition, look.next_offset or 0)
+        partitions.append(replace(look, waiting=details.times.get(place, NOT_KNOWN), expiring=details.headroom.get(place)))
+    streams = is_live_streams(group) or group.type == "streams"
+    return GroupLook(group, tuple(partitions), streams=streams, settings=settings)
+
+
+def _second_look(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> dict[str, GroupLook]:
+    """Return the groups with what moved since; those that cannot be read again as they are."""
+    kafka = services.kafka
+    states = {group.group_id: group.state for group in gaps.ask("groups", kafka.groups.listed) or ()}
+    answers = kafka.groups.committed_or_errors(look.group.group_id for look in looks)
+    ends = kafka.offsets.bounds_or_errors({one.partition for look in looks for one in look.partitions if not one.gone})
+    again = {}
+    for look in looks:
+        name = look.group.group_id
+        found = answers.get(name)
+        if isinstance(found, Mapping):
+            moved = tuple(_moved(one, found.get(one.partition), ends.get(one.partition)) for one in look.partitions)
+            again[name] = replace(look, partitions=moved, later_state=states.get(name))
+    return again
+
+
+def _moved(look: PartitionLook, committed: Committed | None, ends: Bounds | KopsError | None) -> PartitionLook:
+    if look.committed is None or committed is None:
+        return look
+    arrived = ends.log_end_offset - look.bounds.log_end_offset if isinstance(ends, Bounds) and look.bounds is not None else 0
+    return replace(look, moved=committed.offset - look.committed.offset, arrived=max(0, arrived))
+
+
+def _places(look: GroupLook) -> Iterable[TopicPartition]:
+    return (one.partition for one in look.stuck)
+
+
+def _records(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> dict[TopicPartition, tuple[str, dict[str, Any]]]:
+    """Return the record that each of the worst stuck partitions is at, as text and as JSON."""
+    stuck = [(look.group.group_id, one) for look in looks for one in look.stuck]
+    stuck.sort(key=lambda each: -(each[1].waiting.milliseconds or 0))
+    bounds: dict[TopicPartition, Bounds] = {}
+    for _, one in stuck[:MOST_RECORDS]:
+        if one.bounds is not None and one.next_offset is not None:
+            bounds.setdefault(one.partition, Bounds(one.next_offset, one.bounds.log_end_offset))
+    found = gaps.ask("records", lambda: read_first(services, bounds, 1, READ_UNCOMMITTED, Stream("diagnose"))) if bounds else None
+    return {partition: _shown(records[0]) for partition, records in (found or {}).items() if records}
+
+
+def _shown(record: Record) -> tuple[str, dict[str, Any]]:
+    row = stream_row(record, BYTES, BYTES)
+    key, value = (_short(row[part], row[f"{part}_encoding"]) for part in ("key", "value"))
+    what = "a tombstone" if row["tombstone"] else f"value {value}"
+    return f"offset {record.offset} (key {key}, {what})", row
+
+
+def _short(data: str | None, encoding: str | None) -> str:
+    """Return a key or value for people: one line, shortened, base64 said so."""
+    from kops.output.records import as_line
+
+    text = as_line(data, encoding)
+    return text if len(text) <= TEXT_LENGTH else f"{text[:TEXT_LENGTH]}..."

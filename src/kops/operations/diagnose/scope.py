@@ -1,0 +1,70 @@
+"""What is looked at: the groups and topics that were named, and what belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from kops.core.errors import NotFound
+from kops.core.models import Group, TopicPartition
+from kops.core.selection import is_glob, names_matching
+from kops.operations.groups import WITH_OFFSETS, similar
+from kops.operations.protocol import Services
+from kops.operations.topics_readers import readers_of
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Some groups and topics, or all.
+
+    :param groups: with the topics of each that matter; None: all of them
+    :param topics: that were named
+    :param listed: every group of the cluster
+    :param whole: nothing was named: all are looked at
+    """
+
+    groups: Mapping[str, frozenset[str] | None]
+    topics: tuple[str, ...]
+    listed: Mapping[str, Group]
+    whole: bool
+
+    def includes(self, group_id: str, partition: TopicPartition) -> bool:
+        """Tell whether a partition of a group is looked at."""
+        topics = self.groups.get(group_id)
+        return topics is None or partition.topic in topics
+
+
+def scope_of(services: Services, names: Sequence[str], *, regex: bool = False) -> Scope:
+    """Return what some names mean. A name may be a group's and a topic's; a topic brings the groups that read it.
+
+    :raises NotFound: for a plain name that is neither
+    """
+    listed = {group.group_id: group for group in services.kafka.groups.listed()}
+    if not names:
+        return Scope(dict.fromkeys(_with_offsets(listed, listed)), (), listed, whole=True)
+    topics = services.kafka.topics.names()
+    plain = [name for name in names if not regex and not is_glob(name)]
+    for name in plain:
+        if name not in listed and name not in topics:
+            near = similar(name, [*listed, *topics])
+            hint = f"did you mean {' or '.join(near)}?" if near else "`kops groups list` and `kops topics list` show what there is"
+            raise NotFound(f"there is no group and no topic {name}", hint=hint, name=name)
+    groups = _matching(names, listed, regex=regex)
+    named_topics = _matching(names, topics, regex=regex)
+    wanted: dict[str, frozenset[str] | None] = {}
+    if named_topics:
+        readers = readers_of(services, named_topics)
+        for topic in named_topics:
+            for group_id in (*readers.committed[topic], *readers.active[topic]):
+                wanted[group_id] = (wanted.get(group_id) or frozenset()) | {topic}
+    wanted |= dict.fromkeys(groups)
+    return Scope({name: wanted[name] for name in _with_offsets(sorted(wanted), listed)}, tuple(named_topics), listed, whole=False)
+
+
+def _matching(names: Sequence[str], known: Collection[str], *, regex: bool) -> list[str]:
+    patterns = [name for name in names if regex or is_glob(name) or name in known]
+    return names_matching(patterns, known, regex=regex) if patterns else []
+
+
+def _with_offsets(names: Collection[str], listed: Mapping[str, Group]) -> list[str]:
+    return [name for name in names if name in listed and listed[name].type in WITH_OFFSETS]
