@@ -39,9 +39,10 @@ def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool, reset: boo
         session.note(text)
     topics = len(comparison.declaration.topics)
     different = len({row["topic"] for row in rows if row["action"] != "unmanaged"})
-    session.note(
-        f"{different} of {topics} topics differ" if different else f"{topics} topic{'s are' if topics != 1 else ' is'} as declared"
-    )
+    if different:
+        session.note(f"{different} topic{'s differ' if different != 1 else ' differs'}, {topics} declared")
+    else:
+        session.note(f"{topics} topic{'s are' if topics != 1 else ' is'} as declared")
     return int(ExitCode.FAILED if comparison.differs else ExitCode.DONE)
 
 
