@@ -97,6 +97,11 @@ class GroupLook:
         return self.group.state == "EMPTY" and any(look.lost for look in self.partitions)
 
     @property
+    def may_change(self) -> bool:
+        """Tell whether a second look may tell more: somebody reads and is behind, or it rebalances."""
+        return self.group.state in REBALANCING or (self.group.state != "EMPTY" and any(one.behind for one in self.partitions))
+
+    @property
     def stuck(self) -> tuple[PartitionLook, ...]:
         """Return the partitions that somebody should be reading and that did not move, the longest waiting first."""
         if self.group.state == "EMPTY":
@@ -236,7 +241,7 @@ def _stuck(look: GroupLook) -> Iterator[Finding]:
         commands=[command("records", "peek", name, "--topic", place), *([skip] if not look.streams else [])],
         lag=sum(one.unread for one in some),
         time_lag_ms=_longest(some),
-        records=[{"group_client": one.owner, **look.records[one.partition][1]} for one in some if one.partition in look.records],
+        records=[{"client_id": one.owner, **look.records[one.partition][1]} for one in some if one.partition in look.records],
     )
 
 

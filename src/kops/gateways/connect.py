@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,7 +29,7 @@ class Connect:
         :raises KopsError: when a worker refuses
         """
         url, body = self._get("/connectors", {"expand": ["status", "info"]})
-        return tuple(connector_of(name, item, url) for name, item in sorted(body.items()))
+        return tuple(connector_of(name, item, _shown(url)) for name, item in sorted(body.items()))
 
     def _get(self, path: str, parameters: Mapping[str, Any]) -> tuple[str, Any]:
         """Return the answer of the first worker that can be reached, and its address."""
@@ -36,16 +37,19 @@ class Connect:
 
         last: KopsError = Unreachable("no Connect worker is known", hint="set connect_urls in the context")
         for url in self._urls:
+            shown = _shown(url)
             try:
                 answer = requests.get(f"{url}{path}", params=parameters, headers=_JSON, **self._settings)  # noqa: S113 - it is a setting
             except requests.Timeout:
-                last = TimedOut(f"Connect at {url} did not answer within {self._settings['timeout']:g} s", hint="--timeout gives more time")
+                last = TimedOut(
+                    f"Connect at {shown} did not answer within {self._settings['timeout']:g} s", hint="--timeout gives more time"
+                )
             except requests.ConnectionError as error:
-                last = Unreachable(f"no Connect worker answers at {url}", hint=_reason(error))
+                last = Unreachable(f"no Connect worker answers at {shown}", hint=_reason(error))
             except requests.RequestException as error:
-                last = OperationFailed(f"could not ask Connect at {url}: {error}")
+                last = OperationFailed(f"could not ask Connect at {shown}: {type(error).__name__}")
             else:
-                return url, _body(url, answer)
+                return url, _body(shown, answer)
         raise last
 
 
@@ -64,6 +68,11 @@ def _body(url: str, answer: Any) -> Any:
         return answer.json()
     except ValueError as error:
         raise OperationFailed(f"what answers at {url} is not Connect: it gives no JSON", hint="see connect_urls of the context") from error
+
+
+def _shown(url: str) -> str:
+    """Return an address without the login that somebody may have written into it."""
+    return re.sub(r"//[^/@]*@", "//", url)
 
 
 def _reason(error: Exception) -> str:

@@ -42,7 +42,7 @@ def look_at_groups(
     for warning in report.details.warnings:
         gaps.errors.setdefault("lag", KopsError(warning))
     looks = [_first_look(report, name, scope, settings) for name in sorted(report.offsets)]
-    waiting = [look for look in looks if any(one.behind for one in look.partitions) and look.group.state != "EMPTY"]
+    waiting = [look for look in looks if look.may_change]
     if sample_seconds > 0 and waiting:
         services.progress.step(f"looking again in {sample_seconds:g} s for what moves (--sample)")
         started = time.monotonic()

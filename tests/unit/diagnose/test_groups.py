@@ -1,0 +1,132 @@
+"""What two looks at a group come to."""
+
+import pytest
+
+from kops.core.diagnosis import GroupLook, PartitionLook, group_findings
+from kops.core.lag import Headroom, TimeLag
+from kops.core.models import Bounds, Committed, Group, Member, Setting, TopicPartition
+
+NOW = 1_800_000_000_000
+HOUR = 3_600_000
+
+
+def group(state="STABLE", *, members=True, kind="classic", protocol="range"):
+    return Group("g", state, kind, protocol, None, (Member("m", "app", "host"),) if members and state != "EMPTY" else ())
+
+
+def look(number=0, *, committed=10, bounds=(0, 100), waiting=HOUR, owner="app", **more):
+    """A partition that is 90 behind, for an hour, and has a member."""
+    at = None if committed is None else Committed(committed)
+    return PartitionLook(TopicPartition("t", number), at, bounds and Bounds(*bounds), owner, TimeLag(waiting), **more)
+
+
+def found(*partitions, group=group(), **more):  # noqa: B008 - frozen
+    looks = GroupLook(group, partitions, **{"seconds": 6.0, **more})
+    return {(finding.severity.word, finding.check): finding for finding in group_findings(looks, NOW)}
+
+
+def test_a_group_that_keeps_up():
+    assert found(look(committed=100, waiting=0), look(1, committed=99, waiting=59_999, moved=0)) == {}
+
+
+def test_nothing_but_transaction_markers_left():
+    assert found(look(committed=99, waiting=None, moved=0)) == {}
+
+
+def test_a_partition_that_does_not_move_while_the_others_do():
+    finding = found(look(0, moved=0), look(1, waiting=0, moved=5))["critical", "stuck_partitions"]
+    assert finding.summary == "t:0 does not move, the others do: 90 records unread, the first has been waiting for 1h"
+    assert finding.commands == ("kops records peek g --topic t:0", "kops offsets seek g t:0=+1 --wait-empty 60s")
+    assert finding.facts["partitions"] == ["t:0"]
+    assert finding.facts["lag"] == 90
+
+
+def test_the_record_that_it_is_at():
+    records = {TopicPartition("t", 0): ("offset 12 (key a, value b)", {"offset": 12})}
+    finding = found(look(0, moved=0), records=records)["critical", "stuck_partitions"]
+    assert finding.summary.endswith("; t:0 is at offset 12 (key a, value b)")
+    assert finding.facts["records"] == [{"client_id": "app", "offset": 12}]
+
+
+def test_the_longest_waiting_is_named_first():
+    finding = found(look(0, moved=0), look(1, moved=0, waiting=2 * HOUR))["critical", "stuck_partitions"]
+    assert finding.commands[0] == "kops records peek g --topic t:1"
+
+
+@pytest.mark.parametrize(
+    ("waiting", "streams", "seconds", "severity"),
+    [
+        (300_000, False, 6.0, "critical"),
+        (299_999, False, 6.0, "warning"),
+        (HOUR, True, 6.0, "warning"),  # Kafka Streams commits every 30 s
+        (HOUR, True, 40.0, "critical"),
+    ],
+)
+def test_slow_is_not_stuck(waiting, streams, seconds, severity):
+    findings = found(look(moved=0, waiting=waiting), streams=streams, seconds=seconds)
+    assert set(findings) == {(severity, "stuck_partitions")}
+    assert ("--sample 40s" in findings[severity, "stuck_partitions"].summary) == (streams and seconds < 30)
+
+
+def test_behind_and_gaining():
+    finding = found(look(moved=30, arrived=15))["note", "catching_up"]
+    assert finding.facts == {"partitions": ["t:0"], "lag": 90, "time_lag_ms": HOUR, "ready_in_ms": 36_000}  # 90 of 15 in 6 s each
+
+
+def test_behind_and_losing():
+    assert set(found(look(moved=10, arrived=10))) == {("warning", "falling_behind")}
+    assert set(found(look())) == {("warning", "behind")}  # looked at once
+
+
+def test_nobody_reads():
+    finding = found(look(owner=None), group=group("EMPTY"))["warning", "no_members"]
+    assert finding.summary == "no members: nobody reads t:0; 90 records unread, the first has been waiting for 1h"
+    assert found(look(owner=None, waiting=1000), group=group("EMPTY")) == {}
+
+
+def test_a_partition_that_no_member_has():
+    assert set(found(look(0, owner=None, moved=0), look(1, waiting=0))) == {("warning", "unassigned_partitions")}
+    streams = group(members=False, kind="streams")  # its members are not known
+    assert set(found(look(0, owner=None, moved=0), group=streams)) == {("critical", "stuck_partitions")}
+
+
+def test_an_abandoned_group_is_a_note_and_nothing_else():
+    risk = Headroom(5, NOW, "age")
+    findings = found(look(owner=None, committed=3, bounds=(10, 100), expiring=risk), group=group("EMPTY"))
+    assert set(findings) == {("note", "abandoned")}
+    assert findings["note", "abandoned"].commands == ("kops groups lag g", "kops groups delete g")
+
+
+def test_records_that_were_deleted_unread():
+    finding = found(look(committed=3, bounds=(10, 100), waiting=0))["warning", "deleted_unread"]
+    assert finding.facts["lost"] == 7
+
+
+def test_unread_data_that_expires():
+    settings = {"t": {"retention.ms": Setting("retention.ms", "7200000", "topic")}}
+    some = [look(0, waiting=0, expiring=Headroom(5, NOW + HOUR, "age")), look(1, waiting=0, expiring=Headroom(7, NOW + 60_000, "age"))]
+    finding = found(*some, settings=settings)["critical", "expiring_unread"]
+    assert finding.summary == "12 unread records of t:0-1 will be deleted before being read, the first in 1m"
+    assert finding.commands == ("kops topics alter t --config retention.ms=14400000",)
+    by_size = found(look(waiting=0, expiring=Headroom(5, NOW - 1, "size")))["critical", "expiring_unread"]
+    assert by_size.summary.endswith("the first now")
+    assert by_size.commands == ("kops topics alter t --config retention.bytes=-1",)
+
+
+@pytest.mark.parametrize(("later", "expected"), [("PREPARING_REBALANCE", "warning"), ("STABLE", "note"), (None, "note")])
+def test_rebalancing(later, expected):
+    findings = found(look(waiting=0), group=group("PREPARING_REBALANCE"), later_state=later)
+    assert set(findings) == {(expected, "rebalancing")}
+
+
+def test_offsets_without_a_place():
+    findings = found(look(committed=105), look(1, bounds=None, gone=True))
+    assert set(findings) == {("warning", "past_the_end"), ("note", "topic_gone")}
+    assert findings["warning", "past_the_end"].commands[1] == "kops offsets reset g --topic t --to-earliest"
+    assert findings["note", "topic_gone"].commands == ("kops offsets delete g --topic t",)
+
+
+def test_names_are_quoted_for_the_shell():
+    strange = Group("my group; rm", "EMPTY", "classic")
+    finding = found(look(), group=strange)["warning", "no_members"]
+    assert finding.commands[0] == "kops groups lag 'my group; rm'"

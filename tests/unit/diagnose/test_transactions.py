@@ -1,0 +1,49 @@
+"""Transactions that hold readers back."""
+
+import pytest
+
+from kops.core.diagnosis_transactions import transaction_findings
+from kops.core.lag import OpenTransaction
+from kops.core.models import TopicPartition
+
+NOW = 10_000_000
+
+
+def held(age, *, known=True, timeout=60_000, included=True):
+    return OpenTransaction(
+        7,
+        0,
+        42,
+        last_timestamp=NOW - age,
+        transactional_id="tx" if known else None,
+        state="Ongoing" if known else None,
+        started=NOW - age if known else None,
+        timeout_ms=timeout if known else None,
+        includes_partition=included and known,
+    )
+
+
+@pytest.mark.parametrize(
+    ("transaction", "expected"),
+    [
+        (held(1_000), []),
+        (held(60_001), [("warning", "open_transaction")]),
+        (held(60_001, timeout=900_000), []),
+        (held(60_001, known=False), [("critical", "hanging_transaction")]),
+        (held(1_000, known=False), []),  # the coordinator may not have heard of it yet
+        (held(60_001, included=False), [("critical", "hanging_transaction")]),
+    ],
+)
+def test_how_bad(transaction, expected):
+    findings = list(transaction_findings({TopicPartition("t", 0): transaction}, NOW))
+    assert [(finding.severity.word, finding.check) for finding in findings] == expected
+
+
+def test_one_finding_for_all_partitions_of_a_producer():
+    places = [TopicPartition("t", number) for number in range(3)]
+    (finding,) = transaction_findings(dict.fromkeys(places, held(120_000)), NOW)
+    assert finding.subject == "t:0-2"
+    assert finding.summary == (
+        "the transaction of tx has been open for 2m, longer than its time-out: readers of committed data stop at its first record"
+    )
+    assert finding.facts["partitions"] == ["t:0", "t:1", "t:2"]
