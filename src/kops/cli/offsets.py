@@ -7,6 +7,7 @@ import sys
 import click
 
 from kops.cli.lazy import Group
+from kops.cli.offsets_history import history
 from kops.cli.offsets_options import moving, named
 from kops.cli.offsets_reset import reset
 from kops.cli.options import Approval
@@ -77,4 +78,5 @@ def seek(
     return session.carry_out(plan_seek(session, group_id, positions, new_group=new_group, wait_empty=wait_empty), approval)
 
 
-group.add_command(reset)
+for command in (reset, history):
+    group.add_command(command)

@@ -44,6 +44,7 @@ class Ordered(Command):
 )
 @click.option("--by-duration", metavar="DURATION", multiple=True, help="To the first record of the last PnDTnHnMnS, or 6h.")
 @click.option("--shift-by", type=int, multiple=True, metavar="N", help="So many offsets on, or back when negative.")
+@click.option("--to-history", metavar="TIME", multiple=True, help="To where it stood at a time such as @-1h, see `kops offsets history`.")
 @click.option(
     "--from-file",
     type=click.Path(dir_okay=False, path_type=Path),

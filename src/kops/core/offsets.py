@@ -39,10 +39,12 @@ class ToOffset:
     """One offset.
 
     :param exact: refuse it when the log does not have it, in place of clamping it
+    :param reason: why this one
     """
 
     offset: int
     exact: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def resolve(strategy: Strategy, committed: Committed | None, bounds: Bounds, at_
     if isinstance(strategy, ToTime):
         return _at(strategy.milliseconds, at_time, bounds)
     if isinstance(strategy, ToOffset):
-        return _within(strategy.offset, bounds, "", exact=strategy.exact)
+        return _within(strategy.offset, bounds, strategy.reason, exact=strategy.exact)
     if isinstance(strategy, ToCurrent):
         return Target(bounds.log_end_offset, "no commit yet: log end") if committed is None else Target(committed.offset, "as it is")
     if committed is None:

@@ -23,13 +23,15 @@ def plan_strategies(
     *,
     summary: str,
     skip_gone: bool = False,
+    unchanged: Mapping[TopicPartition, str] | None = None,
 ) -> Plan:
     """Return the plan for partitions that exist, a strategy for each.
 
     :param skip_gone: leave partitions alone that do not exist any more
+    :param unchanged: partitions to show that are left alone, and why
     """
     bounds: dict[TopicPartition, Bounds] = {}
-    gone: dict[TopicPartition, str] = {}
+    gone = dict(unchanged or {})
     for partition, found in services.kafka.offsets.bounds_or_errors(strategies).items():
         if isinstance(found, NotFound) and skip_gone:
             gone[partition] = "does not exist any more"

@@ -14,7 +14,8 @@ from kops.core.plan import Plan
 from kops.core.selection import Selection, is_glob, parse_selection
 from kops.operations.groups import wait_until_empty
 from kops.operations.offsets_files import file_offsets, file_wishes
-from kops.operations.offsets_many import choose_groups, plan_groups
+from kops.operations.offsets_history import history_strategies, history_time, history_wishes
+from kops.operations.offsets_many import Chosen, choose_groups, plan_groups
 from kops.operations.offsets_plan import group_to_move, plan_strategies, selected
 from kops.operations.offsets_strategies import Choice, only_one, seeks_of, strategy_of
 from kops.operations.offsets_wishes import Wish, wish_of
@@ -65,15 +66,21 @@ def plan_reset(
         return _plan_file(
             services, group_id, choice.from_file, selections, all_topics=all_topics, new_group=new_group, wait_empty=wait_empty
         )
-    strategy = strategy_of(choice, services.now())
+    at = None if choice.to_history is None else history_time(choice.to_history, services.now())
+    strategy = ToCurrent() if at is not None else strategy_of(choice, services.now())
     if bool(topics) == all_topics:
         raise UsageProblem("say what to move: some topics, or all of them", hint=SCOPE_HINT)
     wait(services, group_id, wait_empty)
     group = group_to_move(services, group_id, new_group=new_group)
     current = committed_now(services, group_id)
-    if all_topics and not current:
+    if all_topics and not current and at is None:
         raise Refused(f"group {group_id} has no committed offsets", hint="name the topics with --topic", group=group_id)
     partitions = list(current) if all_topics else [p for some in selected(services, selections) for p in some]
+    if at is not None:
+        known, unknown = history_strategies(services, group_id, at, partitions, every=all_topics)
+        return plan_strategies(
+            services, group_id, group, known, current, summary=f"reset group {group_id}", skip_gone=all_topics, unchanged=unknown
+        )
     strategies = dict.fromkeys(partitions, strategy)
     return plan_strategies(services, group_id, group, strategies, current, summary=f"reset group {group_id}", skip_gone=all_topics)
 
@@ -99,22 +106,26 @@ def plan_resets(services: Services, names: Sequence[str], mixes: Sequence[tuple[
             new_group=many.new_group,
             wait_empty=many.wait_empty,
         )
-    wishes = [wish for topics, choice in mixes for wish in _wishes(services, topics, choice, scope)]
     milliseconds = parse_duration(scope.wait_empty) if scope.wait_empty is not None else 0
     chosen = choose_groups(
         services, names, regex=scope.regex, every=scope.all_groups, new_group=scope.new_group, wait_milliseconds=milliseconds
     )
+    wishes = [wish for topics, choice in mixes for wish in _wishes(services, topics, choice, scope, chosen)]
     what = f"group {names[0]}" if one else "groups"
     return plan_groups(services, chosen, wishes, summary=f"reset {what}")
 
 
-def _wishes(services: Services, topics: Sequence[str], choice: Choice, scope: Scope) -> list[Wish]:
+def _wishes(services: Services, topics: Sequence[str], choice: Choice, scope: Scope, chosen: Chosen) -> list[Wish]:
     if choice.from_file is not None:
         if scope.all_topics:
             raise UsageProblem("--from-file names the partitions itself", hint="leave --all-topics out; --topic narrows the file")
         return file_wishes(choice.from_file, services.now(), [wish_of(topic, ToCurrent(), regex=scope.regex) for topic in topics])
     if bool(topics) == scope.all_topics:
         raise UsageProblem("say what to move: some topics, or all of them", hint=SCOPE_HINT)
+    if choice.to_history is not None:
+        narrow = [wish_of(topic, ToCurrent(), regex=scope.regex) for topic in topics]
+        at = history_time(choice.to_history, services.now())
+        return history_wishes(services, [name for name in chosen.groups if name not in chosen.active], at, narrow)
     strategy = strategy_of(choice, services.now())
     return [wish_of(topic, strategy, regex=scope.regex) for topic in topics] or [Wish(None, strategy)]
 

@@ -29,6 +29,7 @@ class Choice:
     to_datetime: str | None = None
     by_duration: str | None = None
     shift_by: int | None = None
+    to_history: str | None = None
     from_file: Path | None = None
 
 
@@ -78,7 +79,7 @@ def _flag(name: str) -> str:
 
 
 def strategy_of(choice: Choice, now: datetime) -> Strategy:
-    """Return the strategy of a choice other than ``from_file``.
+    """Return the strategy of a choice other than ``from_file`` and ``to_history``.
 
     :param now: what durations count back from
     """

@@ -19,7 +19,7 @@ from kops.gateways.kafka.translate import translate
 if TYPE_CHECKING:
     from kops.gateways.kafka.groups import Groups
 
-AT_ONCE = 64
+AT_ONCE = 48
 """Groups that are asked at once: enough to keep a broker busy while the answers before are looked at."""
 
 

@@ -1,0 +1,139 @@
+"""The records of ``__consumer_offsets`` that hold committed offsets, as Kafka's group coordinator writes them.
+
+Keys and values begin with their version, a big-endian int16: ``OffsetCommitKey`` 0 and 1 (2 and more are of other records), and
+``OffsetCommitValue`` 0 to 4, per the schemas in Kafka's ``group-coordinator/src/main/resources/common/message``. A record without a
+value deletes the commit: it expired, or somebody deleted it. Pure.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from kops.core.errors import UndecodableRecord
+from kops.core.models import Committed, TopicPartition
+
+TOPIC = "__consumer_offsets"
+
+_SHORT = struct.Struct(">h")
+_INT = struct.Struct(">i")
+_LONG = struct.Struct(">q")
+_KEY_VERSIONS = (0, 1)
+_VALUE_VERSIONS = range(5)
+_WITH_EPOCH = 3
+_FLEXIBLE = 4
+_NO_EPOCH = -1
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetKey:
+    """Whose commit it is."""
+
+    group: str
+    partition: TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetValue:
+    """What was committed, and when.
+
+    :param time: milliseconds since the epoch by the broker's clock
+    :param expires: milliseconds since the epoch; None unless the client asked for it (version 1 only)
+    """
+
+    committed: Committed
+    time: int
+    expires: int | None = None
+
+
+def partition_of_group(group: str, partitions: int) -> int:
+    """Return the partition of ``__consumer_offsets`` that holds a group: ``Utils.abs(groupId.hashCode()) % partitions``.
+
+    :param partitions: how many the topic has
+    """
+    code = java_hash(group)
+    return (0 if code == -(2**31) else abs(code)) % partitions
+
+
+def java_hash(text: str) -> int:
+    """Return ``String.hashCode()``: over UTF-16 units, in 32 bits with a sign."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    code = 0
+    for at in range(0, len(units), 2):
+        code = (code * 31 + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
+    return code - 2**32 if code >= 2**31 else code
+
+
+def key_prefixes(group: str) -> tuple[bytes, ...]:
+    """Return how the keys of a group's commits begin, so that other records are passed over undecoded."""
+    name = group.encode()
+    return tuple(_SHORT.pack(version) + _SHORT.pack(len(name)) + name for version in _KEY_VERSIONS)
+
+
+def decode_key(data: bytes) -> OffsetKey | None:
+    """Return whose commit a record holds; None when it holds none.
+
+    :raises UndecodableRecord: when the bytes end too early
+    """
+    reader = _Reader(data)
+    if reader.number(_SHORT) not in _KEY_VERSIONS:
+        return None
+    group, topic, partition = reader.text(), reader.text(), reader.number(_INT)
+    return OffsetKey(group, TopicPartition(topic, partition))
+
+
+def decode_value(data: bytes) -> OffsetValue:
+    """Return what was committed.
+
+    :raises UndecodableRecord: when the bytes end too early, or are of a version that is not known
+    """
+    reader = _Reader(data)
+    version = reader.number(_SHORT)
+    if version not in _VALUE_VERSIONS:
+        raise UndecodableRecord(f"version {version} of a committed offset is not known", hint="a newer kops may know it")
+    offset = reader.number(_LONG)
+    epoch = reader.number(_INT) if version >= _WITH_EPOCH else _NO_EPOCH
+    metadata = reader.compact_text() if version >= _FLEXIBLE else reader.text()
+    time = reader.number(_LONG)
+    expires = reader.number(_LONG) if version == 1 else -1
+    return OffsetValue(Committed(offset, metadata, None if epoch == _NO_EPOCH else epoch), time, None if expires < 0 else expires)
+
+
+class _Reader:
+    """Reads one record's bytes from the front; what follows the known fields (tagged fields) is left."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def number(self, form: struct.Struct) -> int:
+        try:
+            (value,) = form.unpack_from(self._data, self._at)
+        except struct.error as short:
+            raise UndecodableRecord(f"{len(self._data)} bytes end within a field") from short
+        self._at += form.size
+        return int(value)
+
+    def text(self) -> str:
+        return self._take(self.number(_SHORT))
+
+    def compact_text(self) -> str:
+        """Read a text behind its length plus one, as a varint without a sign."""
+        length, shift = 0, 0
+        while True:
+            if self._at >= len(self._data):
+                raise UndecodableRecord(f"{len(self._data)} bytes end within a field")
+            byte = self._data[self._at]
+            self._at += 1
+            length |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return self._take(length - 1)
+
+    def _take(self, length: int) -> str:
+        end = self._at + length
+        if length < 0 or end > len(self._data):
+            raise UndecodableRecord(f"{len(self._data)} bytes end within a text of {length}")
+        text = self._data[self._at : end].decode("utf-8", "replace")
+        self._at = end
+        return text
