@@ -7,6 +7,7 @@ import sys
 import click
 
 from kops.cli.lazy import Group
+from kops.cli.offsets_delete import delete
 from kops.cli.offsets_history import history
 from kops.cli.offsets_options import moving, named
 from kops.cli.offsets_reset import reset
@@ -78,5 +79,5 @@ def seek(
     return session.carry_out(plan_seek(session, group_id, positions, new_group=new_group, wait_empty=wait_empty), approval)
 
 
-for command in (reset, history):
+for command in (reset, delete, history):
     group.add_command(command)

@@ -20,6 +20,7 @@ MUTATIONS = {
     "topics.truncate": "kops.operations.topics_truncate:TRUNCATE",
     "offsets.move": "kops.operations.offsets_move:MOVE",
     "offsets.move_many": "kops.operations.offsets_move_many:MOVE_MANY",
+    "offsets.delete": "kops.operations.offsets_delete:DELETE",
     "records.consume": "kops.operations.records_group:CONSUME",
     "records.produce": "kops.operations.records_produce:PRODUCE",
     "state.rebuild": "kops.operations.state:REBUILD",

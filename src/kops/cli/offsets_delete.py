@@ -1,0 +1,26 @@
+"""``kops offsets delete``: of a group's offsets for a topic."""
+
+from __future__ import annotations
+
+import click
+
+from kops.cli.lazy import Command
+from kops.cli.offsets_options import named
+from kops.cli.options import Approval, mutation
+from kops.cli.session import Session
+
+
+@click.command("delete", cls=Command)
+@named
+@click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="What to delete: orders, orders:0,3-5 or 'old-*'.")
+@click.option("--regex", is_flag=True, help="The topics are regular expressions on the whole name.")
+@mutation
+@click.pass_obj
+def delete(session: Session, *, group_id: str, topics: tuple[str, ...], regex: bool, approval: Approval) -> int:
+    """Delete committed offsets of a group, such as of a topic that it no longer reads.
+
+    The group may have members, as long as none reads the topic. `kops undo` puts the offsets back.
+    """
+    from kops.operations.offsets_delete import plan_delete
+
+    return session.carry_out(plan_delete(session, group_id, topics, regex=regex), approval)
