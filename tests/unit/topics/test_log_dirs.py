@@ -1,0 +1,40 @@
+"""Log directories: what a broker answers, and an answer that is a refusal."""
+
+from kops.config.connection import Connection
+from kops.core.errors import AuthorizationFailed
+from kops.core.log_dirs import LogDir, ReplicaOnDisk, sizes_by_replica
+from kops.core.models import TopicPartition
+from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.log_dirs import LogDirs
+
+
+def part(number, size, **more):
+    return {"partition_index": number, "partition_size": size, "offset_lag": 0, "is_future_key": False} | more
+
+
+def described(*log_dirs):
+    """Ask broker 7, whose answer is given: what kafka-python makes of DescribeLogDirs."""
+    gateway = LogDirs(Client(Connection(("127.0.0.1:1",))))
+    gateway._wire.ask = lambda doing, request: [{"broker": 7, "log_dirs": list(log_dirs)}]
+    return gateway.describe_or_errors([7])[7]
+
+
+def test_an_answer():
+    good = {"error_code": 0, "log_dir": "/a", "topics": [{"name": "t", "partitions": [part(1, 20), part(0, 10)]}], "total_bytes": 100}
+    found = described(good | {"usable_bytes": -1}, {"error_code": 56, "log_dir": "/b", "topics": []})
+    assert [(one.path, one.size, one.total_bytes, one.usable_bytes) for one in found] == [("/a", 30, 100, None), ("/b", 0, None, None)]
+    assert [one.partition.partition for one in found[0].replicas] == [0, 1]
+    assert found[0].problem == ""
+    assert "disk" in found[1].problem.lower()
+
+
+def test_an_empty_answer_is_a_refusal():
+    assert isinstance(described(), AuthorizationFailed)
+
+
+def test_sizes_leave_out_what_is_being_moved():
+    place = TopicPartition("t", 0)
+    one = LogDir(1, "/a", (ReplicaOnDisk(place, 10),))
+    two = LogDir(2, "/b", (ReplicaOnDisk(place, 12),))
+    moving = LogDir(2, "/c", (ReplicaOnDisk(place, 3, future=True),))
+    assert sizes_by_replica([one, two, moving]) == {place: {1: 10, 2: 12}}
