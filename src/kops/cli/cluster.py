@@ -14,7 +14,7 @@ from kops.core.errors import KopsError
 from kops.output.render import Column
 
 VOTER_COLUMNS = ("id", "role", "endpoint", "log_end_offset", "lag", "lag_ms")
-FEATURE_COLUMNS = ("feature", Column("finalized_level", "LEVEL"), "supported", "release")
+FEATURE_COLUMNS = ("feature", "level", "supported")
 BROKER_COLUMNS = ("id", "address", "rack", "in_service", "kafka_version")
 SHARE_COLUMNS = (
     "id",
@@ -138,7 +138,12 @@ def _quorum_rows(quorum: Mapping[str, Any]) -> Any:
 
 def _feature(feature: Mapping[str, Any]) -> dict[str, Any]:
     least, most = feature["supported_min"], feature["supported_max"]
-    return {**feature, "feature": feature["name"], "supported": None if least is None else f"{least}-{most}"}
+    release = f" ({feature['release']})" if feature["release"] else ""
+    return {
+        "feature": feature["name"],
+        "level": f"{feature['finalized_level']}{release}",
+        "supported": None if least is None else f"{least}-{most}",
+    }
 
 
 def _with_address(broker: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,19 +74,18 @@ class Quorum:
 class Feature:
     """A feature of the cluster: the levels that the broker asked supports, and the one in force.
 
-    :param finalized: None when it was never set, which is level 0 for all but ``metadata.version``
+    :param finalized: 0 when it was never set
     """
 
     name: str
     supported: tuple[int, int] | None
-    finalized: int | None
+    finalized: int
 
     @property
     def release(self) -> str | None:
         """Return the release that the level of ``metadata.version`` belongs to; None for other features and unknown levels."""
-        level = self.finalized or 0
-        known = self.name == "metadata.version" and 0 < level <= len(METADATA_VERSIONS)
-        return METADATA_VERSIONS[level - 1] if known else None
+        known = self.name == "metadata.version" and 0 < self.finalized <= len(METADATA_VERSIONS)
+        return METADATA_VERSIONS[self.finalized - 1] if known else None
 
 
 @dataclass(frozen=True)

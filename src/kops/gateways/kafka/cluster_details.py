@@ -39,7 +39,7 @@ class ClusterDetails:
         """Return the features of the cluster by name (ApiVersions, Kafka 2.4)."""
         answer = self._wire.ask("describe the features", lambda admin: admin.describe_features())
         return tuple(
-            Feature(name, found.get("supported"), found["finalized"][1] if "finalized" in found else None)
+            Feature(name, found.get("supported"), found["finalized"][1] if "finalized" in found else 0)
             for name, found in sorted(answer.items())
         )
 

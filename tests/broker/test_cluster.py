@@ -1,0 +1,164 @@
+"""``kops cluster`` beside what Apache's tools say of the same broker."""
+
+import json
+import re
+
+import pytest
+from confluent_kafka import Producer
+
+from support.apache_tools import LOG_DIRS, ApacheTools
+from support.streams_apps import wait_for
+from support.suggested import assert_taken
+
+pytestmark = pytest.mark.broker
+
+FEATURES = "org.apache.kafka.tools.FeatureCommand"
+QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
+
+
+@pytest.fixture(scope="module")
+def apache(broker):
+    with ApacheTools(broker.bootstrap_servers) as tools:
+        yield tools
+
+
+@pytest.fixture
+def kops(run_kops, broker):
+    return lambda *arguments: run_kops(*arguments, "-B", broker.bootstrap_servers)
+
+
+def test_features_are_those_of_apache(kops, apache):
+    features = kops("cluster", "describe", "-o", "json").ok().json["features"]
+    printed = re.findall(
+        r"Feature: (\S+)\s+SupportedMinVersion: (\S+)\s+SupportedMaxVersion: (\S+)\s+FinalizedVersionLevel: (\S+)",
+        apache.run("describe", FEATURES),
+    )
+    assert printed
+    by_name = {feature["name"]: feature for feature in features}
+    assert by_name.keys() == {name for name, *_ in printed}
+    for name, least, most, level in printed:
+        found = by_name[name]
+        if name == "metadata.version":
+            assert found["release"] == level
+        else:
+            assert [str(found[key]) for key in ("supported_min", "supported_max", "finalized_level")] == [least, most, level]
+
+
+def test_the_quorum_is_that_of_apache(kops, apache):
+    body = kops("cluster", "describe", "-o", "json").ok().json
+    printed = dict(re.findall(r"^(\w+):\s+(.*)$", apache.run("describe", "--status", QUORUM), re.MULTILINE))
+    assert body["cluster_id"] == printed["ClusterId"]
+    assert str(body["controller"]["id"]) == printed["LeaderId"]
+    assert str(body["quorum"]["leader_epoch"]) == printed["LeaderEpoch"]
+    assert body["quorum"]["high_watermark"] <= int(printed["HighWatermark"])
+    voters = {voter["id"]: voter["endpoints"] for voter in json.loads(printed["CurrentVoters"])}
+    assert {voter["id"]: [f"CONTROLLER://{voter['endpoint']}"] for voter in body["quorum"]["voters"]} == voters
+    assert body["controller"]["endpoint"] == body["quorum"]["voters"][0]["endpoint"]
+
+
+def test_sizes_are_those_of_apache(kops, apache, topic, broker):
+    name = topic(partitions=2)
+    producer = Producer(broker.client)
+    for number in range(1000):
+        producer.produce(name, value=b"x" * 100, partition=number % 2)
+    assert producer.flush(30) == 0
+
+    def both():
+        printed = apache.run("--describe", LOG_DIRS)
+        body = json.loads(next(line for line in printed.splitlines() if line.startswith("{")))
+        theirs = {
+            (one["broker"], log_dir["logDir"]): (sum(part["size"] for part in log_dir["partitions"]), len(log_dir["partitions"]))
+            for one in body["brokers"]
+            for log_dir in one["logDirs"]
+        }
+        ours = {
+            (one["id"], log_dir["path"]): (log_dir["size_bytes"], log_dir["replicas"])
+            for one in kops("cluster", "brokers", "-o", "json").ok().json
+            for log_dir in one["log_dirs"]
+        }
+        return ours == theirs and sum(size for size, _ in ours.values()) > 100_000
+
+    wait_for("the same sizes, while others write and delete", both)
+
+
+def test_leaders_and_replicas(kops, topic, admin):
+    name = topic(partitions=3)
+    wait_for("the topic", lambda: name in admin.list_topics(timeout=30).topics)
+
+    def counted():
+        metadata = admin.list_topics(timeout=30)
+        parts = [part for found in metadata.topics.values() for part in found.partitions.values()]
+        rows = kops("cluster", "brokers", "-o", "json").ok().json
+        return all(
+            row["leaders"] == sum(part.leader == row["id"] for part in parts)
+            and row["replicas"] == sum(row["id"] in part.replicas for part in parts)
+            for row in rows
+        )
+
+    wait_for("the same counts, while others make and delete topics", counted)
+
+
+def test_what_programs_rely_on(kops):
+    described = kops("cluster", "describe", "-o", "json").ok().json
+    assert set(described) == {
+        *("cluster_id", "controller", "kafka_version", "metadata_version", "quorum", "features", "brokers", "not_known")
+    }
+    assert described["not_known"] == []
+    assert set(described["quorum"]) == {"leader", "leader_epoch", "high_watermark", "voters", "observers"}
+    assert set(described["quorum"]["voters"][0]) == {"id", "endpoint", "log_end_offset", "lag", "lag_ms", "last_fetch", "last_caught_up"}
+    assert set(described["features"][0]) == {"name", "finalized_level", "supported_min", "supported_max", "release"}
+    assert set(described["brokers"][0]) == {"id", "host", "port", "rack", "in_service", "kafka_version"}
+    health = kops("cluster", "health", "-o", "json").json
+    assert set(health) == {
+        *("cluster_id", "healthy", "brokers", "topics", "partitions", "offline", "under_replicated", "under_min_isr", "at_min_isr"),
+        *("leader_not_preferred", "findings", "not_checked"),
+    }
+    (row, *_) = kops("cluster", "brokers", "-o", "json").ok().json
+    assert set(row) == {
+        *("id", "host", "port", "rack", "in_service", "leaders", "preferred_leaders", "replicas", "out_of_sync_replicas"),
+        *("size_bytes", "offline_log_dirs", "log_dirs"),
+    }
+    assert set(row["log_dirs"][0]) == {"path", "replicas", "future_replicas", "size_bytes", "total_bytes", "usable_bytes", "problem"}
+
+
+def test_for_people(kops, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    described = kops("cluster", "describe").ok().out
+    assert "ROLE" in described
+    assert "metadata.version" in described
+    brokers = kops("cluster", "brokers").ok().out
+    assert "PREFERRED" in brokers
+    assert "LOG DIRECTORY" in brokers
+    assert all(len(line) <= 80 for line in described.splitlines())
+    assert kops("cluster", "brokers", "-o", "csv").ok().out.startswith("id,host,port,rack,in_service,leaders,")
+
+
+def test_a_minimum_that_cannot_be_met_makes_the_probe_fail(kops, topic, broker):
+    name = topic(config={"min.insync.replicas": "2"})
+    wait_for("the topic", lambda: name in kops("cluster", "health", "-o", "json").out)
+    done = kops("cluster", "health", "-o", "json")
+    assert (done.code, done.json["healthy"]) == (1, False)
+    finding = next(found for found in done.json["findings"] if found["check"] == "min_isr_above_replicas")
+    assert finding["severity"] == "critical"
+    assert f"{name}:0" in finding["facts"]["partitions"]
+    assert finding["commands"][0].startswith("kops topics alter ")
+    for found in done.json["findings"]:
+        for command in found["commands"]:
+            assert command.endswith(f" -B {broker.bootstrap_servers}")
+            assert_taken(command)
+
+
+def test_what_counts_as_unhealthy_may_be_chosen(kops, topic):
+    name = topic(config={"unclean.leader.election.enable": "true"})
+
+    def noted():
+        findings = kops("cluster", "health", "-o", "json").json["findings"]
+        return any(found["check"] == "unclean_leader_election" and name in found["facts"]["topics"] for found in findings)
+
+    wait_for("the note", noted)
+    assert kops("cluster", "health", "--fail-on", "note").code == 1
+
+
+def test_no_broker(run_kops):
+    for verb in ("describe", "health", "brokers"):
+        assert run_kops("cluster", verb, "-B", "127.0.0.1:1").code == 3
