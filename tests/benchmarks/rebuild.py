@@ -11,28 +11,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy
 import pyarrow
+from measure import Measured, Peak, kafka
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from kops.config.paths import directories
 from kops.formats.murmur2_columns import partitions_of
-from kops.gateways.jars import KAFKA_VERSION, kafka_jars
-from kops.gateways.jdk import require_jdk
-from kops.sandbox import cluster as sandboxes
 from kops.spark.batch_producer import BatchProducer
 from support.programs import Program
 from support.streams import java_command
@@ -41,18 +31,6 @@ from support.streams_apps import Cluster
 PARTITIONS = 6
 FIRST_TIMESTAMP = 1_760_000_000_000
 FILL_RECORDS = 500_000
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A process that ended well.
-
-    :param seconds: from its start to its end, or to what it was waited for
-    :param megabytes: the most that it and its children held at once (resident)
-    """
-
-    seconds: float
-    megabytes: int
 
 
 def main() -> int:
@@ -80,19 +58,6 @@ def main() -> int:
             f"memory of kops with its JVM: {tenth.megabytes} MB at {small.records:,} records, {runs[-1].megabytes} MB at {large.records:,}"
         )
     return 0
-
-
-@contextmanager
-def kafka(folder: Path) -> Iterator[str]:
-    """Run a Kafka of one broker."""
-    jars, jdk = kafka_jars(directories(os.environ).cache), require_jdk()
-    os.environ["KOPS_CACHE_DIR"] = str(directories(os.environ).cache)
-    sandbox = sandboxes.make(folder / "kafka", name="benchmark", kafka_version=KAFKA_VERSION)
-    try:
-        sandboxes.up(sandbox, jars=jars, jdk=jdk)
-        yield sandbox.bootstrap_servers
-    finally:
-        sandboxes.down(sandbox, delete=True)
 
 
 class Rebuild:
@@ -179,46 +144,6 @@ class Rebuild:
         if code:
             raise RuntimeError(f"kops ended with {code}:\n{''.join(said)}")
         return Measured(seconds, megabytes)
-
-
-class Peak:
-    """Watches what a process and its children hold in memory, while it lives."""
-
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-        self._most = 0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def end(self) -> int:
-        """Return the most that it held, in MB."""
-        self._over.set()
-        self._thread.join()
-        return self._most >> 20
-
-    def _watch(self) -> None:
-        while not self._over.wait(0.2):
-            self._most = max(self._most, sum(map(resident, family(self._pid))))
-
-
-def family(pid: int) -> Iterator[int]:
-    """Yield a process and all its descendants."""
-    yield pid
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return
-    for child in children:
-        yield from family(int(child))
-
-
-def resident(pid: int) -> int:
-    """Return the resident bytes that are a process's own or shared, 0 when it is gone."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
-        return 0
 
 
 if __name__ == "__main__":

@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import click
 
 from kops.cli.lazy import Group
 from kops.cli.session import Session
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+WATCH_INTERVAL = "2s"
 _regex = click.option("--regex", is_flag=True, help="The names are regular expressions on the whole name.")
+_ISOLATION = "Where lag ends: at the high watermark, or where an open transaction begins. [default: read_uncommitted]"
+_TIME = "Read the age of the first unread records, and open transactions. [default: up to 2,000 partitions]"
+
+
+def _named(command: F) -> F:
+    """Take groups as arguments, or with ``--group`` as Apache's tools do: names, globs, or with ``--regex`` regular expressions."""
+
+    @click.argument("names", metavar="GROUP...", nargs=-1)
+    @click.option("--group", "group_options", metavar="GROUP", multiple=True, help="A group, as Apache's tools take it; repeatable.")
+    @_regex
+    @functools.wraps(command)
+    def wrapped(*args: Any, names: tuple[str, ...], group_options: tuple[str, ...], **kwargs: Any) -> Any:
+        watch = kwargs.get("watch")
+        if watch and not watch[:1].isdigit():  # `--watch billing`: its interval may be left out, and the next word was taken for one
+            names, kwargs["watch"] = (watch, *names), WATCH_INTERVAL
+        if not names and not group_options:
+            raise click.UsageError("name a GROUP, or a glob such as '*' for all", click.get_current_context())
+        return command(*args, names=(*names, *group_options), **kwargs)
+
+    return wrapped  # type: ignore[return-value]
 
 
 @click.group(cls=Group)
@@ -32,8 +59,7 @@ def list_groups(session: Session, *, names: tuple[str, ...], regex: bool, states
 
 
 @group.command("describe")
-@click.argument("names", metavar="GROUP...", nargs=-1, required=True)
-@_regex
+@_named
 @click.pass_obj
 def describe(session: Session, *, names: tuple[str, ...], regex: bool) -> None:
     """Show state, coordinator and members of groups."""
@@ -54,29 +80,28 @@ def describe(session: Session, *, names: tuple[str, ...], regex: bool) -> None:
 
 
 @group.command("lag")
-@click.argument("names", metavar="GROUP...", nargs=-1, required=True)
-@_regex
+@_named
 @click.option("--by", type=click.Choice(["partition", "topic", "group"]), default="partition", show_default=True, help="Sum the lag up.")
+@click.option("--isolation", type=click.Choice(["read_uncommitted", "read_committed"]), default="read_uncommitted", help=_ISOLATION)
+@click.option("--time/--no-time", "times", default=None, help=_TIME)
+@click.option("--within", metavar="DURATION", help="Also show what retention will delete unread within this time, such as 1h.")
+@click.option("--max-lag", metavar="N", type=click.IntRange(min=0), help="Exit 1 when a partition (or what --by sums up) lags more.")
+@click.option("--max-time", metavar="DURATION", help="Exit 1 when one is behind for longer, such as 5m.")
+@click.option("--watch", metavar="[INTERVAL]", is_flag=False, flag_value=WATCH_INTERVAL, help="Look again and again, until Ctrl-C. [2s]")
+@click.option("--count", metavar="N", type=click.IntRange(min=1), help="End --watch after so many looks.")
 @click.pass_obj
-def lag(session: Session, *, names: tuple[str, ...], regex: bool, by: str) -> int:
-    """Show how far groups are behind.
+def lag(session: Session, /, **options: Any) -> int:
+    """Show how far groups are behind, in records and in time.
 
-    Lag is the log end less the committed offset, or less the log start where that is higher.
+    Lag is the log end less the committed offset, or less the log start where that is higher. In time it is the age of the first
+    record that is not read yet.
     """
-    from kops.core.errors import ExitCode
-    from kops.operations import groups_lag
-    from kops.output.render import Column
+    from kops.cli.groups_lag import Question, once
 
-    report = groups_lag.lag(session, names, regex=regex)
-    if by == "group":
-        session.render(groups_lag.by_group(report.rows), ["group", "state", "partitions", "lag", "largest_lag", "without_commit"])
-    elif by == "topic":
-        session.render(groups_lag.by_topic(report.rows), ["topic", "groups", "partitions", "lag", "largest_lag", "without_commit"])
-    else:
-        start, end = Column("log_start_offset", "LOG START"), Column("log_end_offset", "LOG END")
-        columns: list[str | Column] = ["group", "topic", "partition", "committed", start, end, "lag", "note"]
-        session.render(report.rows, columns)
-    session.note(groups_lag.total(report.rows) if report.rows else f"no committed offsets of {' '.join(names)}")
-    for name, problem in report.problems.items():
-        session.note(f"warning: {name}: {problem.message}")
-    return int(ExitCode.PARTIAL if report.problems else ExitCode.DONE)
+    watch, count = options.pop("watch"), options.pop("count")
+    question = Question.of(**options)
+    if watch is None:
+        return once(session, question)
+    from kops.cli.groups_watch import watched
+
+    return watched(session, question, watch, count)

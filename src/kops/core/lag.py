@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from kops.core.durations import MILLISECONDS
 from kops.core.models import Bounds, TopicPartition
@@ -174,3 +175,26 @@ def age_text(milliseconds: int) -> str:
     count, rest = divmod(milliseconds, MILLISECONDS[large])
     more = rest // MILLISECONDS[small] if small != "ms" else 0
     return f"{count}{large}{f'{more}{small}' if more else ''}"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What lag is too much, for scripts; None: any is fine.
+
+    :param lag: the most records
+    :param milliseconds: the longest time
+    """
+
+    lag: int | None = None
+    milliseconds: int | None = None
+
+    def exceeded_by(self, row: Mapping[str, Any]) -> str:
+        """Return in a few words how a row of lag exceeds them, empty when it does not; what is not known exceeds nothing."""
+        too_many = self.lag is not None and row["lag"] is not None and row["lag"] > self.lag
+        too_long = self.milliseconds is not None and row["time_lag_ms"] is not None and row["time_lag_ms"] > self.milliseconds
+        if not too_many and not too_long:
+            return ""
+        topic = f"{row['topic']}:{row['partition']}" if "partition" in row else row.get("topic", "")
+        what = [f"lag {row['lag']}"] if too_many else []
+        what += [f"{age_text(row['time_lag_ms'])} behind"] if too_long else []
+        return f"{' '.join(part for part in (row.get('group', ''), topic) if part)} ({', '.join(what)})"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.errors import KopsError, NotFound, Refused
 from kops.core.models import Bounds, Committed, Group, TopicPartition
 from kops.core.offsets import lag_of
 from kops.core.selection import is_glob
+from kops.gateways.kafka.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from kops.operations.groups import WITH_OFFSETS, matching_groups
+from kops.operations.groups_details import NO_DETAILS, Details, details_of
 from kops.operations.protocol import Services
 
 Row = dict[str, Any]
@@ -19,15 +21,48 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class LagReport:
-    """Rows, and the groups that could not be read."""
+    """What groups have committed, and where their partitions end.
 
-    rows: list[Row]
+    :param bounds: log start and high watermark, or why they are not known
+    :param stable: where open transactions begin (the last stable offset); of partitions for which it was asked
+    :param problems: the groups that could not be read
+    :param isolation: by which lag is counted: to the high watermark, or with ``read_committed`` to the last stable offset
+    """
+
+    groups: Mapping[str, Group]
+    offsets: Mapping[str, Mapping[TopicPartition, Committed]]
+    bounds: Mapping[TopicPartition, Bounds | KopsError]
     problems: Mapping[str, KopsError]
+    isolation: str = READ_UNCOMMITTED
+    details: Details = field(default=NO_DETAILS)
+    templates: dict[TopicPartition, Row] = field(default_factory=dict, repr=False)
+
+    @property
+    def rows(self) -> Iterator[Row]:
+        """Yield a row for each partition that a group has committed or is assigned. They are made as they are read, and not kept."""
+        for name in sorted(self.offsets):
+            yield from _rows(self, self.groups[name], self.offsets[name])
+
+    @property
+    def empty(self) -> bool:
+        """Tell whether there is no row."""
+        return next(self.rows, None) is None
 
 
-def lag(services: Services, patterns: Sequence[str], *, regex: bool = False) -> LagReport:
-    """Return a row for each partition that a group has committed or is assigned.
+def lag(
+    services: Services,
+    patterns: Sequence[str],
+    *,
+    regex: bool = False,
+    isolation: str = READ_UNCOMMITTED,
+    times: bool | None = None,
+    within: int | None = None,
+) -> LagReport:
+    """Return how far groups are behind in each partition that they have committed or are assigned.
 
+    :param isolation: with ``read_committed``, lag ends at the last stable offset, where an open transaction begins
+    :param times: whether to read how old the first unread records are, and which transactions are open; None: unless there are many
+    :param within: milliseconds; also find what retention will delete unread within them
     :raises NotFound: for a group that does not exist
     :raises Refused: for a group, named in full, whose type has no committed offsets
     """
@@ -49,80 +84,136 @@ def lag(services: Services, patterns: Sequence[str], *, regex: bool = False) -> 
             problems[name] = committed
         else:
             offsets[name] = committed
-    owners = {name: _owners(groups[name]) for name in offsets}
-    partitions = {partition for name in offsets for partition in (*offsets[name], *owners[name])}
+    assigned = (partition for name in offsets for member in groups[name].members for partition in member.assignment)
+    partitions = {*assigned}.union(*offsets.values())
     bounds = services.kafka.offsets.bounds_or_errors(partitions)
-    rows = [row for name in sorted(offsets) for row in _rows(groups[name], offsets[name], owners[name], bounds)]
-    return LagReport(rows, problems)
+    details = details_of(services, offsets, bounds, isolation=isolation, times=times, within=within)
+    return LagReport(groups, offsets, bounds, problems, isolation, details)
+
+
+class Sums:
+    """Adds lag up while rows go by."""
+
+    def __init__(self) -> None:
+        self.groups: set[str] = set()
+        self.partitions = self.lag = self.without_commit = self.at_risk = 0
+        self.largest_lag: int | None = None
+        self.time_lag_ms: int | None = None
+
+    def add(self, row: Row) -> None:
+        """Count a row."""
+        self.groups.add(row["group"])
+        self.partitions += 1
+        self.without_commit += row["committed"] is None
+        lag_now, time_lag = row["lag"], row["time_lag_ms"]
+        if lag_now is not None:
+            self.lag += lag_now
+            self.largest_lag = lag_now if self.largest_lag is None or lag_now > self.largest_lag else self.largest_lag
+        if time_lag is not None and (self.time_lag_ms is None or time_lag > self.time_lag_ms):
+            self.time_lag_ms = time_lag
+        if row["expires"] is not None:
+            self.at_risk += row["expires"]["at_risk"]
+
+    def as_row(self) -> Row:
+        """Return the sums; ``time_lag_ms`` is the largest that is known."""
+        return {
+            "partitions": self.partitions,
+            "lag": self.lag,
+            "largest_lag": self.largest_lag,
+            "time_lag_ms": self.time_lag_ms,
+            "without_commit": self.without_commit,
+        }
+
+    def sentence(self) -> str:
+        """Return the sums for people."""
+        from kops.core.lag import age_text
+
+        without = f", {self.without_commit} without a commit" if self.without_commit else ""
+        behind = f", {age_text(self.time_lag_ms)} behind" if self.time_lag_ms else ""
+        return f"{_count(len(self.groups), 'group')}, {_count(self.partitions, 'partition')}: lag {self.lag}{behind}{without}"
+
+
+def counted(rows: Iterable[Row], *sums: Sums) -> Iterator[Row]:
+    """Yield rows, adding each up on the way."""
+    for row in rows:
+        for one in sums:
+            one.add(row)
+        yield row
 
 
 def by_group(rows: Iterable[Row]) -> list[Row]:
     """Sum rows up by group."""
-    return [{"group": name, "state": parts[0]["state"], **_sums(parts)} for name, parts in _grouped(rows, "group")]
+    states: dict[str, str] = {}
+    sums: dict[str, Sums] = defaultdict(Sums)
+    for row in rows:
+        states[row["group"]] = row["state"]
+        sums[row["group"]].add(row)
+    return [{"group": name, "state": states[name], **found.as_row()} for name, found in sorted(sums.items())]
 
 
 def by_topic(rows: Iterable[Row]) -> list[Row]:
     """Sum rows up by topic; each group counts."""
-    return [{"topic": name, "groups": len({row["group"] for row in parts}), **_sums(parts)} for name, parts in _grouped(rows, "topic")]
+    sums: dict[str, Sums] = defaultdict(Sums)
+    for row in rows:
+        sums[row["topic"]].add(row)
+    return [{"topic": name, "groups": len(found.groups), **found.as_row()} for name, found in sorted(sums.items())]
 
 
-def total(rows: Sequence[Row]) -> str:
-    """Return the sum in a sentence."""
-    sums = _sums(rows)
-    groups = len({row["group"] for row in rows})
-    without = f", {sums['without_commit']} without a commit" if sums["without_commit"] else ""
-    return f"{_count(groups, 'group')}, {_count(sums['partitions'], 'partition')}: lag {sums['lag']}{without}"
-
-
-def _owners(group: Group) -> dict[TopicPartition, str]:
-    return {partition: member.client_id for member in group.members for partition in member.assignment}
-
-
-def _rows(
-    group: Group,
-    committed: Mapping[TopicPartition, Committed],
-    owners: Mapping[TopicPartition, str],
-    bounds: Mapping[TopicPartition, Bounds | KopsError],
-) -> Iterable[Row]:
-    name, state, nothing = group.group_id, group.state, (None, None)
+def _rows(report: LagReport, group: Group, committed: Mapping[TopicPartition, Committed]) -> Iterator[Row]:
+    name, state, details = group.group_id, group.state, report.details
+    owners = {partition: member.client_id for member in group.members for partition in member.assignment}
     whole = not owners.keys() - committed.keys()
     places = committed.items() if whole else ((p, committed.get(p)) for p in sorted({*committed, *owners}))
+    to_stable = report.isolation == READ_COMMITTED
+    templates = report.templates
     for partition, found in places:
-        ends = bounds[partition]
-        if isinstance(ends, KopsError):
-            (start, end), lag_now, note = nothing, None, "does not exist any more" if isinstance(ends, NotFound) else ends.message
-        else:
-            start, end = ends.log_start_offset, ends.log_end_offset
-            lag_now, note = lag_of(found, ends)
-        yield {
-            "group": name,
-            "topic": partition.topic,
-            "partition": partition.partition,
-            "committed": found.offset if found else None,
-            "log_start_offset": start,
-            "log_end_offset": end,
-            "lag": lag_now,
-            "note": note,
-            "client_id": owners.get(partition) if owners else None,
-            "state": state,
-        }
+        ends = report.bounds[partition]
+        template = templates.get(partition)
+        if template is None:
+            template = templates[partition] = _template(partition, ends, details.stable.get(partition))
+        row = template.copy()
+        row["group"], row["state"] = name, state
+        if owners:
+            row["client_id"] = owners.get(partition)
+        if found is not None:
+            row["committed"] = found.offset
+        if isinstance(ends, Bounds):
+            stable = row["last_stable_offset"]
+            lag_now, row["note"] = lag_of(found, _until_stable(ends, stable, found) if to_stable and stable is not None else ends)
+            row["lag"] = lag_now
+            if lag_now == 0:
+                row["time_lag_ms"] = 0
+            if details.known and found is not None:
+                details.complete(row, partition, max(found.offset, ends.log_start_offset))
+        yield row
 
 
-def _grouped(rows: Iterable[Row], key: str) -> list[tuple[str, list[Row]]]:
-    parts: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        parts[row[key]].append(row)
-    return sorted(parts.items())
-
-
-def _sums(rows: Sequence[Row]) -> Row:
-    lags = [row["lag"] for row in rows if row["lag"] is not None]
+def _template(partition: TopicPartition, ends: Bounds | KopsError, stable: int | None) -> Row:
+    """Return what the rows of a partition have in common: with thousands of groups, copying it is the better part of making a row."""
+    note = "" if isinstance(ends, Bounds) else "does not exist any more" if isinstance(ends, NotFound) else ends.message
     return {
-        "partitions": len(rows),
-        "lag": sum(lags),
-        "largest_lag": max(lags, default=None),
-        "without_commit": sum(row["committed"] is None for row in rows),
+        "group": "",
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "committed": None,
+        "log_start_offset": ends.log_start_offset if isinstance(ends, Bounds) else None,
+        "log_end_offset": ends.log_end_offset if isinstance(ends, Bounds) else None,
+        "last_stable_offset": stable,
+        "lag": None,
+        "time_lag_ms": None,
+        "first_unread": None,
+        "note": note,
+        "client_id": None,
+        "state": "",
+        "transaction": None,
+        "expires": None,
     }
+
+
+def _until_stable(ends: Bounds, stable: int, found: Committed | None) -> Bounds:
+    """Return bounds that end at the last stable offset, or at the committed one of a group that does not mind transactions."""
+    beyond = min(found.offset, ends.log_end_offset) if found else 0
+    return Bounds(ends.log_start_offset, max(stable, beyond))
 
 
 def _count(number: int, what: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kops.core.errors import KopsError
-from kops.core.lag import NOTHING_UNREAD, Place, TimeLag, time_lag_of
+from kops.core.lag import Place, TimeLag, time_lag_of
 from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.times import to_milliseconds
 from kops.gateways.kafka.offsets import READ_UNCOMMITTED
@@ -41,6 +41,3 @@ def time_lags(services: Services, places: Iterable[Place], *, isolation: str = R
         place: TimeLag(None, None, answer.message) if isinstance(answer, KopsError) else time_lag_of(place, answer, now)
         for place, answer in found.items()
     }
-
-
-__all__ = ["MOST_PLACES", "NOTHING_UNREAD", "place_of", "places_of", "time_lags"]

@@ -6,8 +6,8 @@ Nothing joins a group and nothing is committed: partitions are assigned by hand,
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +19,9 @@ from kops.gateways.kafka.translate import is_authentication, translate
 
 AT_ONCE = 1000
 """Partitions in one assignment: a fetch of all of them holds some tens of MB."""
+MOST_MESSAGES = 1000
+NEAR = 200
+"""Offsets to read on to the next one that is wanted: a seek throws away what was fetched."""
 POLL_SECONDS = 0.05
 _LOG_APPEND_TIME = 2
 _PASSING = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART")
@@ -32,7 +35,7 @@ _SETTINGS = {
     "queued.max.messages.kbytes": 65_536,
     "fetch.message.max.bytes": 65_536,
     "fetch.wait.max.ms": 20,
-    "fetch.queue.backoff.ms": 10,
+    "fetch.queue.backoff.ms": 0,  # with more, each assignment after the first waits for seconds
     "reconnect.backoff.max.ms": 1_000,
 }
 
@@ -45,86 +48,101 @@ def first_records(client: Client, places: Iterable[Place], *, isolation: str) ->
 
     :param isolation: ``read_committed`` passes aborted and open transactions over
     """
+    by_partition: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for partition, offset in sorted(set(places)):
+        by_partition[partition.topic, partition.partition].append(offset)
     answers: dict[Place, Answer] = {}
-    rounds = list(_rounds(places))
-    if not rounds:
+    if not by_partition:
         return answers
     consumer = client.consumer({**_SETTINGS, "group.id": f"kops-reader-{uuid4().hex}", "isolation.level": isolation})
     try:
-        for each in rounds:
-            answers |= _Round(client, consumer, each).read()
+        names = list(by_partition)
+        for start in range(0, len(names), AT_ONCE):
+            answers |= _Assignment(client, consumer, {name: by_partition[name] for name in names[start : start + AT_ONCE]}).read()
     finally:
         consumer.close()
     return answers
 
 
-def _rounds(places: Iterable[Place]) -> Iterator[dict[TopicPartition, int]]:
-    """Yield places so that a partition is in each round once: a consumer has one position in it."""
-    by_partition: dict[TopicPartition, list[int]] = defaultdict(list)
-    for partition, offset in sorted(set(places)):
-        by_partition[partition].append(offset)
-    deepest = max(map(len, by_partition.values()), default=0)
-    for depth in range(deepest):
-        current = {partition: offsets[depth] for partition, offsets in by_partition.items() if len(offsets) > depth}
-        names = list(current)
-        for start in range(0, len(names), AT_ONCE):
-            yield {partition: current[partition] for partition in names[start : start + AT_ONCE]}
+class _Assignment:
+    """Some partitions, read until each has answered for each of its offsets, in their order."""
 
-
-class _Round:
-    """One assignment of partitions, read until each has given a record or its end."""
-
-    def __init__(self, client: Client, consumer: Any, wanted: dict[TopicPartition, int]) -> None:
+    def __init__(self, client: Client, consumer: Any, wanted: dict[tuple[str, int], list[int]]) -> None:
         self._client = client
         self._consumer = consumer
-        self._open = {(partition.topic, partition.partition): (partition, offset) for partition, offset in wanted.items()}
+        self._left = {name: deque(offsets) for name, offsets in wanted.items()}
         self._answers: dict[Place, Answer] = {}
         self._trouble: Any = None
 
     def read(self) -> dict[Place, Answer]:
         from confluent_kafka import TopicPartition as Librdkafka
 
-        wanted = [Librdkafka(topic, number, place[1]) for (topic, number), place in self._open.items()]
-        self._consumer.assign(wanted)
-        self._consumer.resume(wanted)  # the round before may have paused them, and that outlives the assignment
+        first = [Librdkafka(*name, offsets[0]) for name, offsets in self._left.items()]
+        self._consumer.assign(first)
+        self._consumer.resume(first)  # the assignment before may have paused them, and that outlives it
         heard = time.monotonic()
-        while self._open:
-            finished = [done for message in self._consumer.consume(len(self._open), POLL_SECONDS) if (done := self._take(message))]
-            if finished:
+        while self._left:
+            before = len(self._answers)
+            finished = []
+            sought: set[tuple[str, int]] = set()
+            for message in self._messages():
+                name = (message.topic(), message.partition())
+                if name not in self._left or name in sought:
+                    continue  # what was fetched before a seek says nothing about the place sought
+                if self._take(message, name):
+                    sought.add(name)
+                if not self._left[name]:
+                    del self._left[name]
+                    finished.append(Librdkafka(*name))
+            if finished and self._left:
+                self._consumer.pause(finished)
+            if len(self._answers) > before:
                 heard = time.monotonic()
-                if self._open:
-                    self._consumer.pause([Librdkafka(*done) for done in finished])
             elif time.monotonic() - heard > self._client.timeout or (self._trouble is not None and is_authentication(self._trouble)):
                 self._give_up()
         return self._answers
 
-    def _take(self, message: Any) -> tuple[str, int] | None:
-        """Note what a message says, and return its partition when that is finished."""
-        key = (message.topic(), message.partition())
-        place = self._open.get(key)
-        error = message.error()
-        if place is None:
-            return None
+    def _messages(self) -> list[Any]:
+        """Return what has come, as soon as something has: ``consume`` alone would wait until it has as many as it may take."""
+        first = self._consumer.poll(POLL_SECONDS)
+        return [] if first is None else [first, *self._consumer.consume(MOST_MESSAGES, 0)]
+
+    def _take(self, message: Any, name: tuple[str, int]) -> bool:
+        """Answer what a message answers, every offset up to it that is still open, and tell whether it went on elsewhere."""
+        left, error, offset = self._left[name], message.error(), message.offset()
+        partition = TopicPartition(*name)
         if error is None:
             kind, timestamp = message.timestamp()
-            if message.offset() < place[1]:
-                return None
-            self._answers[place] = FirstRecord(message.offset(), timestamp if kind else None, kind == _LOG_APPEND_TIME)
+            found = FirstRecord(offset, timestamp if kind else None, kind == _LOG_APPEND_TIME)
+            while left and left[0] <= offset:
+                self._answers[partition, left.popleft()] = found
+            if not left or left[0] - offset <= NEAR:
+                return False
         elif error.name() == "_PARTITION_EOF":
-            self._answers[place] = None
+            self._answers |= {(partition, wanted): None for wanted in left}
+            left.clear()
         elif error.name() in _PASSING:
             self._trouble = error
-            return None
+            return False
         else:
-            self._answers[place] = translate(error, f"read {place[0]} at offset {place[1]}", self._client.connection.bootstrap_servers)
-        del self._open[key]
-        return key
+            doing = f"read {partition} at offset {left[0]}"
+            self._answers[partition, left.popleft()] = translate(error, doing, self._client.connection.bootstrap_servers)
+        if left:
+            self._seek(name, left[0])
+        return bool(left)
+
+    def _seek(self, name: tuple[str, int], offset: int) -> None:
+        from confluent_kafka import TopicPartition as Librdkafka
+
+        self._consumer.seek(Librdkafka(*name, offset))
 
     def _give_up(self) -> None:
-        """Answer for the partitions that gave nothing in time."""
+        """Answer for the places that gave nothing in time."""
         servers, seconds = self._client.connection.bootstrap_servers, self._client.timeout
-        for partition, offset in self._open.values():
-            doing = f"read {partition} at offset {offset}"
-            late = TimedOut(f"could not {doing} within {seconds:g} s", hint="see whether its leader answers")
-            self._answers[partition, offset] = translate(self._trouble, doing, servers) if self._trouble else late
-        self._open = {}
+        for name, offsets in self._left.items():
+            for offset in offsets:
+                partition = TopicPartition(*name)
+                doing = f"read {partition} at offset {offset}"
+                late = TimedOut(f"could not {doing} within {seconds:g} s", hint="see whether its leader answers")
+                self._answers[partition, offset] = translate(self._trouble, doing, servers) if self._trouble else late
+        self._left = {}

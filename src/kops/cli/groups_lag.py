@@ -1,0 +1,150 @@
+"""``kops groups lag``, once or watched."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kops.cli.session import Session
+from kops.core.durations import parse_duration
+from kops.core.errors import ExitCode, UsageProblem
+from kops.core.lag import Limits, age_text
+
+if TYPE_CHECKING:
+    from kops.operations.groups_lag import LagReport
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about lag."""
+
+    names: tuple[str, ...]
+    regex: bool
+    by: str
+    isolation: str
+    times: bool | None
+    within: int | None
+    limits: Limits
+
+    @classmethod
+    def of(cls, names: tuple[str, ...], *, regex: bool, by: str, isolation: str, within: str | None, **options: Any) -> Question:
+        """Read the options of the command line.
+
+        :raises UsageProblem: for a text that is no duration
+        """
+        longest = parse_duration(options["max_time"]) if options["max_time"] else None
+        times = True if options["times"] is None and longest is not None else options["times"]
+        if longest is not None and times is False:
+            raise UsageProblem("--max-time needs the times that --no-time leaves out", hint="leave one of them away")
+        limits = Limits(options["max_lag"], longest)
+        return cls(names, regex, by, isolation, times, parse_duration(within) if within else None, limits)
+
+    def ask(self, session: Session) -> LagReport:
+        """Return the answer as of now."""
+        from kops.operations.groups_lag import lag
+
+        return lag(session, self.names, regex=self.regex, isolation=self.isolation, times=self.times, within=self.within)
+
+    def summed(self, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+        """Return rows as --by sums them up."""
+        from kops.operations.groups_lag import by_group, by_topic
+
+        return rows if self.by == "partition" else by_group(rows) if self.by == "group" else by_topic(rows)
+
+
+def once(session: Session, question: Question) -> int:
+    """Show the lag as it is now, and return the exit code."""
+    from kops.operations.groups_lag import Sums, counted
+
+    gc.disable()  # hundreds of thousands of small objects, none in a circle: looking for some takes a quarter of the time
+    report = question.ask(session)
+    total, exceeded = Sums(), Exceeded(question.limits)
+    rows = counted(report.rows, total)
+    if question.by == "partition":
+        render_partitions(session, report, exceeded.watch(rows))
+    else:
+        first = ("group", "state") if question.by == "group" else ("topic", "groups")
+        render_sums(session, exceeded.watch(question.summed(rows)), first)
+    session.note(total.sentence() if total.partitions else f"no committed offsets of {' '.join(question.names)}")
+    for sentence in report.details.warnings:
+        session.note(f"warning: {sentence}")
+    for name, problem in report.problems.items():
+        session.note(f"warning: {name}: {problem.message}")
+    if exceeded.first:
+        session.note(exceeded.sentence())
+        return int(ExitCode.FAILED)
+    return int(ExitCode.PARTIAL if report.problems else ExitCode.DONE)
+
+
+class Exceeded:
+    """The rows beyond the limits, remembered as they go by."""
+
+    NAMED = 5
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.first: list[str] = []
+        self.count = 0
+
+    def watch(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield rows unchanged."""
+        if self._limits == Limits():
+            yield from rows
+            return
+        for row in rows:
+            self._add(row)
+            yield row
+
+    def look_at(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Remember those of some rows."""
+        for row in rows:
+            self._add(row)
+
+    def _add(self, row: dict[str, Any]) -> None:
+        said = self._limits.exceeded_by(row)
+        if said:
+            self.count += 1
+            if len(self.first) < self.NAMED:
+                self.first.append(said)
+
+    def sentence(self) -> str:
+        """Name the first of them, and count the others."""
+        more = f" and {self.count - len(self.first)} more" if self.count > len(self.first) else ""
+        return f"over the limit: {', '.join(self.first)}{more}"
+
+
+def render_partitions(session: Session, report: LagReport, rows: Iterator[dict[str, Any]]) -> None:
+    """Render a row for each partition; a table of one group leaves its name away, and what nobody has."""
+    from kops.output.render import Column
+    from kops.output.wide import write_json_rows, write_wide
+
+    if session.output_format == "json":
+        write_json_rows(rows, sys.stdout)
+        return
+    where: list[str | Column] = ["group", "topic", "partition", "committed", "log_start_offset", "log_end_offset", "lag"]
+    if session.output_format != "table":
+        session.render(rows, [*where, "time_lag_ms", "note"])
+        return
+    columns = [Column("topic"), Column("partition", "PART"), Column("committed"), Column("log_end_offset", "END"), Column("lag")]
+    if len(report.offsets) > 1:
+        columns.insert(0, Column("group"))
+    if report.details.known:
+        columns.append(Column("time_lag_ms", "TIME"))
+    write_wide(rows, [*columns, Column("note")], sys.stdout, terminal=sys.stdout.isatty(), texts={"time_lag_ms": age_text})
+
+
+def render_sums(session: Session, rows: Iterable[dict[str, Any]], first: Sequence[str]) -> None:
+    """Render sums by group or topic."""
+    from kops.output.render import Column
+    from kops.output.wide import write_wide
+
+    keys = [*first, "partitions", "lag", "largest_lag", "time_lag_ms", "without_commit"]
+    if session.output_format != "table":
+        session.render(rows, keys)
+        return
+    titles = {"largest_lag": "LARGEST", "time_lag_ms": "TIME", "without_commit": "NO COMMIT"}
+    columns = [Column(key, titles.get(key, "")) for key in keys]
+    write_wide(rows, columns, sys.stdout, terminal=sys.stdout.isatty(), texts={"time_lag_ms": age_text})

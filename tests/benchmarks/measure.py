@@ -1,0 +1,119 @@
+"""What the benchmarks share: a Kafka of their own, and a process's time, CPU and memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from kops.config.paths import directories
+from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
+from kops.gateways.jdk import require_jdk
+from kops.sandbox import cluster as sandboxes
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A process that ended well.
+
+    :param seconds: from its start to its end, or to what it was waited for
+    :param megabytes: the most that it and its children held at once (resident)
+    :param cpu_seconds: that it and its children computed, where that was measured
+    """
+
+    seconds: float
+    megabytes: int
+    cpu_seconds: float = 0.0
+
+
+@contextmanager
+def kafka(folder: Path) -> Iterator[str]:
+    """Run a Kafka of one broker."""
+    jars, jdk = kafka_jars(directories(os.environ).cache), require_jdk()
+    os.environ["KOPS_CACHE_DIR"] = str(directories(os.environ).cache)
+    sandbox = sandboxes.make(folder / "kafka", name="benchmark", kafka_version=KAFKA_VERSION)
+    try:
+        sandboxes.up(sandbox, jars=jars, jdk=jdk)
+        yield sandbox.bootstrap_servers
+    finally:
+        sandboxes.down(sandbox, delete=True)
+
+
+def apache_command(main_class: str) -> list[str]:
+    """Return the command that runs one of Apache's tools as its own scripts do: with 256 MB of heap, and without a log."""
+    jars = kafka_jars(directories(os.environ).cache)
+    return [str(require_jdk().java), "-Xmx256M", "-cp", class_path(jars), main_class]
+
+
+def kops_command(*arguments: str) -> list[str]:
+    """Return the command that runs kops in this interpreter's environment."""
+    return [sys.executable, "-m", "kops", *arguments]
+
+
+def measured(command: Sequence[str], output: Path, *, codes: Sequence[int] = (0,)) -> Measured:
+    """Run a command to its end, its output to a file.
+
+    :param codes: how it may end
+    :raises RuntimeError: when it ends otherwise, with the end of what it said
+    """
+    errors = output.with_suffix(".err")
+    with output.open("wb") as out, errors.open("wb") as err:
+        started = time.monotonic()
+        process = subprocess.Popen(list(command), stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        peak = Peak(process.pid, every=0.02)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+    megabytes = max(peak.end(), usage.ru_maxrss >> 10)
+    if process.returncode not in codes:
+        raise RuntimeError(f"{' '.join(command)[:200]} ended with {process.returncode}:\n{errors.read_text()[-2000:]}")
+    return Measured(seconds, megabytes, usage.ru_utime + usage.ru_stime)
+
+
+class Peak:
+    """Watches what a process and its children hold in memory, while it lives."""
+
+    def __init__(self, pid: int, *, every: float = 0.2) -> None:
+        self._pid = pid
+        self._every = every
+        self._most = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def end(self) -> int:
+        """Return the most that it held, in MB."""
+        self._over.set()
+        self._thread.join()
+        return self._most >> 20
+
+    def _watch(self) -> None:
+        while not self._over.wait(self._every):
+            self._most = max(self._most, sum(map(resident, family(self._pid))))
+
+
+def family(pid: int) -> Iterator[int]:
+    """Yield a process and all its descendants."""
+    yield pid
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return
+    for child in children:
+        yield from family(int(child))
+
+
+def resident(pid: int) -> int:
+    """Return the resident bytes that are a process's own or shared, 0 when it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
