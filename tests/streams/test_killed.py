@@ -61,20 +61,44 @@ def wait_until_it_writes(cluster: Cluster, topic: str, process: subprocess.Popen
     wait_for("the first record of the changelog", begun, 2 * SECONDS)
 
 
-@pytest.mark.parametrize("guarantee", GUARANTEES)
-def test_kops_killed_while_it_writes(cluster, prefix, tmp_path, kops, guarantee):
+@pytest.mark.parametrize(
+    ("end", "guarantee", "status", "then"),
+    [
+        (signal.SIGKILL, "at_least_once", "crashed", "rebuild"),
+        (signal.SIGKILL, "at_least_once", "crashed", "finish"),
+        (signal.SIGKILL, "exactly_once_v2", "crashed", "finish"),
+        (signal.SIGINT, "at_least_once", "interrupted", "rebuild"),
+    ],
+)
+def test_kops_ended_while_it_writes(cluster, prefix, tmp_path, kops, end, guarantee, status, then):
     program, file = stage(cluster, prefix, guarantee, tmp_path)
     cluster.slow_down(prefix, 30_000)
     process = kops.start("state", "rebuild", file, "-B", cluster.servers, "--yes", "-X", f"client.id={prefix}", *SMALL_BATCHES)
     wait_until_it_writes(cluster, program.changelog, process)
-    process.send_signal(signal.SIGKILL)
-    process.wait(SECONDS)
-    entries = kops.run("journal", "list", "-o", "json").ok().json
-    assert entries[0]["status"] == "crashed", entries
+    process.send_signal(end)
+    process.communicate(timeout=SECONDS)
+    assert process.returncode == (130 if end == signal.SIGINT else -signal.SIGKILL)
+    entry = kops.run("journal", "list", "-o", "json").ok().json[0]
+    assert entry["status"] == status, entry
     assert written(cluster, program.changelog) < KEYS
-    kops.run("state", "rebuild", file, "-B", cluster.servers, "--yes", *SMALL_BATCHES).ok()
+    again = ("state", "rebuild", file) if then == "rebuild" else ("journal", "finish", entry["id"])
+    kops.run(*again, "-B", cluster.servers, "--yes", *SMALL_BATCHES).ok()
     assert compacted_view(cluster.read(program.changelog)) == expected()
     assert cluster.committed(program.application) == {(program.topic, at): KEYS // PARTITIONS for at in range(PARTITIONS)}
+
+
+def test_ctrl_c_while_it_computes_changes_nothing(cluster, prefix, tmp_path, kops):
+    program, file = stage(cluster, prefix, "at_least_once", tmp_path)
+    said = tmp_path / "said"
+    with said.open("w") as stderr:
+        process = kops.start("state", "rebuild", file, "-B", cluster.servers, "--yes", stderr=stderr)
+    wait_for("kops to begin", lambda: f"computing {program.store}" in said.read_text(), 2 * SECONDS)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(SECONDS) == 130
+    assert "no plan was being carried out" in said.read_text()
+    assert "Traceback" not in said.read_text()
+    assert written(cluster, program.changelog) == 0
+    assert kops.run("journal", "list", "-o", "json").ok().json == []
 
 
 @pytest.mark.parametrize(("moment", "guarantee"), [("reads", GUARANTEES[0]), *(("writes", guarantee) for guarantee in GUARANTEES)])
