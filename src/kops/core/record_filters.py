@@ -74,7 +74,7 @@ def parse_filter(text: str) -> Filter:
     if match is None:
         raise UsageProblem(f"{text!r} is no filter", hint=HINT)
     field, operator, typed = match["field"], match["operator"], match["operand"]
-    operand = None if typed == "null" else _unquoted(typed)
+    operand = None if typed == "null" else _operand(typed)
     path = tuple(_unquoted(name) if name else int(number) for name, number in _STEP.findall(match["path"]))
     if match["header"]:
         field, path = "header", (_unquoted(match["header"]),)
@@ -163,6 +163,14 @@ def _unquoted(text: str) -> str:
         except ValueError as error:
             raise UsageProblem(f"{text} is no text in quotes: {error}", hint=HINT) from error
     return text
+
+
+def _operand(text: str) -> str:
+    """Return a text without its quotes, where they are JSON's; other texts may begin and end with quotes too."""
+    try:
+        return _unquoted(text)
+    except UsageProblem:
+        return text
 
 
 def _number(text: str) -> int | float | None:

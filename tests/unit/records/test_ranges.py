@@ -1,0 +1,86 @@
+import contextlib
+from datetime import datetime, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kops.core.errors import UsageProblem
+from kops.core.models import Bounds, TopicPartition
+from kops.core.record_ranges import END, START, Span, parse_span, resolve_span
+from kops.core.records import OffsetRange
+from kops.core.times import Position
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+MS = 1_795_262_400_000
+ZERO = TopicPartition("t", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("start..end", Span(START, END)),
+        ("..", Span(START, END)),
+        ("100..200", Span(Position("offset", 100), Position("offset", 200))),
+        ("100..", Span(Position("offset", 100), END)),
+        ("100", Span(Position("offset", 100), END)),
+        ("..200", Span(START, Position("offset", 200))),
+        ("@-1h..@-30m", Span(Position("time", MS - 3_600_000), Position("time", MS - 1_800_000))),
+        ("@2026-11-20T14:05..", Span(Position("time", 1_795_183_500_000), END)),
+        ("5..5", Span(Position("offset", 5), Position("offset", 5))),
+        ("5..@now", Span(Position("offset", 5), Position("time", MS))),
+        ("end", Span(END, END)),
+        ("start..start", Span(START, START)),
+    ],
+)
+def test_ranges_are_read(text, span):
+    assert parse_span(text, NOW) == span
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ".", "...", "a..b", "1..2..3", "200..100", "@-1h..@-2h", "end..start", "end..5", "5..start", "-1..5", "1.5", "@..", "@-1h...@-2h"],
+)
+def test_what_is_no_range(text):
+    with pytest.raises(UsageProblem):
+        parse_span(text, NOW)
+
+
+@given(st.text(alphabet="start.end@0123456789-hT:", max_size=20))
+def test_any_text_is_a_range_or_a_usage_problem(text):
+    with contextlib.suppress(UsageProblem):
+        parse_span(text, NOW)
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 60), st.integers(0, 60))
+def test_offsets_stay_within_the_log(start, length, first, more):
+    bounds = {ZERO: Bounds(start, start + length)}
+    ranges, _ = resolve_span(parse_span(f"{first}..{first + more}", NOW), bounds, {})
+    wanted = set(range(first, first + more)) & set(range(start, start + length))
+    assert set(range(ranges[ZERO].start, ranges[ZERO].end)) == wanted
+    assert start <= ranges[ZERO].start <= ranges[ZERO].end <= start + length
+
+
+def test_times_are_where_kafka_says():
+    bounds = {TopicPartition("t", n): Bounds(10, 20) for n in range(3)}
+    at_times = {
+        1: {TopicPartition("t", 0): 12, TopicPartition("t", 1): None, TopicPartition("t", 2): 10},
+        2: {TopicPartition("t", 0): 15, TopicPartition("t", 1): None, TopicPartition("t", 2): None},
+    }
+    ranges, notes = resolve_span(Span(Position("time", 1), Position("time", 2)), bounds, at_times)
+    assert list(ranges.values()) == [OffsetRange(12, 15), OffsetRange(20, 20), OffsetRange(10, 20)]
+    assert notes == []
+
+
+def test_times_out_of_order_give_an_empty_range_not_a_backward_one():
+    ranges, _ = resolve_span(Span(Position("time", 1), Position("time", 2)), {ZERO: Bounds(0, 20)}, {1: {ZERO: 9}, 2: {ZERO: 4}})
+    assert ranges == {ZERO: OffsetRange(9, 9)}
+
+
+def test_what_the_log_does_not_have_is_said():
+    _, notes = resolve_span(parse_span("5..", NOW), {ZERO: Bounds(10, 20)}, {})
+    assert notes == ["t:0 begins at offset 10: what was before is gone"]
+    _, notes = resolve_span(parse_span("25..", NOW), {ZERO: Bounds(10, 20)}, {})
+    assert notes == ["t:0 ends at offset 20, before 25"]
+    _, notes = resolve_span(Span(Position("time", MS)), {ZERO: Bounds(10, 20)}, {MS: {ZERO: None}})
+    assert notes == ["no record at or after 2026-11-21T12:00:00.000Z"]

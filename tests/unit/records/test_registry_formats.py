@@ -1,0 +1,153 @@
+"""Confluent's wire format; the bytes are fastavro's own writer's."""
+
+import datetime
+import decimal
+import io
+import json
+import uuid
+
+import fastavro
+import pytest
+
+from kops.core.errors import OperationFailed, UndecodableRecord, UsageProblem
+from kops.formats.avro import AvroSchema, shown
+from kops.formats.base import Place, decode_at
+from kops.formats.confluent import Avro, JsonSchema, RegisteredSchema, schema_id
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "namespace": "shop",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "item", "type": ["null", "string"]},
+        {"name": "raw", "type": "bytes"},
+        {"name": "kind", "type": {"type": "enum", "name": "Kind", "symbols": ["NEW", "OLD"]}},
+        {"name": "tags", "type": {"type": "map", "values": "double"}},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "amount", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {"name": "ref", "type": {"type": "string", "logicalType": "uuid"}},
+        {"name": "lines", "type": {"type": "array", "items": "int"}},
+        {"name": "next", "type": ["null", "Order"]},
+    ],
+}
+VALUE = {
+    "id": 7,
+    "item": "ü",
+    "raw": b"\xff",
+    "kind": "OLD",
+    "tags": {"a": 1.5, "n": float("nan")},
+    "at": datetime.datetime(2026, 11, 20, 14, 5, 0, 123000, tzinfo=datetime.timezone.utc),
+    "day": datetime.date(2026, 11, 20),
+    "amount": decimal.Decimal("12.30"),
+    "ref": uuid.UUID("123e4567-e89b-12d3-a456-426614174000"),
+    "lines": [1, 2],
+    "next": None,
+}
+SHOWN = {
+    "id": 7,
+    "item": "ü",
+    "raw": {"data": "/w==", "encoding": "base64"},
+    "kind": "OLD",
+    "tags": {"a": 1.5, "n": "NaN"},
+    "at": "2026-11-20T14:05:00.123Z",
+    "day": "2026-11-20",
+    "amount": "12.30",
+    "ref": "123e4567-e89b-12d3-a456-426614174000",
+    "lines": [1, 2],
+    "next": None,
+}
+
+
+def written(schema, value, number=9):
+    stream = io.BytesIO()
+    fastavro.schemaless_writer(stream, fastavro.parse_schema(schema), value)
+    return b"\0" + number.to_bytes(4, "big") + stream.getvalue()
+
+
+def registry(**schemas):
+    asked = []
+
+    def lookup(number):
+        asked.append(number)
+        if f"s{number}" not in schemas:
+            raise UndecodableRecord(f"the registry has no schema {number}")
+        return schemas[f"s{number}"]
+
+    lookup.asked = asked
+    return lookup
+
+
+def test_avro_is_decoded_and_its_schema_asked_for_once():
+    lookup = registry(s9=RegisteredSchema(9, "AVRO", json.dumps(ORDER)))
+    form = Avro(lookup)
+    for _ in range(3):
+        decoded = form.decode(written(ORDER, VALUE))
+    assert form.show(decoded) == SHOWN
+    json.dumps(form.show(decoded), allow_nan=False)
+    assert lookup.asked == [9]
+
+
+def test_referenced_schemas():
+    address = {"type": "record", "name": "shop.Address", "fields": [{"name": "city", "type": "string"}]}
+    person = {"type": "record", "name": "shop.Person", "fields": [{"name": "home", "type": "shop.Address"}]}
+    named = {}
+    fastavro.parse_schema(address, named_schemas=named)
+    stream = io.BytesIO()
+    fastavro.schemaless_writer(stream, fastavro.parse_schema(person, named_schemas=named), {"home": {"city": "Bern"}})
+    form = Avro(registry(s1=RegisteredSchema(1, "AVRO", json.dumps(person), (json.dumps(address),))))
+    assert form.decode(b"\0\0\0\0\1" + stream.getvalue()) == {"home": {"city": "Bern"}}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is empty"),
+        (b"\0\0\0", "a zero byte and four more"),
+        (b"{}xxxx", "begins with 7b"),
+        (b"\0\0\0\0\x11x", "the registry has no schema 17"),
+        (b"\0\0\0\0\x09\x02", "schema 9: not of its Avro schema"),
+        (b"\0\0\0\0\x08{}", "schema 8 is JSON, not avro: the format is json-schema"),
+        (b"\0\0\0\0\x07{}", "schema 7 is PROTOBUF, not avro, which kops does not decode"),
+    ],
+)
+def test_what_is_not_avro_names_the_record(data, message):
+    lookup = registry(
+        s9=RegisteredSchema(9, "AVRO", json.dumps(ORDER)), s8=RegisteredSchema(8, "JSON", "{}"), s7=RegisteredSchema(7, "PROTOBUF", "")
+    )
+    with pytest.raises(UndecodableRecord) as caught:
+        decode_at(Avro(lookup), data, Place("orders", 3, 42, "value"))
+    assert message in caught.value.message
+    assert "the value of orders:3 at offset 42 is not avro" in caught.value.message
+
+
+def test_bytes_that_are_left_over():
+    with pytest.raises(UndecodableRecord, match="1 of 2 bytes are left over"):
+        AvroSchema('"int"').decode(b"\x02\x00")
+
+
+def test_a_schema_that_is_none():
+    with pytest.raises(OperationFailed, match="no Avro schema"):
+        AvroSchema('{"type": "nonsense"}')
+
+
+def test_json_with_a_schema():
+    form = JsonSchema(registry(s8=RegisteredSchema(8, "JSON", "{}"), s9=RegisteredSchema(9, "AVRO", '"int"')))
+    assert form.decode(b'\0\0\0\0\x08{"a": 1}') == {"a": 1}
+    with pytest.raises(UndecodableRecord, match="the format is avro"):
+        form.decode(b"\0\0\0\0\x09\x02")
+
+
+def test_they_are_read_only():
+    for form in (Avro(registry()), JsonSchema(registry())):
+        with pytest.raises(UsageProblem, match="does not write it"):
+            form.encode({})
+        with pytest.raises(UsageProblem, match="does not write it"):
+            form.parse("{}")
+
+
+def test_ids_and_odd_values():
+    assert schema_id(b"\0\0\0\1\0") == 256
+    assert shown(datetime.time(1, 2, 3)) == "01:02:03"
+    assert shown(datetime.datetime(2026, 1, 1, 1, 1, 1, 5)) == "2026-01-01T01:01:01.000005"
