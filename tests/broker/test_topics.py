@@ -262,4 +262,9 @@ def test_three_brokers_warnings_and_a_broker_that_is_down(own_broker, run_kops, 
         assert time.monotonic() < deadline
     assert row["under_replicated"] == 1
     assert "UNDER-REPLICATED" in run_kops("topics", "list").ok().out
-    assert "1 under-replicated" in run_kops("topics", "describe", "orders").ok().out
+    described = run_kops("topics", "describe", "orders").ok()
+    assert "1 under-replicated" in described.out
+    assert "sizes are not whole" in described.err
+    sizes = run_kops("topics", "describe", "orders", "-o", "json").ok().json[0]
+    assert {size["broker"] for size in sizes["replica_sizes"]} == {1, 2}
+    assert sizes["replicas_size_bytes"] is None
