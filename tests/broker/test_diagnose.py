@@ -1,0 +1,229 @@
+"""``kops diagnose`` on a real broker: what it finds of groups in trouble, without touching them."""
+
+import contextlib
+import http.server
+import json
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+from confluent_kafka import Producer
+
+from kops.cli.session import Session
+from kops.config.connection import Connection
+from kops.gateways.kafka import Kafka
+from support.consumer_groups import member
+from support.programs import Record
+from support.streams_apps import Cluster, wait_for
+from support.suggested import assert_taken
+
+pytestmark = pytest.mark.broker
+
+HOUR = 3_600_000
+
+
+@pytest.fixture
+def cluster(broker):
+    return Cluster(broker.bootstrap_servers)
+
+
+@pytest.fixture
+def group(unique, broker):
+    """A group's name; it and what begins with it are deleted afterwards."""
+    name = unique("g")
+    yield name
+    kafka = Kafka(Connection((broker.bootstrap_servers,)))
+    kafka.groups.delete([group_id for group_id in kafka.groups.ids() if group_id.startswith(name)])
+
+
+@pytest.fixture
+def filled(cluster, topic):
+    """Make a topic whose records are as old as is said, ten in each of two partitions."""
+
+    def make(age_ms=HOUR, **options):
+        name = topic("t", partitions=2, **options)
+        wait_for("the topic", lambda: name in cluster.topics(name))
+        then = int(time.time() * 1000) - age_ms
+        cluster.produce(name, [Record(b"key", f"value {number}".encode(), then + number, partition=number % 2) for number in range(20)])
+        return name
+
+    return make
+
+
+@pytest.fixture
+def diagnose(run_kops, broker):
+    """Run ``kops diagnose`` and return its JSON; every command that it suggests is one."""
+
+    def run(*arguments, code=None):
+        done = run_kops("diagnose", *arguments, "-B", broker.bootstrap_servers, "-o", "json")
+        assert code in (None, done.code), done.err
+        for found in done.json["findings"]:
+            assert found["severity"] in ("critical", "warning", "note")
+            for command in found["commands"]:
+                assert_taken(command)
+        return done.json
+
+    return run
+
+
+def about(body, group):
+    """The findings about a group, by check."""
+    return {found["check"]: found for found in body["findings"] if found["subject"] == f"group {group}"}
+
+
+def test_a_partition_that_is_stuck_and_the_record_that_it_is_at(diagnose, broker, group, filled, cluster):
+    name = filled()
+    cluster.commit(group, {(name, 0): 3, (name, 1): 10})
+    with member(broker.bootstrap_servers, group, name, client_id="app"):
+        before = cluster.admin.describe_consumer_groups([group])[group].result(30)
+        body = diagnose(group, "--sample", "500ms", code=1)
+        after = cluster.admin.describe_consumer_groups([group])[group].result(30)
+    assert [one.member_id for one in after.members] == [one.member_id for one in before.members]
+    assert set(body) == {"cluster_id", "at", "whole_cluster", "groups", "topics", "findings", "not_checked"}
+    assert (body["whole_cluster"], body["groups"], body["topics"], body["not_checked"]) == (False, [group], [], [])
+    found = about(body, group)["stuck_partitions"]
+    assert set(found) == {"severity", "check", "subject", "summary", "commands", "facts"}
+    assert found["severity"] == "critical"
+    assert found["facts"]["partitions"] == [f"{name}:0"]
+    assert found["facts"]["lag"] == 7
+    assert found["facts"]["time_lag_ms"] > 0.9 * HOUR
+    (record,) = found["facts"]["records"]
+    assert (record["client_id"], record["offset"], record["key"], record["value"]) == ("app", 3, "key", "value 6")
+    assert f"{name}:0 is at offset 3 (key key, value value 6)" in found["summary"]
+    assert found["commands"][0] == f"kops records peek {group} --topic {name}:0 -B {broker.bootstrap_servers}"
+
+
+def test_a_group_that_works_is_left_alone(diagnose, broker, group, filled, cluster):
+    name = filled(age_ms=0)
+    cluster.commit(group, {(name, 0): 10, (name, 1): 10})
+    with member(broker.bootstrap_servers, group, name):
+        assert about(diagnose(group), group) == {}
+
+
+def test_nobody_reads(diagnose, group, filled, cluster):
+    name = filled()
+    cluster.commit(group, {(name, 0): 3})
+    by_group, by_topic, by_glob = (diagnose(one, code=1) for one in (group, name, f"{group[:-2]}*"))
+    for body in (by_group, by_topic, by_glob):
+        assert about(body, group)["no_members"]["facts"]["lag"] == 7
+    assert (by_topic["groups"], by_topic["topics"]) == ([group], [name])
+    assert about(diagnose(f"{group}", "--regex", code=1), group).keys() == {"no_members"}
+
+
+def test_unread_data_that_will_be_deleted(diagnose, group, filled, cluster):
+    name = filled(config={"retention.ms": str(HOUR + 600_000)})
+    cluster.commit(group, {(name, 0): 3, (name, 1): 10})
+    found = about(diagnose(group, code=1), group)["expiring_unread"]
+    assert (found["severity"], found["facts"]["at_risk"], found["facts"]["partitions"]) == ("critical", 7, [f"{name}:0"])
+    assert f"--config retention.ms={2 * (HOUR + 600_000)} " in found["commands"][0]
+    assert "expiring_unread" not in about(diagnose(group, "--within", "1m"), group)
+
+
+def test_offsets_that_the_log_does_not_have(diagnose, broker, group, filled, cluster):
+    name = filled(age_ms=0)
+    cluster.trim(name, {1: 6})
+    cluster.commit(group, {(name, 0): 15, (name, 1): 2})
+    with member(broker.bootstrap_servers, group, name):
+        found = about(diagnose(group, code=1), group)
+    assert found["past_the_end"]["facts"]["partitions"] == [f"{name}:0"]
+    assert (found["deleted_unread"]["facts"]["partitions"], found["deleted_unread"]["facts"]["lost"]) == ([f"{name}:1"], 4)
+    abandoned = about(diagnose(group), group)  # nobody is left
+    assert abandoned["abandoned"]["severity"] == "note"
+
+
+def test_a_transaction_that_holds_readers_back(diagnose, broker, filled, unique, monkeypatch):
+    name = filled(age_ms=0)
+    producer = Producer({**broker.client, "transactional.id": unique("tx"), "transaction.timeout.ms": 120_000})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(name, b"open", partition=1)
+    assert producer.flush(30) == 0
+    try:
+        assert diagnose(name, code=0)["findings"] == []  # that is how they work
+        now = Session.now
+        monkeypatch.setattr(Session, "now", lambda self: now(self) + timedelta(minutes=5))
+        (found,) = diagnose(name, code=1)["findings"]
+    finally:
+        producer.abort_transaction(30)
+    assert (found["severity"], found["check"], found["subject"]) == ("warning", "open_transaction", f"{name}:1")
+    assert found["facts"]["start_offset"] == 10
+    assert 300_000 <= found["facts"]["age_ms"] < 400_000
+
+
+def test_the_whole_cluster(diagnose, group, filled, cluster):
+    name = filled()
+    cluster.commit(group, {(name, 0): 3})
+    body = diagnose("--sample", "0s")
+    assert body["whole_cluster"]
+    assert group in body["groups"]
+    assert "no_members" in about(body, group)
+    order = ["critical", "warning", "note"]
+    assert [found["severity"] for found in body["findings"]] == sorted((one["severity"] for one in body["findings"]), key=order.index)
+
+
+def test_exit_codes(run_kops, broker, group, filled, cluster):
+    name = filled(age_ms=0)
+    cluster.commit(group, {(name, 0): 10, (name, 1): 10})
+    servers = ("-B", broker.bootstrap_servers)
+    quiet = run_kops("diagnose", group, *servers).ok()
+    assert "nothing wrong found; looked at 1 group, " in quiet.out
+    unknown = run_kops("diagnose", f"{group}x", *servers)
+    assert (unknown.code, unknown.out) == (1, "")
+    assert f"there is no group and no topic {group}x\nhint: did you mean {group}" in unknown.err
+    assert run_kops("diagnose", "-B", "127.0.0.1:1").code == 3
+    assert run_kops("diagnose", "--within", "soon", *servers).code == 2
+    cluster.commit(group, {(name, 0): 15})
+    assert run_kops("diagnose", group, *servers).code == 1
+    assert run_kops("diagnose", group, "--fail-on", "critical", *servers).code == 0
+
+
+@contextlib.contextmanager
+def connect_worker(body):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(body).encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_connectors_that_failed(diagnose, topic, cluster, monkeypatch):
+    name = topic()
+    wait_for("the topic", lambda: name in cluster.topics(name))
+    trace = "org.apache.kafka.connect.errors.ConnectException: Exiting\nCaused by: java.sql.SQLException: no such column"
+    status = {
+        "name": "sink",
+        "type": "sink",
+        "connector": {"state": "RUNNING", "worker_id": "w:1"},
+        "tasks": [{"id": 0, "state": "FAILED", "worker_id": "w:1", "trace": trace}, {"id": 1, "state": "RUNNING", "worker_id": "w:1"}],
+    }
+    other = {"status": {**status, "name": "other"}, "info": {"config": {"topics": "elsewhere"}}}
+    with connect_worker({"sink": {"status": status, "info": {"config": {"topics": name}}}, "other": other}) as url:
+        monkeypatch.setenv("KOPS_CONNECT_URLS", url)
+        (found,) = diagnose(name, code=1)["findings"]
+        both = {found["subject"] for found in diagnose("--sample", "0s", code=1)["findings"] if found["check"] == "tasks_failed"}
+    assert (found["check"], found["subject"]) == ("tasks_failed", "connector sink")
+    assert found["summary"].startswith("1 of 2 tasks failed: java.sql.SQLException: no such column;")
+    assert both == {"connector sink", "connector other"}
+    monkeypatch.setenv("KOPS_CONNECT_URLS", "http://127.0.0.1:1")
+    body = diagnose(name, code=6)  # nothing found, and Connect could not be asked
+    assert [gap["check"] for gap in body["not_checked"]] == ["connect"]
+
+
+def test_a_share_group_has_no_lag_and_is_no_trouble(diagnose, broker, group, topic):
+    from confluent_kafka import ShareConsumer
+
+    consumer = ShareConsumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
+    with member(broker.bootstrap_servers, group, topic("s"), consumer=consumer):
+        kafka = Kafka(Connection((broker.bootstrap_servers,)))
+        wait_for("the share group", lambda: [one for one in kafka.groups.listed() if one.group_id == group])
+        assert about(diagnose(group, code=0), group) == {}
