@@ -56,16 +56,22 @@ def compare(declared: Declared, topic: Topic | None, settings: Mapping[str, Sett
     actual = len(topic.partitions)
     if declared.partitions is not None and declared.partitions != actual:
         grows = declared.partitions > actual
-        note = "" if grows else "Kafka cannot take partitions away"
+        note = "" if grows else "Kafka cannot shrink"
         yield Difference(name, "partitions", actual, declared.partitions, Remedy.GROW if grows else Remedy.NONE, note)
     if declared.replication_factor not in (None, topic.replication_factor):
-        note = "replicas have to be reassigned"
+        note = "needs reassignment"
         yield Difference(name, "replication_factor", topic.replication_factor, declared.replication_factor, Remedy.NONE, note)
     own = own_settings(settings)
     for key, value in declared.settings.items():
         if not same_value(key, value, own.get(key)):
             found = settings.get(key)
-            note = "" if found is None or found.source == "topic" else f"now from the brokers ({found.source})"
+            note = (
+                ""
+                if found is None or found.source == "topic"
+                else "Kafka's default"
+                if found.source == "default"
+                else "the brokers' default"
+            )
             yield Difference(name, key, found.value if found else None, value, Remedy.ALTER, note)
     for key, value in own.items():
         if key not in declared.settings and "throttled" not in key:  # those belong to a reassignment that runs

@@ -14,6 +14,9 @@ from kops.operations.protocol import Services
 from kops.operations.topics_select import select_partitions
 
 
+NO_RECORD = "no record since"
+
+
 @dataclass(frozen=True)
 class Report:
     """A row for each partition.
@@ -81,7 +84,7 @@ def _row(
         at = times.get(place)
         row["offset_at"] = at
         row["offsets_since"] = None if not isinstance(bounds, Bounds) else 0 if at is None else bounds.log_end_offset - at
-        note = note or ("no record at or after that time" if known and at is None else "")
+        note = note or (NO_RECORD if known and at is None else "")
     if known and row["last_stable_offset"] is not None and row["last_stable_offset"] < row["log_end_offset"]:
         note = "; ".join(part for part in (note, "open transaction") if part)
     return {**row, "note": note}

@@ -71,10 +71,10 @@ def offsets(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, 
     Compaction and transactions leave offsets without a record, so there may be fewer records.
     """
     from kops.core.errors import ExitCode
-    from kops.operations.topics_offsets import by_topic, offset_report, total_text
+    from kops.operations.topics_offsets import NO_RECORD, by_topic, offset_report, total_text
 
     report = offset_report(session, required(patterns, more), at=at, regex=regex)
-    times = ["offset_at", "offsets_since"] if at is not None else []
+    times = [Column("offset_at", "AT"), Column("offsets_since", "SINCE")] if at is not None else []
     if by == "topic":
         session.render(by_topic(report.rows), ["topic", "partitions", "offsets", *times[1:]])
     else:
@@ -82,7 +82,7 @@ def offsets(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, 
         columns: list[str | Column] = ["topic", "partition", start, end, "offsets", *times]
         if session.output_format != "table":
             columns += ["last_stable_offset", "note"]
-        elif any(row["note"] for row in report.rows):
+        elif any(row["note"] not in ("", NO_RECORD) for row in report.rows):
             columns.append("note")
         session.render(report.rows, columns)
     session.note(total_text(report.rows) if report.rows else f"no topic matches {' '.join(patterns)}")
