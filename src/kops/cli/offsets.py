@@ -1,4 +1,4 @@
-"""``kops offsets``: show, seek, reset, export."""
+"""``kops offsets``: show, export, seek; the other verbs have files of their own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import sys
 import click
 
 from kops.cli.lazy import Group
+from kops.cli.offsets_copy import copy
 from kops.cli.offsets_delete import delete
+from kops.cli.offsets_edit import edit
 from kops.cli.offsets_history import history
 from kops.cli.offsets_options import moving, named
 from kops.cli.offsets_reset import reset
@@ -17,7 +19,7 @@ from kops.cli.session import Session
 
 @click.group(cls=Group)
 def group() -> None:
-    """Show and move committed offsets: show, seek, reset, export.
+    """Show and move committed offsets, and see where they were.
 
     Partitions are named like orders, orders:0 or orders:0,3-5; times like @-1h, @2026-11-20T14:05 (UTC) or @1700000000000.
     """
@@ -71,13 +73,16 @@ def seek(
 ) -> int:
     """Move partitions of a group to exact positions.
 
-    A position is an offset (orders:0=1200), a step on (orders:0=+1 skips one), start, end, or a time (orders=@-1h).
+    A position is an offset (orders:0=1200), a step on (orders:0=+1), start, end, or a time (orders=@-1h).
     An offset that the log does not have is refused.
+
+    `orders:0=skip:1` reads the log and goes behind the next record that the group would read: what compaction removed, transaction
+    markers and aborted records have offsets too, and a step counts them.
     """
     from kops.operations.offsets_reset import plan_seek
 
     return session.carry_out(plan_seek(session, group_id, positions, new_group=new_group, wait_empty=wait_empty), approval)
 
 
-for command in (reset, delete, history):
+for command in (reset, copy, edit, delete, history):
     group.add_command(command)

@@ -62,6 +62,13 @@ class ShiftBy:
     exact: bool = False
 
 
+@dataclass(frozen=True)
+class SkipRecords:
+    """Behind so many records from where the group is; the log has to be read to know the offset."""
+
+    count: int
+
+
 Strategy: TypeAlias = ToEarliest | ToLatest | ToCurrent | ToOffset | ToTime | ShiftBy
 
 

@@ -39,7 +39,7 @@ def plan_strategies(
             raise found
         else:
             bounds[partition] = found
-    times = _at_times(services, {partition: strategies[partition] for partition in bounds})
+    times = at_times(services, {partition: strategies[partition] for partition in bounds})
     wanted = {}
     for partition, ends in bounds.items():
         target = _target(partition, strategies[partition], current.get(partition), ends, times.get(partition))
@@ -81,7 +81,8 @@ def _target(partition: TopicPartition, strategy: Strategy, current: Committed | 
     return target
 
 
-def _at_times(services: Services, strategies: Mapping[TopicPartition, Strategy]) -> dict[TopicPartition, int | None]:
+def at_times(services: Services, strategies: Mapping[TopicPartition, Strategy]) -> dict[TopicPartition, int | None]:
+    """Return the first offset at or after the time of each partition whose strategy is a time; None where there is none."""
     asked: dict[int, list[TopicPartition]] = {}
     for partition, strategy in strategies.items():
         if isinstance(strategy, ToTime):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from kops.core.durations import parse_duration
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, TopicPartition
-from kops.core.offsets import Strategy, ToCurrent
+from kops.core.offsets import ToCurrent
 from kops.core.plan import Plan
 from kops.core.selection import Selection, is_glob, parse_selection
 from kops.operations.groups import wait_until_empty
@@ -17,9 +18,12 @@ from kops.operations.offsets_files import file_offsets, file_wishes
 from kops.operations.offsets_history import history_strategies, history_time, history_wishes
 from kops.operations.offsets_many import Chosen, choose_groups, plan_groups
 from kops.operations.offsets_plan import group_to_move, plan_strategies, selected
+from kops.operations.offsets_skip import behind_records
 from kops.operations.offsets_strategies import Choice, only_one, seeks_of, strategy_of
 from kops.operations.offsets_wishes import Wish, wish_of
 from kops.operations.protocol import Services
+
+P = TypeVar("P")
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ def _is_pattern(topic: str, scope: Scope) -> bool:
 def plan_seek(
     services: Services, group_id: str, positions: Sequence[str], *, new_group: bool = False, wait_empty: str | None = None
 ) -> Plan:
-    """Return the plan that moves partitions to exact positions: ``orders:0=1200``, ``orders:0=+1``, ``orders=@-1h``.
+    """Return the plan that moves partitions to exact positions: ``orders:0=1200``, ``orders:0=+1``, ``orders:0=skip:1``, ``orders=@-1h``.
 
     :raises Refused: as for ``plan_reset``
     :raises UsageProblem: when the log does not have an offset, or a partition is named twice
@@ -145,8 +149,9 @@ def plan_seek(
     seeks = seeks_of(positions, services.now())
     wait(services, group_id, wait_empty)
     group = group_to_move(services, group_id, new_group=new_group)
-    strategies = _each(services, seeks)
-    return plan_strategies(services, group_id, group, strategies, committed_now(services, group_id), summary=f"seek group {group_id}")
+    current = committed_now(services, group_id)
+    strategies = behind_records(services, _each(services, seeks), current)
+    return plan_strategies(services, group_id, group, strategies, current, summary=f"seek group {group_id}")
 
 
 def wait(services: Services, group_id: str, duration: str | None) -> None:
@@ -180,8 +185,8 @@ def _plan_file(
     return replace(plan, summary=f"{plan.summary} to the offsets in {path}")
 
 
-def _each(services: Services, positions: Mapping[Selection, Strategy]) -> dict[TopicPartition, Strategy]:
-    chosen: dict[TopicPartition, Strategy] = {}
+def _each(services: Services, positions: Mapping[Selection, P]) -> dict[TopicPartition, P]:
+    chosen: dict[TopicPartition, P] = {}
     for selection, partitions in zip(positions, selected(services, list(positions)), strict=True):
         for partition in partitions:
             if partition in chosen:

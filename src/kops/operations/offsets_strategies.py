@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from kops.core.durations import parse_duration
 from kops.core.errors import UsageProblem
-from kops.core.offsets import ShiftBy, Strategy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
+from kops.core.offsets import ShiftBy, SkipRecords, Strategy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 from kops.core.selection import Selection, parse_selection
 from kops.core.times import Position, parse_datetime, parse_position, to_milliseconds
 
 TOPIC = "topic"
+SKIP = "skip:"
+_MOST_DIGITS = 9
+
+Seek: TypeAlias = Strategy | SkipRecords
+"""Where a seek goes."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +101,19 @@ def strategy_of(choice: Choice, now: datetime) -> Strategy:
     return ToEarliest() if choice.to_earliest else ToLatest() if choice.to_latest else ToCurrent()
 
 
-def seek_of(text: str, now: datetime) -> tuple[Selection, Strategy]:
-    """Return the partitions and the position of ``orders:0=120``, ``orders:0,3-5=end``, ``orders=@-1h`` or ``orders:0=+1``.
+def seek_of(text: str, now: datetime) -> tuple[Selection, Seek]:
+    """Return the partitions and the position of ``orders:0=120``, ``orders:0,3-5=end``, ``orders=@-1h`` or ``orders:0=skip:1``.
 
     Offsets are exact: one that the log does not have is refused later, not clamped.
     """
     left, equals, right = text.partition("=")
     if not equals:
-        raise UsageProblem(f"{text!r} names no position", hint="write it like orders:0=1200, orders:0=+1, orders:0=end or orders=@-1h")
+        raise UsageProblem(
+            f"{text!r} names no position", hint="write it like orders:0=1200, orders:0=+1, orders:0=skip:1, orders:0=end or orders=@-1h"
+        )
     selection = parse_selection(left)
+    if right.startswith(SKIP):
+        return selection, SkipRecords(_count_of(right))
     step = parse_position(right[1:], now) if right.startswith("+") else None
     if step is not None:
         if step.kind != "offset":
@@ -114,9 +123,16 @@ def seek_of(text: str, now: datetime) -> tuple[Selection, Strategy]:
     return selection, ToOffset(strategy.offset, exact=True) if isinstance(strategy, ToOffset) else strategy
 
 
-def seeks_of(texts: Sequence[str], now: datetime) -> dict[Selection, Strategy]:
+def _count_of(text: str) -> int:
+    count = text.removeprefix(SKIP)
+    if not (count.isascii() and count.isdigit() and len(count) <= _MOST_DIGITS and int(count)):
+        raise UsageProblem(f"{text!r} skips no number of records", hint="write it like orders:0=skip:1")
+    return int(count)
+
+
+def seeks_of(texts: Sequence[str], now: datetime) -> dict[Selection, Seek]:
     """Return every position; a selection that is named twice is refused."""
-    found: dict[Selection, Strategy] = {}
+    found: dict[Selection, Seek] = {}
     for text in texts:
         selection, strategy = seek_of(text, now)
         if selection in found:
