@@ -1,4 +1,4 @@
-"""``kops groups``: list, describe, lag."""
+"""``kops groups``: list, describe, lag, delete."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from kops.cli.lazy import Group
+from kops.cli.options import Approval, mutation
 from kops.cli.session import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,7 +40,7 @@ def _named(command: F) -> F:
 
 @click.group(cls=Group)
 def group() -> None:
-    """Consumer groups: list, describe, lag.
+    """Consumer groups: list, describe, lag, delete.
 
     Names may be globs, such as 'billing-*'.
     """
@@ -105,3 +106,17 @@ def lag(session: Session, /, **options: Any) -> int:
     from kops.cli.groups_watch import watched
 
     return watched(session, question, watch, count)
+
+
+@group.command("delete")
+@_named
+@mutation
+@click.pass_obj
+def delete(session: Session, *, names: tuple[str, ...], regex: bool, approval: Approval) -> int:
+    """Delete groups that have no members, with their committed offsets.
+
+    The journal keeps the offsets: `kops undo` makes the groups again where they stood.
+    """
+    from kops.operations.groups_delete import plan_delete
+
+    return session.carry_out(plan_delete(session, names, regex=regex), approval)

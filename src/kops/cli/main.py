@@ -19,7 +19,7 @@ NOUNS = {
     "cluster": ("kops.cli.cluster:group", "Brokers and controllers: describe, health, brokers."),
     "topics": ("kops.cli.topics:group", "List, describe, create and delete topics."),
     "records": ("kops.cli.records:group", "Consume, produce, and peek where a group reads."),
-    "groups": ("kops.cli.groups:group", "Consumer groups: list, describe, lag."),
+    "groups": ("kops.cli.groups:group", "Consumer groups: list, describe, lag, delete."),
     "offsets": ("kops.cli.offsets:group", "Committed offsets: show, seek, reset, export."),
     "changelog": ("kops.cli.changelog:group", "Read the changelog of a Kafka Streams store."),
     "state": ("kops.cli.state:group", "Rebuild, verify and compare a Kafka Streams application's state."),

@@ -18,6 +18,7 @@ MUTATIONS = {
     "topics.delete": "kops.operations.topics_delete:DELETE",
     "topics.change": "kops.operations.topics_change:CHANGE",
     "topics.truncate": "kops.operations.topics_truncate:TRUNCATE",
+    "groups.delete": "kops.operations.groups_delete:DELETE",
     "offsets.move": "kops.operations.offsets_move:MOVE",
     "offsets.move_many": "kops.operations.offsets_move_many:MOVE_MANY",
     "offsets.delete": "kops.operations.offsets_delete:DELETE",
