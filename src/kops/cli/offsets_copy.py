@@ -30,7 +30,7 @@ def copy(
     wait_empty: str | None,
     approval: Approval,
 ) -> int:
-    """Put a group where another one stands, in the same topics or in others.
+    """Put a group where another group stands.
 
     `kops offsets copy billing billing-v2 --new-group` makes a copy. With --rename, and TO_GROUP or without it, offsets of a topic go to
     another one, such as that of a mirror or of a topic made anew; --by time finds the first record that is as old as the one that would be

@@ -17,7 +17,7 @@ from kops.cli.session import Session
 @mutation
 @click.pass_obj
 def delete(session: Session, *, group_id: str, topics: tuple[str, ...], regex: bool, approval: Approval) -> int:
-    """Delete committed offsets of a group, such as of a topic that it no longer reads.
+    """Delete offsets of topics that a group left.
 
     The group may have members, as long as none reads the topic. `kops undo` puts the offsets back.
     """

@@ -15,9 +15,9 @@ from kops.cli.session import Session
 @click.option("--at", metavar="TIME", help="Where each partition stood at a time such as @-1h or @2026-11-20T14:05.")
 @click.pass_obj
 def history(session: Session, *, group_id: str, topics: tuple[str, ...], at: str | None) -> None:
-    """Show every commit of a group that the cluster still knows, with its time.
+    """Show where a group stood, and when.
 
-    Read from __consumer_offsets, which is compacted: how far back it goes depends on the brokers' log cleaner.
+    Every commit that the cluster still knows. They are read from __consumer_offsets, which is compacted: how far back it goes depends on the brokers' log cleaner.
     `kops offsets reset GROUP --all-topics --to-history TIME` goes back to where the group stood.
     """
     from kops.core.selection import parse_selection

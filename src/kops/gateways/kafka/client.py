@@ -31,6 +31,8 @@ UNREACHABLE_GRACE_SECONDS = 2.0
 REFRESH_SECONDS = 0.5
 """KRaft brokers name any broker as the controller, for some seconds also one that just died, and librdkafka waits for that one
 until it reads new metadata. So a wait that lasts this long has the metadata read again, then after twice the time, and so on."""
+AGAIN_SECONDS = 5.0
+"""A read that is not answered for so long is made once more on new connections; later ones at once."""
 
 _QUIET = logging.getLogger("kops.librdkafka")
 
@@ -43,6 +45,7 @@ class Client:
         self.timeout = connection.timeout
         self._verbose = verbose
         self._trouble: tuple[float, Any] | None = None
+        self._fresh: AdminClient | None = None
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -70,10 +73,14 @@ class Client:
 
         return self._make(Producer, overrides)
 
-    def wait(self, future: Future[T], doing: str, *, timeout: float | None = None) -> T:
+    def wait(
+        self, future: Future[T], doing: str, *, timeout: float | None = None, again: Callable[[AdminClient], Future[T]] | None = None
+    ) -> T:
         """Wait for an admin request.
 
         :param doing: what is being done, for the error: ``create topic orders``
+        :param again: for what only reads: makes the request once more, on a client of its own, when the first one is not answered for
+            some time: it may wait on a connection to a broker that was killed. The first answer of the two counts
         :param timeout: seconds; the connection's when None
         :raises KopsError: translated from Kafka's error
         """
@@ -82,6 +89,7 @@ class Client:
         limit = self.timeout if timeout is None else timeout
         started = time.monotonic()
         refresh_after = REFRESH_SECONDS
+        second: Future[T] | None = None
         while True:
             try:
                 result = future.result(POLL_SECONDS)
@@ -89,12 +97,20 @@ class Client:
                 self.admin.poll(0)
                 self.raise_trouble(doing)
                 waited = time.monotonic() - started
+                if again is not None and waited > (AGAIN_SECONDS if self._fresh is None else 0):
+                    second, again = again(self._fresh_admin()), None
+                if second is not None and second.done():
+                    future, second = second, None
+                    continue
                 if waited > limit:
                     raise self._timed_out(doing, limit) from None
                 if waited > refresh_after:
                     refresh_after *= 2
                     in_thread(lambda: self.admin.list_topics(timeout=limit))
             except KafkaException as error:
+                if second is not None:
+                    future, second = second, None
+                    continue
                 self.admin.poll(0)
                 self.raise_trouble(doing, grace=0)
                 raise translate(error.args[0], doing, self.connection.bootstrap_servers) from error
@@ -102,14 +118,24 @@ class Client:
                 self._trouble = None
                 return result
 
-    def outcome(self, future: Future[T], doing: str, *, timeout: float | None = None) -> T | KopsError:
+    def outcome(
+        self, future: Future[T], doing: str, *, timeout: float | None = None, again: Callable[[AdminClient], Future[T]] | None = None
+    ) -> T | KopsError:
         """Wait for one of many requests and return its error as a value; unreachable brokers still raise."""
         try:
-            return self.wait(future, doing, timeout=timeout)
+            return self.wait(future, doing, timeout=timeout, again=again)
         except Unreachable:
             raise
         except KopsError as error:
             return error
+
+    def _fresh_admin(self) -> AdminClient:
+        """Return the client for second requests: it has connections of its own."""
+        if self._fresh is None:
+            from confluent_kafka.admin import AdminClient
+
+            self._fresh = self._make(AdminClient, {})
+        return self._fresh
 
     def raise_trouble(self, doing: str, *, grace: float = UNREACHABLE_GRACE_SECONDS) -> None:
         """Raise what librdkafka reported by callback, if it ends all hope."""

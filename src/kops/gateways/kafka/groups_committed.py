@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -56,16 +57,15 @@ class CommittedOffsets:
     def _read(self, group_ids: list[str], *, stable: bool) -> dict[str, Offsets | KopsError]:
         from confluent_kafka import ConsumerGroupTopicPartitions
 
-        admin, seconds = self._client.admin, self._client.timeout
-        futures = {
-            group_id: admin.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group_id)], require_stable=stable, request_timeout=seconds
-            )[group_id]
-            for group_id in group_ids
-        }
+        def ask(admin: Any, group_id: str) -> Any:
+            request = [ConsumerGroupTopicPartitions(group_id)]
+            return admin.list_consumer_group_offsets(request, require_stable=stable, request_timeout=self._client.timeout)[group_id]
+
+        futures = {group_id: ask(self._client.admin, group_id) for group_id in group_ids}
         answers: dict[str, Offsets | KopsError] = {}
         for group_id, future in futures.items():
-            outcome = self._client.outcome(future, f"read the committed offsets of group {group_id}")
+            again = partial(ask, group_id=group_id)
+            outcome = self._client.outcome(future, f"read the committed offsets of group {group_id}", again=again)
             answers[group_id] = outcome if isinstance(outcome, KopsError) else self._offsets(group_id, outcome.topic_partitions)
         return answers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -95,20 +95,21 @@ class ManyOffsets:
     def _pass(self, group_ids: Iterable[str], *, stable: bool) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
         from confluent_kafka import ConsumerGroupTopicPartitions
 
-        admin, seconds = self._client.admin, self._client.timeout
+        def ask(admin: Any, group_id: str) -> Any:
+            request = [ConsumerGroupTopicPartitions(group_id)]
+            return admin.list_consumer_group_offsets(request, require_stable=stable, request_timeout=self._client.timeout)[group_id]
+
         under_way: deque[tuple[str, Future[Any]]] = deque()
         for group_id in group_ids:
-            request = [ConsumerGroupTopicPartitions(group_id)]
-            asked = admin.list_consumer_group_offsets(request, require_stable=stable, request_timeout=seconds)
-            under_way.append((group_id, asked[group_id]))
+            under_way.append((group_id, ask(self._client.admin, group_id)))
             if len(under_way) >= AT_ONCE:
-                yield self._answer(*under_way.popleft())
+                yield self._answer(*under_way.popleft(), ask)
         while under_way:
-            yield self._answer(*under_way.popleft())
+            yield self._answer(*under_way.popleft(), ask)
 
-    def _answer(self, group_id: str, future: Future[Any]) -> tuple[str, GroupOffsets | KopsError]:
+    def _answer(self, group_id: str, future: Future[Any], ask: Callable[[Any, str], Future[Any]]) -> tuple[str, GroupOffsets | KopsError]:
         doing = f"read the committed offsets of group {group_id}"
-        outcome = self._client.outcome(future, doing)
+        outcome = self._client.outcome(future, doing, again=lambda admin: ask(admin, group_id))
         return group_id, outcome if isinstance(outcome, KopsError) else _offsets(outcome.topic_partitions, doing)
 
     def _with_metadata(self, group_id: str, answer: GroupOffsets | KopsError) -> GroupOffsets | KopsError:
