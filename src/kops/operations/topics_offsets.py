@@ -13,7 +13,6 @@ from kops.gateways.kafka.offsets import READ_COMMITTED
 from kops.operations.protocol import Services
 from kops.operations.topics_select import select_partitions
 
-
 NO_RECORD = "no record since"
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from kops.core.errors import KopsError, Refused, StateMoved, UsageProblem, VerificationFailed
 from kops.core.models import Bounds, Setting, Topic, TopicPartition
-from kops.core.offsets import Target, ToLatest, ToOffset, ToTime, resolve
+from kops.core.offsets import Strategy, Target, ToLatest, ToOffset, ToTime, resolve
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
-from kops.core.selection import parse_selection
+from kops.core.selection import Selection, parse_selection, partitions_selected
 from kops.core.times import Position, parse_position
 from kops.core.topic_names import is_kafkas_own, streams_application
+from kops.core.topic_offsets_file import read_offsets_file
 from kops.core.topic_settings import POLICY
 from kops.operations.protocol import Mutation, Services, failed
 from kops.operations.topics_needs import Needs, need_warnings, needs_below
 from kops.operations.topics_readers import Readers, group_names, readers_of
-from kops.operations.topics_select import select_partitions
+from kops.operations.topics_select import places_of, select_partitions
 
 
 def plan_truncate(services: Services, texts: Sequence[str], to: str, *, regex: bool = False) -> Plan:
@@ -33,25 +35,45 @@ def plan_truncate(services: Services, texts: Sequence[str], to: str, *, regex: b
             "--to start keeps every record", hint="--to end deletes all; an offset or a time such as @-1d keeps what follows"
         )
     found, places = select_partitions(services, texts, regex=regex)
+    return _plan(services, found, dict.fromkeys(places, position), ", ".join(texts))
+
+
+def plan_truncate_by_file(services: Services, path: Path) -> Plan:
+    """Decide which records go by a file of offsets, as Apache's ``kafka-delete-records`` takes it.
+
+    :raises UsageProblem: when it cannot be read, or is something else
+    """
+    try:
+        positions = read_offsets_file(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageProblem(f"cannot read {path}: {reason}", hint="name a file of offsets, as Apache's --offset-json-file") from error
+    found = services.kafka.topics.describe(place.topic for place in positions)
+    existing = {name: places_of(topic) for name, topic in found.items()}
+    partitions_selected([Selection(place.topic, (place.partition,)) for place in positions], existing)
+    return _plan(services, found, positions, str(path))
+
+
+def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[TopicPartition, Position], named: str) -> Plan:
     _refuse_kafkas_own(found)
     settings = services.kafka.topics.settings(found)
     _refuse_compacted(settings)
-    bounds = services.kafka.offsets.bounds(places)
-    targets = _targets(services, position, bounds)
+    bounds = services.kafka.offsets.bounds(positions)
+    targets = _targets(services, positions, bounds)
     cuts = {place: (bounds[place], target.offset) for place, target in targets.items()}
     needs, readers = needs_below(services, cuts), readers_of(services, found) if found else Readers({}, {})
     going = {place: max(0, target.offset - bounds[place].log_start_offset) for place, target in targets.items()}
     topics = sorted({place.topic for place, count in going.items() if count})
     return Plan(
         operation=TRUNCATE.name,
-        summary=_summary(texts, topics, going),
+        summary=_summary(named, topics, going),
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
-        items=tuple(_item(place, bounds[place], targets[place]) for place in places),
+        items=tuple(_item(place, bounds[place], targets[place]) for place in sorted(positions)),
         severity=Severity.SEVERE,
         confirm=topics[0] if len(topics) == 1 else f"{len(topics)} topics",
         guard={"topics": {name: found[name].topic_id for name in topics}, "needs": _needs_json(needs)},
-        arguments={"below": {str(place): targets[place].offset for place in places if going[place]}},
+        arguments={"below": {str(place): targets[place].offset for place in positions if going[place]}},
         warnings=tuple(_warnings(topics, needs, readers)),
         notes=("records that are deleted do not come back: there is no undo",) if topics else (),
     )
@@ -117,13 +139,19 @@ class TruncateTopics(Mutation):
 TRUNCATE = TruncateTopics()
 
 
-def _targets(services: Services, position: Position, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, Target]:
+def _targets(
+    services: Services, positions: Mapping[TopicPartition, Position], bounds: Mapping[TopicPartition, Bounds]
+) -> dict[TopicPartition, Target]:
+    times: dict[TopicPartition, int | None] = {}
+    for moment in {position.value for position in positions.values() if position.kind == "time"}:
+        times |= services.kafka.offsets.at_time([place for place in positions if positions[place] == Position("time", moment)], moment)
+    return {place: resolve(_strategy(positions[place]), None, ends, times.get(place)) for place, ends in bounds.items()}
+
+
+def _strategy(position: Position) -> Strategy:
     if position.kind == "end":
-        return {place: resolve(ToLatest(), None, ends) for place, ends in bounds.items()}
-    if position.kind == "offset":
-        return {place: resolve(ToOffset(position.value), None, ends) for place, ends in bounds.items()}
-    times = services.kafka.offsets.at_time(bounds, position.value)
-    return {place: resolve(ToTime(position.value), None, ends, times[place]) for place, ends in bounds.items()}
+        return ToLatest()
+    return ToOffset(position.value) if position.kind == "offset" else ToTime(position.value)
 
 
 def _item(place: TopicPartition, bounds: Bounds, target: Target) -> Item:
@@ -161,9 +189,9 @@ def _warnings(topics: Sequence[str], needs: Needs, readers: Readers) -> Iterator
             yield f"{topic} is being read by {group_names(readers.active[topic])}: below the new log start they follow auto.offset.reset"
 
 
-def _summary(texts: Sequence[str], topics: Sequence[str], going: Mapping[TopicPartition, int]) -> str:
+def _summary(named: str, topics: Sequence[str], going: Mapping[TopicPartition, int]) -> str:
     if not topics:
-        return f"no records go from {', '.join(texts)}"
+        return f"no records go from {named}"
     touched = sum(1 for count in going.values() if count)
     what = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
     return f"delete {sum(going.values()):,} records of {what} ({touched} partition{'s' if touched > 1 else ''})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -114,23 +115,43 @@ def add_partitions(
 
 
 @group.command("truncate")
-@click.argument("patterns", metavar="TOPIC[:PARTITIONS]...", nargs=-1)
+@click.argument("patterns", metavar="[TOPIC[:PARTITIONS]]...", nargs=-1)
 @topic_option
 @regex_option
+@click.option("--to", metavar="POSITION", help="Where the logs are to start: an offset, a time such as @-1d, or end for all.")
 @click.option(
-    "--to", required=True, metavar="POSITION", help="Where the logs are to start: an offset, a time such as @-1d, or end for all."
+    "--offset-json-file",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Offsets as Apache's kafka-delete-records takes them.",
 )
 @mutation
 @click.pass_obj
-def truncate(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, ...], regex: bool, to: str, approval: Approval) -> int:
+def truncate(
+    session: Session,
+    /,
+    *,
+    patterns: tuple[str, ...],
+    more: tuple[str, ...],
+    regex: bool,
+    to: str | None,
+    file: Path | None,
+    approval: Approval,
+) -> int:
     """Delete the oldest records of partitions, for good.
 
     Records below the position go; an offset that a log does not have becomes the nearest that it has. Partitions are
     named like orders, orders:0 or 'orders-*:0,3-5'. To approve, the topic's name is typed (--confirm NAME).
     """
-    from kops.operations.topics_truncate import plan_truncate
+    from kops.operations.topics_truncate import plan_truncate, plan_truncate_by_file
 
-    return session.carry_out(plan_truncate(session, required(patterns, more), to, regex=regex), approval)
+    if (to is None) == (file is None):
+        raise click.UsageError("one of --to and --offset-json-file is needed", click.get_current_context())
+    if file is not None:
+        if patterns or more or regex:
+            raise click.UsageError("--offset-json-file names the partitions itself", click.get_current_context())
+        return session.carry_out(plan_truncate_by_file(session, file), approval)
+    return session.carry_out(plan_truncate(session, required(patterns, more), to or "", regex=regex), approval)
 
 
 @group.command("delete")
