@@ -36,6 +36,7 @@ class Observed:
     :param settings: of the topics whose settings could be read, by topic and name
     :param adding: brokers that partitions are being moved to
     :param eligible: brokers out of sync that may lead without loss
+    :param unanswering: brokers that do not answer us, though the controllers take them to be in service
     """
 
     topics: tuple[Topic, ...]
@@ -47,6 +48,7 @@ class Observed:
     eligible: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     log_dirs: tuple[LogDir, ...] = ()
     versions: Mapping[int, str] = field(default_factory=dict)
+    unanswering: frozenset[int] = frozenset()
 
     @property
     def live(self) -> frozenset[int]:
@@ -195,6 +197,12 @@ def _missing_brokers(observed: Observed) -> Iterator[Finding]:
         yield Finding(
             severity, "broker_missing", f"broker {broker}", text, ("kops cluster brokers",), {"broker": broker, "replicas": count}
         )
+
+    for broker in sorted(observed.unanswering & observed.live):
+        text = (
+            f"broker {broker} does not answer, although controllers take it to be in service: it just died, or cannot be reached from here"
+        )
+        yield Finding(Severity.WARNING, "broker_silent", f"broker {broker}", text, (command("cluster", "brokers"),), {"broker": broker})
 
 
 def _quorum(quorum: Quorum | None) -> Iterator[Finding]:

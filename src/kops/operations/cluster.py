@@ -9,7 +9,7 @@ from kops.core.cluster import Feature, Quorum, QuorumReplica, RegisteredBroker
 from kops.core.errors import KopsError
 from kops.core.models import Cluster
 from kops.core.times import time_text
-from kops.operations.cluster_observe import Gaps, versions
+from kops.operations.cluster_observe import Gaps, kafka_versions
 from kops.operations.protocol import Services
 
 Row = dict[str, Any]
@@ -25,7 +25,7 @@ def describe(services: Services) -> tuple[Row, Mapping[str, KopsError]]:
     quorum = gaps.ask("quorum", details.quorum)
     features = gaps.ask("features", details.features) or ()
     brokers = known_brokers(cluster, gaps.ask("registered brokers", details.registered_brokers) or ())
-    releases = versions(services, [broker.id for broker in brokers if not broker.fenced], gaps)
+    releases = gaps.sift("version", kafka_versions(services, [broker.id for broker in brokers if not broker.fenced], gaps))
     metadata = next((feature for feature in features if feature.name == "metadata.version"), None)
     body = {
         "cluster_id": cluster.cluster_id,

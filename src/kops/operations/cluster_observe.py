@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from kops.core.cluster_health import Observed, is_under_replicated
-from kops.core.errors import KopsError
+from kops.core.errors import KopsError, TimedOut, Unreachable
 from kops.core.log_dirs import LogDir
 from kops.core.models import TopicPartition
 from kops.operations.protocol import Services
@@ -36,9 +36,11 @@ class Gaps:
             return None
 
     def sift(self, what: str, answers: Mapping[int, T | KopsError]) -> dict[int, T]:
-        """Return the brokers' answers that are none of errors, and keep the reason of each error."""
+        """Return the brokers' answers that are no errors, and keep the reason of each error."""
         for broker_id, answer in answers.items():
-            if isinstance(answer, KopsError):
+            if isinstance(answer, Unreachable):  # it names the bootstrap servers, which do answer
+                self.note(f"{what} of broker {broker_id}", Unreachable(f"broker {broker_id} does not answer"))
+            elif isinstance(answer, KopsError):
                 self.note(f"{what} of broker {broker_id}", answer)
         return {broker_id: answer for broker_id, answer in answers.items() if not isinstance(answer, KopsError)}
 
@@ -73,8 +75,11 @@ def observe(services: Services, names: Sequence[str] | None = None) -> Sight:
     )
     in_service = sorted(seen.live - {broker.id for broker in seen.registered if broker.fenced})
     # Without partitions the answer has the directories alone, however many replicas they hold.
-    disks = log_dirs(services, in_service, gaps, partitions=()).values()
-    seen = replace(seen, versions=versions(services, in_service, gaps), log_dirs=tuple(one for some in disks for one in some))
+    answers = kafka_versions(services, in_service, gaps)
+    silent = frozenset(broker_id for broker_id, answer in answers.items() if isinstance(answer, (Unreachable, TimedOut)))
+    versions = gaps.sift("version", {broker_id: answer for broker_id, answer in answers.items() if broker_id not in silent})
+    disks = log_dirs(services, [broker_id for broker_id in in_service if broker_id not in silent], gaps, partitions=()).values()
+    seen = replace(seen, versions=versions, unanswering=silent, log_dirs=tuple(one for some in disks for one in some))
     return Sight(_closer(services, seen, gaps), gaps.errors)
 
 
@@ -87,10 +92,9 @@ def _closer(services: Services, seen: Observed, gaps: Gaps) -> Observed:
     return replace(seen, eligible=gaps.ask("eligible leaders", lambda: details.eligible_leaders(offline)) or {}) if offline else seen
 
 
-def versions(services: Services, broker_ids: Sequence[int], gaps: Gaps) -> dict[int, str]:
-    """Return the release that each broker speaks the protocol of."""
-    answers = gaps.ask("broker versions", lambda: services.kafka.details.versions_or_errors(broker_ids))
-    return gaps.sift("version", answers or {})
+def kafka_versions(services: Services, broker_ids: Sequence[int], gaps: Gaps) -> dict[int, str | KopsError]:
+    """Return the release that each broker speaks the protocol of, or why it is not known."""
+    return gaps.ask("broker versions", lambda: services.kafka.details.versions_or_errors(broker_ids)) or {}
 
 
 def log_dirs(

@@ -21,7 +21,7 @@ class ClusterDetails:
     def quorum(self) -> Quorum:
         """Return the controllers and observers of the metadata log (DescribeQuorum, Kafka 3.3)."""
         doing = "describe the controller quorum"
-        answer = self._wire.ask(doing, lambda admin: admin.describe_metadata_quorum())
+        answer = self._wire.ask(doing, lambda admin: admin.describe_metadata_quorum(), patient=True)
         partition = answer["topics"][0]["partitions"][0]
         if partition["error"]:
             raise OperationFailed(f"could not {doing}: {partition['error']}")
@@ -37,7 +37,7 @@ class ClusterDetails:
 
     def features(self) -> tuple[Feature, ...]:
         """Return the features of the cluster by name (ApiVersions, Kafka 2.4)."""
-        answer = self._wire.ask("describe the features", lambda admin: admin.describe_features())
+        answer = self._wire.ask("describe the features", lambda admin: admin.describe_features(), patient=True)
         return tuple(
             Feature(name, found.get("supported"), found["finalized"][1] if "finalized" in found else 0)
             for name, found in sorted(answer.items())
@@ -45,7 +45,7 @@ class ClusterDetails:
 
     def registered_brokers(self) -> tuple[RegisteredBroker, ...]:
         """Return the brokers that the controllers know, those that are down included where the cluster tells (Kafka 4.0)."""
-        answer = self._wire.ask("describe the registered brokers", lambda admin: admin.describe_cluster())
+        answer = self._wire.ask("describe the registered brokers", lambda admin: admin.describe_cluster(), patient=True)
         return tuple(
             RegisteredBroker(found["broker_id"], found["host"], found["port"], found["rack"], bool(found.get("is_fenced")))
             for found in sorted(answer["brokers"], key=lambda broker: broker["broker_id"])
@@ -60,7 +60,9 @@ class ClusterDetails:
 
     def adding_replicas(self) -> dict[TopicPartition, frozenset[int]]:
         """Return the brokers that partitions are being moved to, by partition: those are not in sync yet, and not in trouble."""
-        answer = self._wire.ask("list the partitions that are being moved", lambda admin: admin.list_partition_reassignments())
+        answer = self._wire.ask(
+            "list the partitions that are being moved", lambda admin: admin.list_partition_reassignments(), patient=True
+        )
         return {
             TopicPartition(partition.topic, partition.partition): frozenset(found["adding_replicas"]) for partition, found in answer.items()
         }
@@ -68,7 +70,7 @@ class ClusterDetails:
     def eligible_leaders(self, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
         """Return the brokers out of sync that may still be elected without loss, for the partitions that have some (KIP-966)."""
         wanted = sorted(set(topics))
-        answer = self._wire.ask("describe the eligible leaders", lambda admin: admin.describe_topic_partitions(wanted))
+        answer = self._wire.ask("describe the eligible leaders", lambda admin: admin.describe_topic_partitions(wanted), patient=True)
         return {
             TopicPartition(topic["name"], part["partition_index"]): tuple(part["eligible_leader_replicas"])
             for topic in answer["topics"]

@@ -30,7 +30,7 @@ class Groups(CommittedOffsets):
         confluent-kafka lists only classic and consumer groups: share, streams and Connect's are invisible to it, without an error.
         """
         if can_express(self._client.connection):
-            found = [listed_group(answer) for answer in self._wire.ask("list the groups", lambda admin: admin.list_groups())]
+            found = [listed_group(answer) for answer in self._wire.ask("list the groups", lambda admin: admin.list_groups(), patient=True)]
         else:
             found = self._listed_by_librdkafka()
         return sorted(found, key=lambda group: group.group_id)
@@ -45,7 +45,7 @@ class Groups(CommittedOffsets):
     def describe_or_errors(self, group_ids: Iterable[str]) -> dict[str, Group | KopsError]:
         """Return each group, or why it is not known.
 
-        Members of share and streams groups are not known: their state is from the list of groups.
+        Share, streams and Connect groups are as in the list of groups, without members, where kafka-python or the broker cannot tell more.
         """
         wanted = sorted(set(group_ids))
         if not wanted:
@@ -53,7 +53,12 @@ class Groups(CommittedOffsets):
         listed = {group.group_id: group for group in self.listed()}
         plain = [group_id for group_id in wanted if group_id not in listed or listed[group_id].type in ("classic", "consumer")]
         futures = self._client.admin.describe_consumer_groups(plain, request_timeout=self._client.timeout) if plain else {}
-        answers: dict[str, Group | KopsError] = {group_id: listed[group_id] for group_id in wanted if group_id not in futures}
+        others = [listed[group_id] for group_id in wanted if group_id not in futures]
+        answers: dict[str, Group | KopsError] = {group.group_id: group for group in others}
+        if others:
+            from kops.gateways.kafka.groups_working import describe
+
+            answers |= describe(self._wire, others)
         for group_id, future in futures.items():
             outcome = self._client.outcome(future, f"describe group {group_id}")
             answers[group_id] = outcome if isinstance(outcome, KopsError) else _described(outcome, listed.get(group_id))

@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     from kops.gateways.kafka.client import Client
 
 RETRY_SECONDS = 0.1
+PATIENCE_SECONDS = 15.0
+"""Controllers take a broker out of service when it is silent for ``broker.session.timeout.ms``, 9 s; until then clients are sent to it."""
 _COORDINATOR_MOVES = ("NotCoordinatorError", "CoordinatorNotAvailableError", "CoordinatorLoadInProgressError")
+
+_BROKER_GONE = ("KafkaConnectionError", "NodeNotReadyError", "UnknownBrokerIdError")
 
 _Answer = tuple[type[KopsError], str, str]
 _ACTIVE: _Answer = (
@@ -143,20 +147,25 @@ class Wire:
         self._client = client
         self.connection = client.connection
 
-    def ask(self, doing: str, request: Callable[[KafkaAdminClient], Any]) -> Any:
+    def ask(self, doing: str, request: Callable[[KafkaAdminClient], Any], *, patient: bool = False) -> Any:
         """Make a request, again while the group's coordinator moves.
 
+        :param patient: for requests that only read, and go to any broker or to all: again while one that just died is still taken to
+            be in service
         :raises KopsError: translated from kafka-python's error
         """
         from kafka.errors import KafkaError
 
         admin = self._admin
-        deadline = time.monotonic() + self.connection.timeout
+        started = time.monotonic()
+        limits = dict.fromkeys(_COORDINATOR_MOVES, self.connection.timeout)
+        if patient:
+            limits |= dict.fromkeys(_BROKER_GONE, min(self.connection.timeout, PATIENCE_SECONDS))
         while True:
             try:
                 return request(admin)
             except KafkaError as error:
-                if type(error).__name__ not in _COORDINATOR_MOVES or time.monotonic() > deadline:
+                if time.monotonic() - started > limits.get(type(error).__name__, -1.0):
                     raise translate_kafka_python(error, doing, self.connection) from error
                 time.sleep(RETRY_SECONDS)
 

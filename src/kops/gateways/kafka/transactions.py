@@ -50,17 +50,19 @@ class Transactions:
 
             wire = [KafkaPython(partition.topic, partition.partition) for partition in some]
             where = str(next(iter(some))) if len(some) == 1 else f"{len(some)} partitions"
-            return self._wire.ask(f"list the producers of {where}", lambda admin: admin.describe_producers(wire))  # type: ignore[no-any-return]
+            return self._wire.ask(f"list the producers of {where}", lambda admin: admin.describe_producers(wire), patient=True)  # type: ignore[no-any-return]
 
         return {partition: _transactional(answer, partition) for partition, answer in _each_or_all(ask, partitions).items()}
 
     def _by_producer(self, producer_ids: Collection[int]) -> dict[int, tuple[str, Any]]:
         """Return transactional id and description (None when it cannot be read) by producer id, of those that may be seen."""
-        listed = self._wire.ask("list the transactions", lambda admin: admin.list_transactions(producer_id_filters=sorted(producer_ids)))
+        listed = self._wire.ask(
+            "list the transactions", lambda admin: admin.list_transactions(producer_id_filters=sorted(producer_ids)), patient=True
+        )
         ids = {one.transactional_id: one.producer_id for many in listed.values() for one in many}
 
         def ask(some: Collection[str]) -> Mapping[Any, Any]:
-            return self._wire.ask("describe transactions", lambda admin: admin.describe_transactions(some))  # type: ignore[no-any-return]
+            return self._wire.ask("describe transactions", lambda admin: admin.describe_transactions(some), patient=True)  # type: ignore[no-any-return]
 
         described = _each_or_all(ask, list(ids))
         return {
