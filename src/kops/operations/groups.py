@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from kops.core.errors import GroupActive, NotFound, Refused, UsageProblem
-from kops.core.models import Group
+from kops.core.groups import WorkingGroup, WorkingMember
+from kops.core.models import Group, Member
 from kops.core.selection import Selection, names_matching
 from kops.operations.protocol import Services
 
@@ -15,7 +17,7 @@ WITH_OFFSETS = ("classic", "consumer", "streams")
 """The types of groups that commit offsets; a share group has a start offset of another kind, a Connect worker none."""
 
 WITH_KNOWN_MEMBERS = ("classic", "consumer")
-"""Of the others, the clients can tell the state only."""
+"""Members of the others are known only where kafka-python can connect and the broker tells."""
 
 STATES = (
     "EMPTY",
@@ -163,7 +165,7 @@ def describe_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         {
             **group,
             "coordinator": f"{where['host']}:{where['port']} ({where['id']})" if (where := group["coordinator"]) else None,
-            "members": None if group["members"] is None else len(group["members"]),
+            "members": "unknown" if group["members"] is None else len(group["members"]),
         }
         for group in groups
     ]
@@ -172,7 +174,7 @@ def describe_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def member_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the members of described groups as rows for people: ``orders:0,1 payments:3``."""
     return [
-        {**member, "group": group["group"], "assignment": _assignment(member["assignment"])}
+        {**member, "group": group["group"], "assignment": _assignment(member["assignment"]) or ", ".join(member["work"]) or None}
         for group in groups
         for member in group["members"] or ()
     ]
@@ -186,17 +188,25 @@ def _assignment(partitions: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def _row(group: Group) -> dict[str, Any]:
-    members = [
-        {
-            "member_id": member.member_id,
-            "client_id": member.client_id,
-            "host": member.host,
-            "group_instance_id": member.group_instance_id,
-            "assignment": [{"topic": one.topic, "partition": one.partition} for one in member.assignment],
-        }
-        for member in group.members
-    ]
-    return {**group_row(group), "members": members if group.type in WITH_KNOWN_MEMBERS else None}
+    known = group.type in WITH_KNOWN_MEMBERS or isinstance(group, WorkingGroup)
+    return {
+        **group_row(group),
+        "epoch": group.epoch if isinstance(group, WorkingGroup) else None,
+        "members": [_member(member) for member in group.members] if known else None,
+        "subtopologies": [asdict(part) for part in group.subtopologies] if isinstance(group, WorkingGroup) else [],
+    }
+
+
+def _member(member: Member) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "client_id": member.client_id,
+        "host": member.host,
+        "group_instance_id": member.group_instance_id,
+        "epoch": member.epoch if isinstance(member, WorkingMember) else None,
+        "assignment": [{"topic": one.topic, "partition": one.partition} for one in member.assignment],
+        "work": list(member.work) if isinstance(member, WorkingMember) else [],
+    }
 
 
 def _state(text: str) -> str:
