@@ -17,8 +17,8 @@ from kops.cli.session import Session
 def history(session: Session, *, group_id: str, topics: tuple[str, ...], at: str | None) -> None:
     """Show where a group stood, and when.
 
-    Every commit that the cluster still knows. They are read from __consumer_offsets, which is compacted: how far back it goes depends on the brokers' log cleaner.
-    `kops offsets reset GROUP --all-topics --to-history TIME` goes back to where the group stood.
+    Every commit that the cluster still knows, from __consumer_offsets. That topic is compacted: how far back it goes depends on the
+    brokers' log cleaner. `kops offsets reset GROUP --all-topics --to-history TIME` goes back to where the group stood.
     """
     from kops.core.selection import parse_selection
     from kops.operations.offsets_history import history_rows, history_time

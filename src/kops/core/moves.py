@@ -165,9 +165,11 @@ def _items(prefix: str, topic: TopicMoves) -> Iterator[Item]:
 
 
 def _sum(group: str, topic: TopicMoves) -> dict[str, Json]:
-    counts = Counter(topic.reasons if len(topic.reasons) == len(topic.partitions) else topic.reasons * len(topic.partitions))
-    (reason, most), others = counts.most_common(1)[0], len(counts) - 1
-    why = f"{reason} ({most}) and {others} other reasons" if others else reason
+    alike = len(topic.reasons) != len(topic.partitions)
+    counts = Counter(reason for reason in topic.reasons if reason)
+    (reason, most), others = counts.most_common(1)[0] if counts else ("", 0), len(counts) - 1
+    why = reason if alike or most == len(topic.partitions) or not reason else f"{reason} ({most})"
+    why += f" and {others} other reason{'' if others == 1 else 's'}" if others > 0 else ""
     return {"group": group, "topic": topic.topic, "move": f"{topic.changed} of {len(topic.partitions)}", "reason": why}
 
 

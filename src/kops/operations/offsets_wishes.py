@@ -53,7 +53,7 @@ def wish_of(text: str, strategy: Strategy, *, regex: bool = False, group: str | 
         selection = parse_selection(text)
         return Wish(selection.topic, strategy, selection.partitions, group=group)
     topic, partitions = split_partitions(text)
-    names_matching([topic], (), regex=regex)  # a broken pattern is better told before anything is read
+    names_matching([topic], (topic,), regex=regex)  # a broken pattern is better told before anything is read
     return Wish(topic, strategy, partitions, pattern=True, regex=regex, group=group)
 
 

@@ -1,0 +1,87 @@
+"""Keys and values of ``__consumer_offsets``: the bytes here are what Kafka's generated classes write for these fields."""
+
+import contextlib
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kops.core.errors import UndecodableRecord
+from kops.core.models import Committed, TopicPartition
+from kops.formats.consumer_offsets import OffsetKey, OffsetValue, decode_key, decode_value, java_hash, key_prefixes, partition_of_group
+
+
+def short(text):
+    data = text.encode()
+    return struct.pack(">h", len(data)) + data
+
+
+def key(version, group, topic, partition):
+    return struct.pack(">h", version) + short(group) + short(topic) + struct.pack(">i", partition)
+
+
+VALUES = [
+    (struct.pack(">hq", 0, 42) + short("m") + struct.pack(">q", 1000), OffsetValue(Committed(42, "m"), 1000)),
+    (struct.pack(">hq", 1, 42) + short("m") + struct.pack(">qq", 1000, 2000), OffsetValue(Committed(42, "m"), 1000, 2000)),
+    (struct.pack(">hq", 1, 42) + short("") + struct.pack(">qq", 1000, -1), OffsetValue(Committed(42, ""), 1000)),
+    (struct.pack(">hq", 2, 42) + short("ü") + struct.pack(">q", 1000), OffsetValue(Committed(42, "ü"), 1000)),
+    (struct.pack(">hqi", 3, 42, 7) + short("") + struct.pack(">q", 1000), OffsetValue(Committed(42, "", 7), 1000)),
+    (struct.pack(">hqi", 3, 42, -1) + short("") + struct.pack(">q", 1000), OffsetValue(Committed(42, ""), 1000)),
+    (struct.pack(">hqi", 4, 42, 7) + b"\x02m" + struct.pack(">q", 1000) + b"\x00", OffsetValue(Committed(42, "m", 7), 1000)),
+    (
+        struct.pack(">hqi", 4, 42, 7) + b"\x81\x02" + b"m" * 256 + struct.pack(">q", 1) + b"\x00",
+        OffsetValue(Committed(42, "m" * 256, 7), 1),
+    ),
+]
+
+
+@pytest.mark.parametrize(("data", "value"), VALUES)
+def test_values(data, value):
+    assert decode_value(data) == value
+    for end in range(len(data) - (1 if data[1] == 4 else 0)):
+        with pytest.raises(UndecodableRecord):
+            decode_value(data[:end])
+
+
+def test_a_version_that_nobody_knows():
+    with pytest.raises(UndecodableRecord, match="version 5"):
+        decode_value(struct.pack(">hq", 5, 1))
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_keys(version):
+    data = key(version, "billing", "orders", 3)
+    assert decode_key(data) == OffsetKey("billing", TopicPartition("orders", 3))
+    assert data.startswith(key_prefixes("billing"))
+    assert not data.startswith(key_prefixes("bill"))
+    for end in range(len(data)):
+        with pytest.raises(UndecodableRecord):
+            decode_key(data[:end])
+
+
+@pytest.mark.parametrize("version", [2, 3, 17, 18])
+def test_other_records_are_none(version):
+    assert decode_key(struct.pack(">h", version) + short("billing")) is None
+
+
+@given(st.text(max_size=20), st.from_regex(r"[a-z._-]{1,20}", fullmatch=True), st.integers(0, 2**31 - 1))
+def test_any_key_comes_back(group, topic, partition):
+    assert decode_key(key(1, group, topic, partition)) == OffsetKey(group, TopicPartition(topic, partition))
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_record_or_an_error(data):
+    for decode in (decode_key, decode_value):
+        with contextlib.suppress(UndecodableRecord):
+            decode(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("", 0), ("a", 97), ("hello", 99162322), ("polygenelubricants", -(2**31)), ("😀", 1772899), ("orders-billing", None)]
+)
+def test_hashes_are_javas(text, code):
+    if code is not None:
+        assert java_hash(text) == code
+    assert 0 <= partition_of_group(text, 50) < 50
+    assert partition_of_group("polygenelubricants", 50) == 0
