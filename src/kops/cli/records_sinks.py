@@ -15,7 +15,7 @@ from kops.core.records import Record
 from kops.formats.base import Format
 from kops.operations.records import Stream
 from kops.operations.records_rows import Subject, stream_row
-from kops.output.lines import LineWriter
+from kops.output.lines import LineWriter, write_bytes
 from kops.output.records import as_cells, raw_lines, stream_columns
 
 
@@ -58,7 +58,7 @@ def sink_for(session: Session, shown: Shown, stream: Stream) -> Sink:
 def write_values(values: list[bytes | None]) -> None:
     """Write values with a line end each."""
     if values:
-        sys.stdout.buffer.write(raw_lines(values))
+        write_bytes(raw_lines(values))
 
 
 def _format_sink(template: str, shown: Shown, stream: Stream) -> Sink:
@@ -73,7 +73,7 @@ def _format_sink(template: str, shown: Shown, stream: Stream) -> Sink:
         return form(record, text(record, "key", record.key, shown.key), text(record, "value", record.value, shown.value))
 
     def write(batch: list[Record]) -> None:
-        sys.stdout.buffer.write(b"".join(decoded(batch, line, shown, stream)))
+        write_bytes(b"".join(decoded(batch, line, shown, stream)))
 
     return Sink(write)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
@@ -12,6 +13,13 @@ from kops.output.render import Column, Row, as_columns, cell, csv_cell, is_numbe
 
 WIDEST = 30
 """Characters of a column that is not the last; longer ones push the rest of their line to the right."""
+
+
+def write_bytes(data: bytes) -> None:
+    """Write bytes to stdout, all of them: with PYTHONUNBUFFERED a single write may take a part only."""
+    left = memoryview(data)
+    while left:
+        left = left[sys.stdout.buffer.write(left) or 0 :]
 
 
 class LineWriter:
