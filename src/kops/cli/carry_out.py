@@ -15,7 +15,7 @@ from kops.cli.options import Approval
 from kops.cli.plan_view import COLUMNS as PLAN_COLUMNS
 from kops.cli.plan_view import MOST_ITEMS, plan_text
 from kops.core.errors import UsageProblem
-from kops.core.plan import ItemResult, Plan, Result, Status
+from kops.core.plan import ItemResult, Plan, Result, Status, plan_document
 from kops.operations.protocol import carry_out as run_protocol
 from kops.operations.protocol import refuse_read_only
 from kops.operations.registry import mutation_named
@@ -66,7 +66,7 @@ def save_plan(plan: Plan, path: Path) -> None:
     """
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            write_json(plan.as_json(), file)
+            write_json(plan_document(plan), file)
     except OSError as error:
         raise UsageProblem(f"cannot write the plan to {path}: {error.strerror}", hint="name a file that does not exist yet") from error
 
@@ -101,9 +101,9 @@ def show_plan(session: Session, plan: Plan, *, always: bool) -> None:
 def show_plan_as_data(session: Session, plan: Plan) -> None:
     """Write the plan to stdout in the chosen format, for --dry-run."""
     if session.output_format == "json":
-        write_json(plan.as_json(), sys.stdout)
+        write_json(plan_document(plan), sys.stdout)
     elif session.output_format == "yaml":
-        write_yaml(json.loads(json.dumps(plan.as_json())), sys.stdout)
+        write_yaml(json.loads(json.dumps(plan_document(plan))), sys.stdout)
     else:
         session.note(f"{plan.summary}  [{plan.context}]")
         if session.output_format == "table":

@@ -7,6 +7,8 @@ computed from so that applying it can be refused when that state moved (compare-
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -129,6 +131,31 @@ class Plan:
         body = {each.name: getattr(self, each.name) for each in fields(self)}
         listed = whole or not isinstance(self.items, DerivedItems)
         return body | {"severity": self.severity.value, "items": [item.as_json() for item in self.items] if listed else []}
+
+
+def plan_document(plan: Plan) -> dict[str, Json]:
+    """Return what ``-o json`` prints and ``--plan-out`` saves: the plan whole, with a digest that tells when it was changed."""
+    body = plan.as_json()
+    return body | {"digest": _digest(body)}
+
+
+def plan_of_document(document: Json) -> Plan:
+    """Read back what ``plan_document`` made.
+
+    :raises UsageProblem: when it is no plan, or was changed: what was approved is what is carried out
+    """
+    if not isinstance(document, dict):
+        return plan_from_json(document)
+    body = {key: value for key, value in document.items() if key != "digest"}
+    plan = plan_from_json(body)
+    if document.get("digest") != _digest(body):
+        raise UsageProblem("the plan was changed after it was made", hint="make it again with --plan-out FILE")
+    return plan
+
+
+def _digest(body: Json) -> str:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def plan_from_json(body: Json) -> Plan:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kops.core.errors import Refused, UsageProblem
-from kops.core.plan import Plan, Status, plan_from_json
+from kops.core.plan import Plan, Status, plan_of_document
 from kops.operations.journal import Entry, EntryStatus, crashed
 from kops.operations.protocol import Services
 from kops.operations.registry import mutation_named
@@ -24,7 +24,7 @@ def read_plan(file: Path) -> Plan:
         raise UsageProblem(f"cannot read {file}: {error.strerror}", hint="name a file that --plan-out wrote") from error
     except ValueError as error:
         raise UsageProblem(f"{file} is not JSON: {error}", hint="name a file that --plan-out wrote") from error
-    return plan_from_json(body)
+    return plan_of_document(body)
 
 
 def status_of(entry: Entry) -> str:
