@@ -115,7 +115,7 @@ def sparkline(values: Iterable[int], width: int) -> str:
     """Return the last values as a row of bars from zero up to the largest of them."""
     shown = list(values)[-width:] if width > 0 else []
     top = max(shown, default=0)
-    return "".join(BARS[0] if top == 0 else BARS[min(len(BARS) - 1, value * len(BARS) // (top + 1))] for value in shown)
+    return "".join(BARS[0] if top == 0 else BARS[-(-value * (len(BARS) - 1) // top)] for value in shown)
 
 
 def rate_text(rate: float | None) -> str:

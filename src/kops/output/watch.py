@@ -81,13 +81,14 @@ def _json(line: Line) -> dict[str, Any]:
 
 
 def _table(look: Look, by: str, time: str, exceeded: Sequence[str], most: int) -> Any:
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     total = look.total
     behind = "" if not total.time_lag_ms else f", {age_text(total.time_lag_ms)} behind"
-    table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left", title_style="", caption_style="")
-    table.title = Text(f"{time}  lag {total.lag}{behind}  {_signed(total.change)}  {sparkline(total.history, SPARK_WIDTH)}")
+    title = Text(f"{time}  lag {total.lag}{behind}  {_signed(total.change)}  {sparkline(total.history, SPARK_WIDTH)}")
+    table = Table(box=None, pad_edge=False)
     table.add_column(by.upper(), no_wrap=True)
     for heading in ("LAG", "CHANGE", "CONSUMED", "PRODUCED", "TIME", "LEFT"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -105,8 +106,7 @@ def _table(look: Look, by: str, time: str, exceeded: Sequence[str], most: int) -
         )
     said = [f"... and {len(look.lines) - most} more"] if len(look.lines) > most else []
     said += [f"over the limit: {', '.join(exceeded)}"] if exceeded else []
-    table.caption = Text("\n".join(said))
-    return table
+    return Group(title, table, *map(Text, said))
 
 
 def _name(line: Line) -> str:

@@ -1,0 +1,39 @@
+"""Very many rows are written as the one renderer writes them."""
+
+import io
+
+import pytest
+
+from kops.output.render import Column, render_rows
+from kops.output.wide import write_json_rows, write_wide
+
+ROWS = [
+    {"group": 'a"b', "topic": "ünï", "partition": 0, "lag": None, "note": "", "more": None},
+    {"group": "g%s", "topic": "t", "partition": 12, "lag": 1234567, "note": "50 % gone", "more": {"at": [1, None]}},
+    {"group": "g", "topic": "t", "partition": 1, "lag": 0, "note": "x\ny", "more": None},
+]
+
+
+@pytest.mark.parametrize("rows", [[], ROWS[:1], ROWS, ROWS * 2000], ids=len)
+def test_json_is_the_renderers(rows):
+    expected, written = io.StringIO(), io.StringIO()
+    render_rows(rows, ["group"], "json", expected)
+    write_json_rows(iter(rows), written)
+    assert written.getvalue() == expected.getvalue()
+
+
+@pytest.mark.parametrize("rows", [[], ROWS[:2], ROWS[:2] * 3000], ids=len)
+def test_tables_are_the_renderers(rows):
+    columns = [Column("group"), Column("topic"), Column("partition", "PART"), Column("lag"), Column("note")]
+    expected, written = io.StringIO(), io.StringIO()
+    render_rows(rows, columns, "table", expected)
+    write_wide(iter(rows), columns, written)
+    assert written.getvalue() == expected.getvalue()
+
+
+def test_a_terminal_cuts_and_columns_have_words(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "12")
+    stream = io.StringIO()
+    rows, columns = [{"lag": 5, "note": "a long note"}], [Column("lag"), Column("note")]
+    write_wide(rows, columns, stream, terminal=True, texts={"lag": lambda lag: f"{lag}!"})
+    assert stream.getvalue() == "LAG  NOTE\n 5!  a long…\n"
