@@ -48,7 +48,8 @@ class Services:
 
 
 @pytest.fixture
-def services():
+def services(tmp_path, monkeypatch):
+    monkeypatch.setattr(Services, "directories", SimpleNamespace(state=tmp_path / "state"), raising=False)
     return Services
 
 
