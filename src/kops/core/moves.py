@@ -192,7 +192,7 @@ def _column_json(column: Column) -> dict[str, Json]:
     if column.epochs:
         body["epochs"] = column.epochs
     if column.metadata:
-        body["metadata"] = dict(column.metadata)
+        body["metadata"] = {str(partition): text for partition, text in column.metadata.items()}  # as JSON keys are
     return body
 
 

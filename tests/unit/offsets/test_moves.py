@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kops.core.errors import UsageProblem
 from kops.core.models import Committed, TopicPartition
 from kops.core.moves import Column, GroupMoves, MoveItems, TopicMoves, moves_json
-from kops.core.plan import Item, Plan, plan_from_json
+from kops.core.plan import Item, Plan, plan_document, plan_from_json, plan_of_document
 
 MOVES = TopicMoves(
     "orders",
@@ -88,6 +88,7 @@ def test_moves_survive_a_file(several):
     assert [group.writes(inverse=True) for group in read.items.groups] == [group.writes(inverse=True) for group in several]
     assert [item["target"] for item in body["items"]] == [item.target for item in read.items]
     assert list(plan_from_json(json.loads(json.dumps(plan_of(several).as_json(whole=False)))).items) == list(read.items)
+    assert list(plan_of_document(json.loads(json.dumps(plan_document(plan_of(several))))).items) == list(read.items)
     assert read.has_changes == any(item.changes for item in read.items)
     assert len(read.items) == len(list(read.items))
 
