@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kops.core.errors import KopsError, Refused, StateMoved, TimedOut, UsageProblem, VerificationFailed
+from kops.core.errors import AuthorizationFailed, KopsError, Refused, StateMoved, TimedOut, UsageProblem, VerificationFailed
 from kops.core.models import Topic, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.plan import Item, ItemResult, Plan, Status
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kops.gateways.kafka.producing_stream import Sender
 
 SHOWN_REASONS = 10
+LARGEST = 1_048_588
 
 
 @dataclass
@@ -102,7 +103,9 @@ class ProduceRecords(Mutation):
         """Send all that comes in, wait for the acknowledgements, and say of each partition what it took."""
         outgoing, topic = self._outgoing, plan.items[0].target
         assert outgoing is not None  # noqa: S101 - check() has refused
-        sender = services.kafka.records.sender(topic, partitioner=outgoing.partitioner, acks=outgoing.acks)
+        sender = services.kafka.records.sender(
+            topic, partitioner=outgoing.partitioner, acks=outgoing.acks, largest=_largest(services, topic)
+        )
         partitions = len(_described(services, topic).partitions)
         try:
             for where, record in outgoing.entries:
@@ -144,6 +147,15 @@ def _described(services: Services, topic: str) -> Topic:
     return services.kafka.topics.describe([topic])[topic]
 
 
+def _largest(services: Services, topic: str) -> int:
+    """Return the largest record that the topic takes; Kafka's default where the settings may not be read."""
+    try:
+        found = services.kafka.topics.settings([topic])[topic].get("max.message.bytes")
+    except AuthorizationFailed:
+        return LARGEST
+    return int(found.value) if found is not None and found.value else LARGEST
+
+
 def _refuse_partition(where: str, topic: str, partition: int | None, partitions: int) -> None:
     if partition is not None and partition >= partitions:
         raise UsageProblem(
@@ -170,7 +182,8 @@ def _results(topic: str, sender: Sender, left: int) -> Iterator[ItemResult]:
 
 
 def _reason(stopped: BaseException, sent: int) -> dict[str, Any]:
-    so_far = f"the {sent:,} record{'' if sent == 1 else 's'} before {'it' if isinstance(stopped, KopsError) else 'that'} were sent"
+    records = "record" if sent == 1 else f"{sent:,} records"
+    so_far = f"the {records} before {'it' if isinstance(stopped, KopsError) else 'that'} {'was' if sent == 1 else 'were'} sent"
     if isinstance(stopped, KopsError):
         return {**stopped.as_json(), "message": f"{stopped.message}; {so_far}"}
     return {"code": "interrupted", "message": f"interrupted; {so_far}"}

@@ -15,6 +15,8 @@ PARTITIONERS = {"murmur2": "murmur2_random", "crc32": "consistent_random", "fnv1
 """kops' names -> librdkafka's: that of Java, of librdkafka itself (kcat, Python, .NET), of Sarama, and none. Without a key: any one."""
 KEPT = 100
 """Refused records of which the reason is kept; all are counted."""
+MOST_BATCH = 1_000_000
+_BATCH_OVERHEAD = 200
 _QUEUED = 100_000
 _POLL_EVERY = 1000
 
@@ -36,12 +38,13 @@ class Sender:
 
     :param partitioner: a name of ``PARTITIONERS``
     :param acks: ``all``, or ``1`` for the leader alone
+    :param largest: max.message.bytes of the topic: a record that is larger goes alone, as a broker refuses whole batches
     :ivar sent: records handed over so far
     :ivar refused: number of records that were refused or not acknowledged in time
     :ivar reasons: where the first of them came from, and why
     """
 
-    def __init__(self, client: Client, topic: str, *, partitioner: str = "murmur2", acks: str = "all") -> None:
+    def __init__(self, client: Client, topic: str, *, partitioner: str = "murmur2", acks: str = "all", largest: int = MOST_BATCH) -> None:
         self._client = client
         self._topic = topic
         self._trouble: list[Any] = []
@@ -52,6 +55,7 @@ class Sender:
                 "acks": acks,
                 "enable.idempotence": acks == "all",
                 "linger.ms": 20,
+                "batch.size": max(1, min(largest, MOST_BATCH) - _BATCH_OVERHEAD),
                 "queue.buffering.max.messages": _QUEUED,
                 "queue.buffering.max.kbytes": 64 * 1024,
                 "message.timeout.ms": int(client.timeout * 1000),

@@ -74,11 +74,11 @@ class Records:
 
         return GroupReader(self._client, group_id, topic, isolation, ends, single=single)
 
-    def sender(self, topic: str, *, partitioner: str = "murmur2", acks: str = "all") -> Sender:
+    def sender(self, topic: str, *, partitioner: str, acks: str, largest: int) -> Sender:
         """Return what sends records to a topic; see ``producing_stream.Sender``."""
         from kops.gateways.kafka.producing_stream import Sender
 
-        return Sender(self._client, topic, partitioner=partitioner, acks=acks)
+        return Sender(self._client, topic, partitioner=partitioner, acks=acks, largest=largest)
 
 
 class RangeReader(Generic[T]):
