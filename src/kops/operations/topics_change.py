@@ -14,6 +14,7 @@ from kops.operations.protocol import Mutation, Services, failed
 from kops.operations.topics_change_plan import NAME, guard_of, plan_changes
 from kops.operations.topics_create import not_as_planned, verified_creation
 from kops.operations.topics_delete import topic_again, verified_deletion, what_stays_lost
+from kops.operations.topics_settle import settled
 
 
 class ChangeTopics(Mutation):
@@ -52,13 +53,14 @@ class ChangeTopics(Mutation):
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Compare partitions and settings with what was asked for, and see that what was deleted is gone."""
-        changes = changes_of_json(plan.arguments)
-        found = services.kafka.topics.existing(result.target for result in results)
-        settings = services.kafka.topics.settings(found, missing_ok=True)
-        return tuple(
-            _verified(result, changes, plan.guard["topics"], found.get(result.target), settings.get(result.target, {}))
-            for result in results
-        )
+        changes, guard = changes_of_json(plan.arguments), plan.guard["topics"]
+
+        def look() -> tuple[ItemResult, ...]:
+            found = services.kafka.topics.existing(result.target for result in results)
+            settings = services.kafka.topics.settings(found, missing_ok=True)
+            return tuple(_verified(one, changes, guard, found.get(one.target), settings.get(one.target, {})) for one in results)
+
+        return settled(look)
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan for what is not yet as it should be, on those of the topics that are still the same."""

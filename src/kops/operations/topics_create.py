@@ -15,6 +15,7 @@ from kops.core.topic_warnings import Effective, warnings_for
 from kops.core.topic_wish import Wish, wished_settings
 from kops.operations.protocol import Mutation, Services, failed
 from kops.operations.topics_delete import plan_delete_of
+from kops.operations.topics_settle import settled
 
 
 def plan_create(services: Services, names: Sequence[str], wish: Wish, *, if_not_exists: bool = False) -> Plan:
@@ -129,14 +130,18 @@ class CreateTopics(Mutation):
         """Compare partitions, replication factor and settings with what was asked for."""
         wanted = {topic["name"]: NewTopic(**topic) for topic in plan.arguments["topics"]}
         unsure = [result.target for result in results if result.status in (Status.DONE, Status.UNKNOWN)]
-        found = services.kafka.topics.existing(unsure)
-        settings = services.kafka.topics.settings(found, missing_ok=True)
-        return tuple(
-            verified_creation(result, wanted[result.target], found.get(result.target), settings.get(result.target, {}))
-            if result.target in unsure
-            else result
-            for result in results
-        )
+
+        def look() -> tuple[ItemResult, ...]:
+            found = services.kafka.topics.existing(unsure)
+            settings = services.kafka.topics.settings(found, missing_ok=True)
+            return tuple(
+                verified_creation(one, wanted[one.target], found.get(one.target), settings.get(one.target, {}))
+                if one.target in unsure
+                else one
+                for one in results
+            )
+
+        return settled(look)
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan that creates those that do not exist yet."""

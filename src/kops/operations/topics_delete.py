@@ -12,6 +12,7 @@ from kops.core.topic_settings import own_settings
 from kops.operations.protocol import Mutation, Services, failed
 from kops.operations.topics import select
 from kops.operations.topics_readers import reader_warnings, readers_of
+from kops.operations.topics_settle import settled
 
 
 def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = False, if_exists: bool = False) -> Plan:
@@ -96,8 +97,12 @@ class DeleteTopics(Mutation):
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """See that they are gone; one with a new id was created by somebody else meanwhile."""
-        found = services.kafka.topics.existing(result.target for result in results)
-        return tuple(verified_deletion(result, plan.guard.get(result.target), found.get(result.target)) for result in results)
+
+        def look() -> tuple[ItemResult, ...]:
+            found = services.kafka.topics.existing(result.target for result in results)
+            return tuple(verified_deletion(result, plan.guard.get(result.target), found.get(result.target)) for result in results)
+
+        return settled(look)
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan that deletes those that are still there; one that was created anew is left alone."""

@@ -8,8 +8,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from kops.core.errors import KopsError, TimedOut
-from kops.core.models import NewTopic, Setting, Topic, TopicPartition
-from kops.core.topic_settings import own_settings
+from kops.core.models import NewTopic, Topic, TopicPartition
 from kops.gateways.kafka.topics_read import TopicsRead
 
 VISIBLE_POLL_SECONDS = 0.05
@@ -56,9 +55,7 @@ class Topics(TopicsRead):
         return errors | {name: TimedOut(f"topic {name} was deleted, but still shows after {timeout:g} s") for name in late}
 
     def alter(self, changes: Mapping[str, Changes], *, validate_only: bool = False) -> dict[str, KopsError | None]:
-        """Change settings of topics in one request, leaving all others as they are, and wait until the brokers show it.
-
-        What still does not show after the time limit is left to who reads it back.
+        """Change settings of topics in one request, leaving all others as they are. The brokers show it soon after, each in its time.
 
         :param validate_only: let the broker check them, and change nothing
         :returns: by name, the error or None
@@ -68,10 +65,7 @@ class Topics(TopicsRead):
         request = [_altered(name, settings) for name, settings in changes.items()]
         timeout = self._client.timeout
         futures = self._client.admin.incremental_alter_configs(request, validate_only=validate_only, request_timeout=timeout)
-        errors = self._errors({resource.name: future for resource, future in futures.items()}, "alter topic")
-        if not validate_only:
-            self._wait_for_settings({name: changes[name] for name, error in errors.items() if error is None})
-        return errors
+        return self._errors({resource.name: future for resource, future in futures.items()}, "alter topic")
 
     def add_partitions(self, totals: Mapping[str, int], *, validate_only: bool = False) -> dict[str, KopsError | None]:
         """Let topics have so many partitions, and wait until the cluster shows them with their leaders.
@@ -131,17 +125,6 @@ class Topics(TopicsRead):
             time.sleep(VISIBLE_POLL_SECONDS)
         return left
 
-    def _wait_for_settings(self, changes: Mapping[str, Changes]) -> None:
-        """Wait until the brokers show settings: the controller answers before they have heard of the change."""
-        deadline = time.monotonic() + self._client.timeout
-        left = list(changes)
-        while left:
-            found = self.settings(left, missing_ok=True)
-            left = [name for name in left if name in found and not _shows(found[name], changes[name])]
-            if not left or time.monotonic() > deadline:
-                break
-            time.sleep(VISIBLE_POLL_SECONDS)
-
 
 def _new_topic(topic: NewTopic) -> Any:
     from confluent_kafka.admin import NewTopic as Request
@@ -161,8 +144,3 @@ def _altered(name: str, settings: Changes) -> Any:
 
 def _has(topic: Topic, total: int) -> bool:
     return len(topic.partitions) >= total and all(part.leader is not None for part in topic.partitions)
-
-
-def _shows(found: Mapping[str, Setting], wanted: Changes) -> bool:
-    own = own_settings(found)
-    return all(own.get(name) == value for name, value in wanted.items())

@@ -1,0 +1,26 @@
+"""Reading back from brokers that hear of a change one after another."""
+
+from kops.core.errors import NotFound, VerificationFailed
+from kops.core.plan import ItemResult, Status
+from kops.operations.topics_settle import settled
+
+DONE = ItemResult("t", Status.DONE)
+LATE = ItemResult("t", Status.FAILED, error=VerificationFailed("not as planned").as_json())
+REFUSED = ItemResult("t", Status.FAILED, error=NotFound("gone").as_json())
+
+
+def looks(*answers):
+    left = list(answers)
+    return lambda: (left.pop(0),) if len(left) > 1 else (left[0],)
+
+
+def test_a_broker_that_is_late_is_asked_again():
+    assert settled(looks(LATE, LATE, DONE)) == (DONE,)
+
+
+def test_what_stays_other_than_planned_is_told_in_the_end():
+    assert settled(looks(LATE), seconds=0.2) == (LATE,)
+
+
+def test_a_refusal_is_no_reason_to_wait():
+    assert settled(looks(REFUSED, DONE)) == (REFUSED,)
