@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from kops.core.lag import age_text
 from kops.core.lag_rates import KEYS, Line, Look, rate_text, sparkline
 
-SPARK_WIDTH = 16
+SPARK_WIDTH = 8
 OTHER_LINES = 5
 """Lines of the terminal that the table's own frame takes."""
 
@@ -87,15 +87,15 @@ def _table(look: Look, by: str, time: str, exceeded: Sequence[str], most: int) -
 
     total = look.total
     behind = "" if not total.time_lag_ms else f", {age_text(total.time_lag_ms)} behind"
-    title = Text(f"{time}  lag {total.lag}{behind}  {_signed(total.change)}  {sparkline(total.history, SPARK_WIDTH)}")
+    title = Text(f"{time}  lag {total.lag}{behind}  {_signed(total.change)}  {sparkline(total.history, 3 * SPARK_WIDTH)}")
     table = Table(box=None, pad_edge=False)
-    table.add_column(by.upper(), no_wrap=True)
+    table.add_column(by.upper())  # the one that gives way when the terminal is narrow
     for heading in ("LAG", "CHANGE", "CONSUMED", "PRODUCED", "TIME", "LEFT"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table.add_column("", no_wrap=True, width=SPARK_WIDTH)
     for line in look.lines[:most]:
         table.add_row(
-            Text(_name(line)),
+            Text(_name(line), no_wrap=True, overflow="ellipsis"),
             str(line.lag),
             _signed(line.change),
             rate_text(line.consumed),
