@@ -15,7 +15,7 @@ def assert_taken(text: str) -> None:
     program, *words = shlex.split(text)
     assert program == "kops", text
     command: click.Command = cli
-    context = click.Context(cli, info_name="kops")
+    context = click.Context(cli, info_name="kops", **cli.context_settings)  # a command remembers the names of its help option
     while isinstance(command, click.Group):
         name = words.pop(0)
         found = command.get_command(context, name)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from kops.cli.session import Session
 from kops.core.errors import KopsError
-from kops.core.findings import Finding, Severity
+from kops.core.findings import Finding, Severity, names_text
 
 FINDING_COLUMNS = ("severity", "check", "subject", "summary", "commands")
 WIDEST = 100
@@ -31,8 +31,11 @@ def note_gaps(session: Session, gaps: Mapping[str, KopsError]) -> int:
     """Say what could not be looked at, and return the exit code for it."""
     from kops.core.errors import ExitCode
 
+    reasons: dict[str, list[str]] = {}
     for what, error in gaps.items():
-        session.note(f"warning: {what} not known: {error.message}")
+        reasons.setdefault(error.message, []).append(what)
+    for reason, some in reasons.items():
+        session.note(f"warning: not known: {names_text(some)}: {reason}")
     return int(ExitCode.PARTIAL if gaps else ExitCode.DONE)
 
 

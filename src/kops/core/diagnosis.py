@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.durations import MILLISECONDS
-from kops.core.findings import Finding, Severity, command, counted, places_text
+from kops.core.findings import Finding, Severity, command, counted, places_text, ranges_text
 from kops.core.lag import Headroom, TimeLag, age_text
 from kops.core.models import Bounds, Committed, Group, Setting, TopicPartition
 from kops.core.topic_settings import RETENTION
@@ -150,6 +150,14 @@ def _longest(some: Sequence[PartitionLook]) -> int:
     return max((one.waiting.milliseconds or 0 for one in some), default=0)
 
 
+def _topic_options(some: Sequence[PartitionLook]) -> list[str]:
+    """Return ``--topic orders:0,3`` for partitions, an option a topic."""
+    numbers: dict[str, list[int]] = {}
+    for one in sorted(some, key=lambda each: each.partition):
+        numbers.setdefault(one.partition.topic, []).append(one.partition.partition)
+    return [word for topic, those in numbers.items() for word in ("--topic", f"{topic}:{ranges_text(those)}")]
+
+
 def _abandoned(look: GroupLook) -> Finding:
     name, lost = look.group.group_id, [one for one in look.partitions if one.lost]
     text = f"nobody reads, and records of {_where(lost)} were deleted unread: if it is no longer used, it can be deleted"
@@ -231,7 +239,7 @@ def _stuck(look: GroupLook) -> Iterator[Finding]:
     shown = [one for one in some if one.partition in look.records][:SHOWN_RECORDS]
     text += "".join(f"; {one.partition} is at {look.records[one.partition][0]}" for one in shown)
     place = str(first.partition)
-    skip = command("offsets", "seek", name, f"{place}=+1", "--wait-empty", "60s")
+    skip = command("offsets", "seek", name, f"{place}=skip:1", "--wait-empty", "60s")
     yield _finding(
         look,
         Severity.CRITICAL if severe else Severity.WARNING,
@@ -281,16 +289,15 @@ def _lost(look: GroupLook) -> Iterator[Finding]:
 def _past_end(look: GroupLook) -> Iterator[Finding]:
     some = [one for one in look.partitions if one.past_end]
     if some:
-        name, topics = look.group.group_id, sorted({one.partition.topic for one in some})
+        name = look.group.group_id
         text = f"has committed past the end of {_where(some)}: the topic was made anew, or lost records; new ones may be passed over"
-        reset = command("offsets", "reset", name, *(word for topic in topics for word in ("--topic", topic)), "--to-earliest")
+        reset = command("offsets", "reset", name, *_topic_options(some), "--to-earliest")
         yield _finding(look, Severity.WARNING, "past_the_end", some, text, commands=[command("groups", "lag", name), reset])
 
 
 def _gone(look: GroupLook) -> Iterator[Finding]:
     some = [one for one in look.partitions if one.gone]
     if some:
-        name, topics = look.group.group_id, sorted({one.partition.topic for one in some})
         text = f"has committed offsets of {_where(some)}, which do not exist any more"
-        forget = command("offsets", "delete", name, *(word for topic in topics for word in ("--topic", topic)))
+        forget = command("offsets", "delete", look.group.group_id, *_topic_options(some))
         yield _finding(look, Severity.NOTE, "topic_gone", some, text, commands=[forget])

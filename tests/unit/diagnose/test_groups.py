@@ -36,7 +36,7 @@ def test_nothing_but_transaction_markers_left():
 def test_a_partition_that_does_not_move_while_the_others_do():
     finding = found(look(0, moved=0), look(1, waiting=0, moved=5))["critical", "stuck_partitions"]
     assert finding.summary == "t:0 does not move, the others do: 90 records unread, the first has been waiting for 1h"
-    assert finding.commands == ("kops records peek g --topic t:0", "kops offsets seek g t:0=+1 --wait-empty 60s")
+    assert finding.commands == ("kops records peek g --topic t:0", "kops offsets seek g t:0=skip:1 --wait-empty 60s")
     assert finding.facts["partitions"] == ["t:0"]
     assert finding.facts["lag"] == 90
 
@@ -122,8 +122,8 @@ def test_rebalancing(later, expected):
 def test_offsets_without_a_place():
     findings = found(look(committed=105), look(1, bounds=None, gone=True))
     assert set(findings) == {("warning", "past_the_end"), ("note", "topic_gone")}
-    assert findings["warning", "past_the_end"].commands[1] == "kops offsets reset g --topic t --to-earliest"
-    assert findings["note", "topic_gone"].commands == ("kops offsets delete g --topic t",)
+    assert findings["warning", "past_the_end"].commands[1] == "kops offsets reset g --topic t:0 --to-earliest"
+    assert findings["note", "topic_gone"].commands == ("kops offsets delete g --topic t:1",)
 
 
 def test_names_are_quoted_for_the_shell():
