@@ -2,8 +2,9 @@
 
 import pytest
 
-from kops.core.plan import ItemResult, Status, plan_from_json
+from kops.core.plan import ItemResult, Status
 from kops.operations.journal import EntryStatus, Journal
+from kops.operations.journal_actions import read_plan
 from support.topics import body_of, commit
 
 pytestmark = pytest.mark.broker
@@ -104,11 +105,13 @@ def test_some_fail_and_only_the_others_are_taken_back(topics, topic, unique, fil
 
 
 @pytest.fixture
-def interrupted(topics, topic, unique, file, home):
+def interrupted(topics, topic, unique, file, home, tmp_path):
     """A plan of which the topic was created and the setting was not: its journal entry says that it was interrupted."""
     new, there = unique("new"), topic(config={"segment.ms": "60000"})
     path = file(f"name: {new}\npartitions: 1", f"name: {there}\npartitions: 2\nconfig: {{segment.ms: 70000}}")
-    plan = plan_from_json(topics("apply", path, "--dry-run", "-o", "json").ok().json)
+    saved = tmp_path / "plan.json"
+    topics("apply", path, "--plan-out", saved).ok()
+    plan = read_plan(saved)
     topics("create", new, "--partitions", "1", "--yes").ok()
     journal = Journal(home / "state" / "kops" / "journal")
     entry = journal.open(plan)
