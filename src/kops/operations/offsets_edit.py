@@ -11,7 +11,7 @@ from kops.core.models import Committed, TopicPartition
 from kops.core.offsets import Strategy
 from kops.core.plan import Plan
 from kops.core.selection import Selection, parse_selection
-from kops.operations.offsets_plan import group_to_move, plan_strategies
+from kops.operations.offsets_plan import group_to_move, plan_strategies, selected
 from kops.operations.offsets_reset import committed_now, wait
 from kops.operations.offsets_skip import behind_records
 from kops.operations.offsets_strategies import Seek, seek_of
@@ -72,6 +72,7 @@ def plan_edit(services: Services, sheet: Sheet, edited: str, *, wait_empty: str 
     seeks = changes_of(sheet, edited, services)
     wait(services, sheet.group, wait_empty)
     group = group_to_move(services, sheet.group, new_group=False)
+    selected(services, [Selection(partition.topic, (partition.partition,)) for partition in seeks])
     current = committed_now(services, sheet.group)
     moved = next((p for p in sorted(seeks) if p in sheet.offsets and _offset(current.get(p)) != sheet.offsets[p]), None)
     if moved is not None:

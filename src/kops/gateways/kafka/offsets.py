@@ -40,7 +40,17 @@ class Offsets:
         ends = self._ask(wanted, OffsetSpec.latest(), isolation)
         start_offsets = self._answers(starts, "find the log start offset")
         end_offsets = self._answers(ends, "find the log end offset")
-        return {partition: _bounds(start_offsets[partition], end_offsets[partition]) for partition in wanted}
+        bounds = {partition: _bounds(start_offsets[partition], end_offsets[partition]) for partition in wanted}
+        return bounds | self._missing([partition for partition, found in bounds.items() if isinstance(found, KopsError)])
+
+    def _missing(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, KopsError]:
+        """Return the partitions that do not exist: when all are of that kind, the client only says that they have no leaders."""
+        existing, problems = self.partitions_or_errors({partition.topic for partition in partitions})
+        return {
+            partition: NotFound(f"there is no partition {partition}", topic=partition.topic, partition=partition.partition)
+            for partition in partitions
+            if isinstance(problems.get(partition.topic), NotFound) or partition not in existing.get(partition.topic, (partition,))
+        }
 
     def at_time(self, partitions: Iterable[TopicPartition], milliseconds: int) -> dict[TopicPartition, int | None]:
         """Return the first offset with this timestamp or a later one; None when the time is past the last record.
