@@ -17,7 +17,7 @@ from kops.cli.options import META
 NOUNS = {
     "context": ("kops.cli.context:group", "Clusters that kops knows, and how to reach them."),
     "cluster": ("kops.cli.cluster:group", "Brokers and controllers: describe, health, brokers."),
-    "topics": ("kops.cli.topics:group", "List, describe, create and delete topics."),
+    "topics": ("kops.cli.topics:group", "Topics: list, describe, create, change, truncate, delete; apply files."),
     "records": ("kops.cli.records:group", "Consume, produce, and peek where a group reads."),
     "groups": ("kops.cli.groups:group", "Consumer groups: list, describe, lag, delete."),
     "offsets": ("kops.cli.offsets:group", "Committed offsets: show, seek, reset, export."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -21,6 +21,10 @@ class ChangeTopics(Mutation):
     """Changes topics as its plan's arguments say (``Changes``)."""
 
     name: ClassVar[str] = NAME
+
+    def locks(self, plan: Plan) -> Iterable[str]:
+        """Name the topics."""
+        return [f"topic {item.target}" for item in plan.changes]
 
     def check(self, services: Services, plan: Plan) -> None:
         """Refuse when a topic, or a setting that is to be changed, is no longer as planned."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -83,6 +83,10 @@ class TruncateTopics(Mutation):
     """Lets partitions start at later offsets."""
 
     name: ClassVar[str] = "topics.truncate"
+
+    def locks(self, plan: Plan) -> Iterable[str]:
+        """Name the topics."""
+        return [f"topic {name}" for name in plan.guard["topics"]]
 
     def check(self, services: Services, plan: Plan) -> None:
         """Refuse when a topic was made anew, a log got shorter, or a group needs more of what goes than was shown."""
