@@ -251,4 +251,4 @@ def test_watching_on_a_terminal(group, topic, cluster, kops_process, broker):
     assert process.wait(30) == 130
     os.close(ours)
     assert "CONSUMED" in seen
-    assert group in seen
+    assert group[:20] in seen

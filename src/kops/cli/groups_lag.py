@@ -64,7 +64,7 @@ def once(session: Session, question: Question) -> int:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Leave garbage collection off: of hundreds of thousands of small objects none is in a circle, and looking takes a quarter of the time."""
+    """Leave garbage collection off: hundreds of thousands of small objects, none in a circle, and looking for some takes long."""
     enabled = gc.isenabled()
     gc.disable()
     try:
