@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from kops.core.errors import GroupActive, NotFound, Refused, UsageProblem
+from kops.core.errors import AuthorizationFailed, GroupActive, NotFound, Refused, UsageProblem
 from kops.core.groups import WorkingGroup, WorkingMember
 from kops.core.models import Group, Member
 from kops.core.selection import Selection, names_matching
@@ -64,11 +64,16 @@ def matching_groups(services: Services, patterns: Sequence[str], *, regex: bool 
     """Return the ids of the groups that patterns match.
 
     :raises NotFound: for a plain name that is no group's
+    :raises AuthorizationFailed: for a plain name of a group that we may not describe
     """
     known = services.kafka.groups.ids()
     try:
         return names_matching(patterns, known, regex=regex, what="group")
     except NotFound as missing:
+        name = str(missing.details.get("group", ""))
+        answer = services.kafka.groups.describe_or_errors([name])[name]
+        if isinstance(answer, AuthorizationFailed):  # the brokers list only groups that we may describe
+            raise answer from missing
         raise _with_similar(missing, known) from missing
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from kops.core.errors import KopsError, NotFound
 from kops.core.lag import Headroom, OpenTransaction, Place, TimeLag, age_text, held_text
 from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.rights import reason
 from kops.core.times import time_text, to_milliseconds
 from kops.gateways.kafka.offsets import READ_COMMITTED
 from kops.operations.groups_headroom import headrooms
@@ -102,7 +103,7 @@ def details_of(
         try:
             risks = headrooms(services, sorted(unread), bounds, found, within=within)
         except KopsError as problem:
-            warnings.append(f"what will expire is not known: {problem.message}")
+            warnings.append(f"what will expire is not known: {reason(problem)}")
     now = to_milliseconds(services.now())
     return Details(wanted or within is not None, now, stable, found, held, risks, tuple(warnings))
 
@@ -123,13 +124,13 @@ def _held(
     try:
         answers = services.kafka.transactions.open_in(behind)
     except KopsError as problem:
-        warnings.append(f"open transactions are not known: {problem.message}")
+        warnings.append(f"open transactions are not known: {reason(problem)}")
         return {}
     found: dict[TopicPartition, OpenTransaction] = {}
     for partition, answer in answers.items():
         if isinstance(answer, KopsError):
             if not isinstance(answer, NotFound):
-                warnings.append(f"the open transactions of {partition} are not known: {answer.message}")
+                warnings.append(f"the open transactions of {partition} are not known: {reason(answer)}")
         elif answer:
             found[partition] = answer[0]
     return found

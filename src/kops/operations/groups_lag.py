@@ -10,6 +10,7 @@ from typing import Any
 from kops.core.errors import KopsError, NotFound, Refused
 from kops.core.models import Bounds, Committed, Group, TopicPartition
 from kops.core.offsets import lag_of
+from kops.core.rights import reason
 from kops.core.selection import is_glob
 from kops.gateways.kafka.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from kops.operations.groups import WITH_OFFSETS, matching_groups
@@ -87,6 +88,9 @@ def lag(
     assigned = (partition for name in offsets for member in groups[name].members for partition in member.assignment)
     partitions = {*assigned}.union(*offsets.values())
     bounds = services.kafka.offsets.bounds_or_errors(partitions)
+    for partition, found in bounds.items():
+        if isinstance(found, KopsError) and not isinstance(found, NotFound):
+            problems.setdefault(f"topic {partition.topic}", found)
     details = details_of(services, offsets, bounds, isolation=isolation, times=times, within=within)
     return LagReport(groups, offsets, bounds, problems, isolation, details)
 
@@ -190,7 +194,7 @@ def _rows(report: LagReport, group: Group, committed: Mapping[TopicPartition, Co
 
 def _template(partition: TopicPartition, ends: Bounds | KopsError, stable: int | None) -> Row:
     """Return what the rows of a partition have in common: with thousands of groups, copying it is the better part of making a row."""
-    note = "" if isinstance(ends, Bounds) else "does not exist any more" if isinstance(ends, NotFound) else ends.message
+    note = "" if isinstance(ends, Bounds) else "does not exist any more" if isinstance(ends, NotFound) else reason(ends)
     return {
         "group": "",
         "topic": partition.topic,

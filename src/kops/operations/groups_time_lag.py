@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from kops.core.errors import KopsError
 from kops.core.lag import Place, TimeLag, time_lag_of
 from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.rights import reason
 from kops.core.times import to_milliseconds
 from kops.gateways.kafka.offsets import READ_UNCOMMITTED
 from kops.operations.protocol import Services
@@ -38,6 +39,6 @@ def time_lags(services: Services, places: Iterable[Place], *, isolation: str = R
     found = services.kafka.groups.first_records(places, isolation=isolation)
     now = to_milliseconds(services.now())
     return {
-        place: TimeLag(None, None, answer.message) if isinstance(answer, KopsError) else time_lag_of(place, answer, now)
+        place: TimeLag(None, None, reason(answer)) if isinstance(answer, KopsError) else time_lag_of(place, answer, now)
         for place, answer in found.items()
     }

@@ -24,6 +24,7 @@ from kops.core.errors import (
     TimedOut,
     Unreachable,
 )
+from kops.core.rights import missing_right
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
@@ -197,4 +198,6 @@ def translate_kafka_python(error: Any, doing: str, connection: Connection) -> Ko
     error_type, message, hint = _KNOWN.get(kind.__name__, (OperationFailed, "could not {doing}: {reason}", None))
     addresses = ",".join(connection.bootstrap_servers)
     details = {"kafka_error": getattr(kind, "message", "") or kind.__name__}
+    if error_type is AuthorizationFailed and (right := missing_right(kind.__name__, doing)):
+        hint, details["needs"] = right.hint, f"{right.operation} on {right.resource}"
     return error_type(message.format(doing=doing, reason=reason, addresses=addresses), hint=hint, **details)

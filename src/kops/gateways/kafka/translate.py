@@ -17,6 +17,7 @@ from kops.core.errors import (
     Unreachable,
     UsageProblem,
 )
+from kops.core.rights import missing_right
 
 _UNREACHABLE = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "NETWORK_EXCEPTION")
 _AUTHENTICATION = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")
@@ -73,4 +74,6 @@ def translate(error: Any, doing: str, brokers: Sequence[str] = ()) -> KopsError:
     else:
         message = f"could not {doing}: {text}"
     kind, hint = next(((kind, hint) for names, kind, hint in _KINDS if name in names), (OperationFailed, None))
+    if kind is AuthorizationFailed and (right := missing_right(name, doing)):
+        return kind(message, hint=right.hint, kafka_error=name, needs=f"{right.operation} on {right.resource}")
     return kind(message, hint=hint, kafka_error=name)

@@ -1,0 +1,80 @@
+"""Which right on which resource a request needs, so that a refusal names the ACL to ask for. Pure.
+
+The operations are those that the brokers check (``KafkaApis``; the table "Operations and resources on protocols" of Kafka's
+documentation). What was being done is told by the words that requests are named with.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kops.core.errors import KopsError
+
+_KINDS = {"TOPIC": "topic", "GROUP": "group", "CLUSTER": "the cluster", "TRANSACTIONAL": "transactional id"}
+_PARTITION = r"(?P<name>[A-Za-z0-9._-]+):\d+"
+_TOPIC = r"(?P<name>[A-Za-z0-9._-]+)"
+_GROUP = r"group (?P<name>.+?)(?: \([^()]*:\d+\))?$"
+_RULES: tuple[tuple[str, str, str], ...] = (
+    ("topic", rf"^describe topic {_TOPIC}$", "DESCRIBE"),
+    ("topic", rf"^describe the settings of topic {_TOPIC}$", "DESCRIBE_CONFIGS"),
+    ("topic", rf"^(?:change|alter) .*topic {_TOPIC}$", "ALTER_CONFIGS"),
+    ("topic", rf"^create topic {_TOPIC}$", "CREATE"),
+    ("topic", rf"^delete topic {_TOPIC}$", "DELETE"),
+    ("topic", rf"^add partitions to topic {_TOPIC}$", "ALTER"),
+    ("topic", rf"^delete records of {_PARTITION}$", "DELETE"),
+    ("topic", rf"^find .* of {_PARTITION}$", "DESCRIBE"),
+    ("topic", rf"^read the committed offset.*?[ (]{_PARTITION}", "DESCRIBE"),
+    ("topic", rf"^read {_PARTITION}", "READ"),
+    ("topic", rf"^list the producers of {_PARTITION}$", "READ"),
+    ("topic", rf"^produce to {_TOPIC}", "WRITE"),
+    ("topic", rf"^(?:commit|delete committed offsets) .*?\(?{_PARTITION}", "READ"),
+    ("group", rf"^describe {_GROUP}", "DESCRIBE"),
+    ("group", rf"^read the committed offsets? .*?{_GROUP}", "DESCRIBE"),
+    ("group", rf"^delete {_GROUP}", "DELETE"),
+    ("group", rf"^delete committed offsets of {_GROUP}", "DELETE"),
+    ("group", rf"^commit .*?{_GROUP}", "READ"),
+    ("group", r"^(?:read as|commit for) (?P<name>.+)$", "READ"),
+    ("the cluster", r"^describe the settings of broker", "DESCRIBE_CONFIGS"),
+    ("the cluster", r"^(?:describe|list|ask)", "DESCRIBE"),
+    ("the cluster", r"^create topic", "CREATE"),
+    ("transactional id", r"^describe", "DESCRIBE"),
+)
+
+
+@dataclass(frozen=True)
+class Right:
+    """A right that is missing.
+
+    :param operation: in Kafka's words, as ``kafka-acls --operation`` takes it
+    :param resource: ``topic orders``, ``group billing``, ``the cluster``
+    """
+
+    operation: str
+    resource: str
+
+    @property
+    def hint(self) -> str:
+        """Return what to ask for."""
+        return f"the principal of this context needs {self.operation} on {self.resource}; ask for that ACL"
+
+
+def missing_right(error: str, doing: str) -> Right | None:
+    """Return the right that a refused request needs, None when it is not known.
+
+    :param error: Kafka's name: ``GROUP_AUTHORIZATION_FAILED`` or ``GroupAuthorizationFailedError``
+    :param doing: what was being done: ``describe group billing``
+    """
+    kind = next((kind for word, kind in _KINDS.items() if error.upper().startswith(word)), None)
+    for of, pattern, operation in _RULES:
+        match = re.search(pattern, doing) if of == kind else None
+        if match:
+            name = match.groupdict().get("name")
+            return Right(operation, f"{kind} {name}" if name else str(kind))
+    return None
+
+
+def reason(error: KopsError) -> str:
+    """Return an error in a few words: the right that is missing, or else its message."""
+    needs = error.details.get("needs")
+    return f"lacks {needs}" if needs else error.message
