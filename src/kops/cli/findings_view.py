@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 
 from kops.cli.session import Session
 from kops.core.errors import KopsError
@@ -12,13 +13,22 @@ from kops.core.findings import Finding, Severity, names_text
 
 FINDING_COLUMNS = ("severity", "check", "subject", "summary", "commands")
 WIDEST = 100
-_WORD = max(len(severity.word) for severity in Severity) + 2
+SHOWN_ALIKE = 5
+"""Findings of one kind that are shown one by one: a thousand groups without members are one piece of news."""
+_MARGIN = " " * (max(len(severity.word) for severity in Severity) + 2)
 
 
 def findings_text(findings: Iterable[Finding]) -> str:
     """Return findings as lines of text, wrapped to the terminal (80 columns where there is none); empty when there are none."""
     width = min(shutil.get_terminal_size((80, 24)).columns, WIDEST)
-    return "".join(_lines(finding, width) for finding in findings)
+    text = []
+    for (severity, _), alike in groupby(findings, key=lambda finding: (finding.severity, finding.check)):
+        same = list(alike)
+        text += [_lines(finding, width) for finding in same[:SHOWN_ALIKE]]
+        if rest := same[SHOWN_ALIKE:]:
+            names = names_text([finding.subject for finding in rest])
+            text.append(_wrapped(severity, f"{len(rest)} more like this: {names}; -o json shows all", width))
+    return "".join(text)
 
 
 def cluster_words(session: Session) -> list[str]:
@@ -40,14 +50,12 @@ def note_gaps(session: Session, gaps: Mapping[str, KopsError]) -> int:
 
 
 def _lines(finding: Finding, width: int) -> str:
-    margin = " " * _WORD
-    # Names stay whole, so that they can be copied.
-    wrapped = textwrap.wrap(
-        f"{finding.subject}: {finding.summary}",
-        width,
-        initial_indent=f"{finding.severity.word:{_WORD}}",
-        subsequent_indent=margin,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return "\n".join([*wrapped, *(f"{margin}$ {command}" for command in finding.commands)]) + "\n"
+    commands = "".join(f"{_MARGIN}$ {command}\n" for command in finding.commands)
+    return _wrapped(finding.severity, f"{finding.subject}: {finding.summary}", width) + commands
+
+
+def _wrapped(severity: Severity, text: str, width: int) -> str:
+    """Return a text beside its severity. Names stay whole, so that they can be copied."""
+    first = f"{severity.word:{len(_MARGIN)}}"
+    lines = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=_MARGIN, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines) + "\n"

@@ -49,3 +49,15 @@ def test_findings_fit_the_terminal(monkeypatch):
     assert all(len(line) <= 50 for line in text.splitlines())
     assert text.startswith("warning   a-topic-with-a-long-name: something is\n          wrong with it")
     assert text.endswith("          $ kops look\n")
+
+
+def test_many_of_a_kind_are_a_few_and_a_number(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    alike = [Finding(Severity.WARNING, "a", f"group {number}", "is behind", (f"kops look {number}",)) for number in range(12)]
+    lines = findings_text([*alike, Finding(Severity.WARNING, "b", "group x", "is stuck")]).splitlines()
+    assert lines[:2] == ["warning   group 0: is behind", "          $ kops look 0"]
+    assert lines[10:] == [
+        "warning   7 more like this: group 5, group 6, group 7, group 8 and 3 more; -o",
+        "          json shows all",
+        "warning   group x: is stuck",
+    ]

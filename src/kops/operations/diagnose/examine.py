@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from kops.operations.cluster_observe import Gaps, observe
 from kops.operations.diagnose.looks import look_at_groups
 from kops.operations.diagnose.scope import Scope, scope_of
 from kops.operations.protocol import Services
+
+TRANSACTIONS = "__transaction_state"
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def diagnose(
     connectors = _connect(services, scope, gaps)
     findings = [
         *(cluster_findings(seen) if scope.whole else _of_scope(seen)),
-        *(finding for look in looks for finding in group_findings(look, now)),
+        *_most_behind_first(finding for look in looks for finding in group_findings(look, now)),
         *transaction_findings(held, now),
         *(connectors[1] if connectors else ()),
     ]
@@ -121,8 +123,15 @@ def _of_scope(seen: Observed) -> list[Finding]:
     return [finding for finding in everything if finding.check in of_partitions or finding.severity < Severity.NOTE]
 
 
+def _most_behind_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings about groups, those of a kind together and the ones with most to read in front."""
+    return sorted(findings, key=lambda finding: (finding.check, -finding.facts.get("lag", 0)))
+
+
 def _held_back(services: Services, seen: Observed, gaps: Gaps) -> dict[TopicPartition, OpenTransaction]:
     """Return the transaction that holds the last stable offset of each partition where it is below the high watermark."""
+    if TRANSACTIONS not in {topic.name for topic in seen.topics}:
+        return {}  # nobody ever used one here
     offsets = services.kafka.offsets
     places = [place for place, part in seen.partitions() if part.leader is not None and place.topic not in INTERNAL_TOPICS]
     stable = offsets.bounds_or_errors(places, isolation=READ_COMMITTED)
