@@ -8,6 +8,7 @@ from dataclasses import replace
 from kops.core.errors import GroupActive, KopsError, StateMoved, TimedOut
 from kops.core.models import Committed, TopicPartition
 from kops.core.moves import Column, GroupMoves, TopicMoves
+from kops.core.offsets import is_streams_metadata
 from kops.core.plan import ItemResult, Status
 from kops.gateways.kafka.offsets_many import GroupOffsets
 from kops.operations.offsets_items import not_as_written
@@ -103,6 +104,11 @@ def state_moved(name: str) -> StateMoved:
 def is_plain(group: GroupMoves) -> bool:
     """Tell whether all that is written are offsets: neither metadata, leader epochs nor deletions."""
     return all(not topic.after.metadata and not topic.after.epochs and None not in topic.after.offsets for topic in group.topics)
+
+
+def has_streams_metadata(group: GroupMoves) -> bool:
+    """Tell whether Kafka Streams has committed what is moved."""
+    return any(is_streams_metadata(text) for topic in group.topics for text in topic.before.metadata.values())
 
 
 def moved_back(group: GroupMoves, found: GroupOffsets, not_done: Set[str]) -> tuple[tuple[TopicMoves, ...], int]:

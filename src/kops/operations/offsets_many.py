@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from kops.core.selection import is_glob, names_matching
 from kops.gateways.kafka.offsets_many import GroupOffsets
 from kops.operations.groups import POLL_SECONDS, WITH_OFFSETS, matching_groups, refuse_active
 from kops.operations.offsets_move_many import plan_many
+from kops.operations.offsets_plan import looks_like_streams
 from kops.operations.offsets_targets import Targets, topic_moves
 from kops.operations.offsets_wishes import Places, Sameness, Wish, existing_partitions, places_of
 from kops.operations.protocol import Services
@@ -89,6 +91,7 @@ def plan_groups(
 
     :raises Refused: when a topic or partition that is named does not exist, or every group has members
     """
+    _collect_less()
     idle = {name: group for name, group in chosen.groups.items() if name not in chosen.active}
     if chosen.active and not idle:
         raise next(iter(chosen.active.values()))
@@ -132,7 +135,13 @@ def plan_groups(
     ]
     left = [GroupMoves(name, str(problem.details.get("state")), left=_members(problem)) for name, problem in chosen.active.items()]
     left += [GroupMoves(name, "UNKNOWN", left=f"could not be read: {problem.message}") for name, problem in problems.items()]
-    return plan_many(services, [*left, *groups], summary=summary, warnings=_warnings(chosen, left))
+    warnings = [*_warnings(chosen, left), *_kept_behind({name: committed[name] for name in places if places[name]}, idle)]
+    return plan_many(services, [*left, *groups], summary=summary, warnings=warnings)
+
+
+def _collect_less() -> None:
+    """Let Python look for cycles seldom: of the hundreds of thousands of objects to come none is part of one, and each look costs."""
+    gc.set_threshold(200_000, 50, 100)
 
 
 def _members(problem: GroupActive) -> str:
@@ -173,13 +182,30 @@ def _targets(services: Services, places: Mapping[str, Places]) -> Targets:
     return Targets(there, at)
 
 
+def _kept_behind(committed: Mapping[str, GroupOffsets], groups: Mapping[str, Group | None]) -> list[str]:
+    """Warn of what does not move with offsets: stores of Kafka Streams, and metadata that cannot be read."""
+    streams = [
+        name
+        for name, found in committed.items()
+        if looks_like_streams(name, groups[name], found.offsets, (text for texts in found.metadata.values() for text in texts.values()))
+    ]
+    unread = sum(text is None for found in committed.values() for texts in found.metadata.values() for text in texts.values())
+    warnings = []
+    if streams:
+        warnings.append(f"stores of Kafka Streams do not move with offsets, see `kops state rebuild`: {_some(streams)}")
+    if unread:
+        warnings.append(f"the metadata of {unread} offsets cannot be read with these connection settings, and is not kept")
+    return warnings
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:EXPLAINED]) + (f" and {len(names) - EXPLAINED} more" if len(names) > EXPLAINED else "")
+
+
 def _warnings(chosen: Chosen, left: Sequence[GroupMoves]) -> list[str]:
     warnings = []
     if left:
-        names = ", ".join(group.group for group in left[:EXPLAINED]) + (
-            f" and {len(left) - EXPLAINED} more" if len(left) > EXPLAINED else ""
-        )
-        warnings.append(f"left alone, as they have members or cannot be read: {names}")
+        warnings.append(f"left alone, as they have members or cannot be read: {_some([group.group for group in left])}")
     if chosen.left_out:
         warnings.append(f"{chosen.left_out} groups of types without committed offsets are left out")
     return warnings

@@ -17,6 +17,7 @@ from kops.core.offsets import is_streams_metadata
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.groups import refuse_active
 from kops.operations.offsets_items import committed_json, committed_of_json, move_item, offset_of, places, some_of, verified
+from kops.operations.offsets_log import refuse_outside
 from kops.operations.protocol import Mutation, Services, compare_guard, failed
 
 NAME = "offsets.move"
@@ -90,16 +91,10 @@ class Move(Mutation):
         current = services.kafka.groups.committed([group_id], stable=True)[group_id]
         compare_guard(plan, _guard(group, {partition: current.get(partition) for partition in write}), f"group {group_id}")
         if plan.arguments["within_log"]:
-            self._check_log(services, {partition: committed for partition, committed in write.items() if committed})
-
-    def _check_log(self, services: Services, write: Mapping[TopicPartition, Committed]) -> None:
-        for partition, bounds in services.kafka.offsets.bounds_or_errors(write).items():
-            offset = write[partition].offset
-            if isinstance(bounds, KopsError):
-                raise StateMoved(f"{partition}: {bounds.message}", hint="run the command again to plan from what is there now")
-            if not bounds.log_start_offset <= offset <= bounds.log_end_offset:
-                has = f"{bounds.log_start_offset} to {bounds.log_end_offset}"
-                raise StateMoved(f"{partition} has no offset {offset} any more, it has {has}", hint="run the command again")
+            offsets = {partition: committed.offset for partition, committed in write.items() if committed}
+            bounds = services.kafka.offsets.bounds_or_errors(offsets)
+            for partition, offset in offsets.items():
+                refuse_outside(partition, offset, bounds)
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
         """Commit, and delete what had no commit.

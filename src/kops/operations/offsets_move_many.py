@@ -11,15 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved
-from kops.core.models import Bounds, Group, TopicPartition
-from kops.core.moves import ABSENT, GroupMoves, MoveItems, TopicMoves, moves_json, moves_of_json
+from kops.core.errors import GroupActive, KopsError, Refused
+from kops.core.models import Group
+from kops.core.moves import ABSENT, GroupMoves, MoveItems, moves_json, moves_of_json
 from kops.core.plan import MOVES, ItemResult, Plan, Status
 from kops.gateways.kafka.offsets_many import AT_ONCE, PendingCommit
 from kops.operations.groups import refuse_active
 from kops.operations.offsets_columns import (
     Outcome,
     as_written,
+    has_streams_metadata,
     is_plain,
     left_over,
     moved_back,
@@ -29,6 +30,7 @@ from kops.operations.offsets_columns import (
     state_moved,
     wrong_results,
 )
+from kops.operations.offsets_log import refuse_columns_outside
 from kops.operations.protocol import Mutation, Services
 
 NAME = "offsets.move_many"
@@ -72,7 +74,7 @@ class MoveMany(Mutation):
         if groups and len(problems) == len(groups):
             raise next(iter(problems.values()))
         if plan.arguments["within_log"]:
-            _check_log(services, groups)
+            refuse_columns_outside(services, groups)
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
         """Compare each group with the plan, and commit.
@@ -118,6 +120,13 @@ class MoveMany(Mutation):
         while under_way:
             first, pending = under_way.popleft()
             yield first, _refusal(pending.errors(), first)
+
+    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+        """Say what Kafka Streams does not do by itself."""
+        count = sum(map(has_streams_metadata, _moving(plan)))
+        if not count:
+            return ()
+        return (f"the stores of {_count(count, 'Kafka Streams application')} are as they were: `kops state verify` compares them",)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the offsets back, and their metadata where some was written."""
@@ -222,44 +231,6 @@ def _refusal(errors: Outcome, group: GroupMoves) -> Outcome:
         return errors
     first = next(iter(errors.values()))
     return first if isinstance(first, GroupActive) else errors
-
-
-def _check_log(services: Services, groups: Sequence[GroupMoves]) -> None:
-    """Refuse a plan with an offset that the log does not have any more.
-
-    :raises StateMoved: naming the first
-    """
-    columns = {(topic.topic, id(topic.partitions), id(topic.after.offsets)): topic for group in groups for topic in group.topics}
-    places = {TopicPartition(topic.topic, partition) for topic in columns.values() for partition in topic.partitions}
-    bounds = services.kafka.offsets.bounds_or_errors(places)
-    suspect = {key for key, topic in columns.items() if not _fits(topic, bounds)}
-    for group in groups:
-        for topic in group.topics:
-            if (topic.topic, id(topic.partitions), id(topic.after.offsets)) in suspect:
-                for partition, _, after in topic.pairs():
-                    _within(TopicPartition(topic.topic, partition), after, bounds)
-
-
-def _fits(topic: TopicMoves, bounds: Mapping[TopicPartition, Bounds | KopsError]) -> bool:
-    """Tell whether the log has every offset, those that are not written too."""
-    for partition, offset in zip(topic.partitions, topic.after.offsets, strict=True):
-        found = bounds[TopicPartition(topic.topic, partition)]
-        if isinstance(found, KopsError) or offset is None or not found.log_start_offset <= offset <= found.log_end_offset:
-            return False
-    return True
-
-
-def _within(partition: TopicPartition, offset: int | None, bounds: Mapping[TopicPartition, Bounds | KopsError]) -> None:
-    found = bounds[partition]
-    if offset is None:
-        return
-    if isinstance(found, NotFound):
-        raise StateMoved(f"{partition}: {found.message}", hint="run the command again to plan from what is there now")
-    if isinstance(found, KopsError):
-        raise found
-    if not found.log_start_offset <= offset <= found.log_end_offset:
-        has = f"{found.log_start_offset} to {found.log_end_offset}"
-        raise StateMoved(f"{partition} has no offset {offset} any more, it has {has}", hint="run the command again")
 
 
 def _count(number: int, what: str) -> str:

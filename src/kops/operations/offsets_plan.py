@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
 from kops.core.models import Bounds, Committed, Group, TopicPartition
@@ -106,12 +106,19 @@ def selected(services: Services, selections: Sequence[Selection]) -> list[tuple[
 
 
 def _warnings(group_id: str, group: Group | None, current: Mapping[TopicPartition, Committed]) -> list[str]:
-    is_streams = (group is not None and group.type == "streams") or any(is_streams_metadata(found.metadata) for found in current.values())
-    repartition = any(p.topic.startswith(f"{group_id}-") and p.topic.endswith("-repartition") for p in current)
     warnings = []
-    if is_streams or repartition:
+    if looks_like_streams(group_id, group, {p.topic for p in current}, (found.metadata for found in current.values())):
         warnings.append(f"{group_id} is a Kafka Streams application: its stores do not move with its offsets, see `kops state rebuild`")
     unread = sum(found.metadata is None for found in current.values())
     if unread:
         warnings.append(f"the metadata of {unread} offsets cannot be read with these connection settings, and is not kept")
     return warnings
+
+
+def looks_like_streams(group_id: str, group: Group | None, topics: Iterable[str], metadata: Iterable[str | None]) -> bool:
+    """Tell whether a group is a Kafka Streams application: by its type, by what it commits, or by its repartition topics."""
+    if group is not None and group.type == "streams":
+        return True
+    if any(topic.startswith(f"{group_id}-") and topic.endswith("-repartition") for topic in topics):
+        return True
+    return any(is_streams_metadata(text) for text in metadata)
