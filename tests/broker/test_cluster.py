@@ -162,3 +162,17 @@ def test_what_counts_as_unhealthy_may_be_chosen(kops, topic):
 def test_no_broker(run_kops):
     for verb in ("describe", "health", "brokers"):
         assert run_kops("cluster", verb, "-B", "127.0.0.1:1").code == 3
+
+
+def test_what_could_not_be_looked_at_is_said(kops, monkeypatch):
+    """A connection that the second client cannot express: a PKCS12 key store, an OAuth token endpoint."""
+    monkeypatch.setattr("kops.gateways.kafka.groups_wire.can_express", lambda _: False)
+    described = kops("cluster", "describe", "-o", "json")
+    assert described.code == 6
+    assert (described.json["quorum"], described.json["features"]) == (None, [])
+    assert {gap["check"] for gap in described.json["not_known"]} >= {"quorum", "features"}
+    assert described.json["brokers"][0]["in_service"]
+    health = kops("cluster", "health", "--fail-on", "critical")
+    assert health.code in (1, 6)  # 1 where another test made a topic that is unhealthy
+    assert health.err.count("warning: not known: ") == 1  # one reason, said once
+    assert "healthy" in health.out

@@ -104,8 +104,9 @@ def test_a_group_that_works_is_left_alone(diagnose, broker, group, filled, clust
 def test_nobody_reads(diagnose, group, filled, cluster):
     name = filled()
     cluster.commit(group, {(name, 0): 3})
+    spelt = [diagnose("--group", group, code=1), diagnose("--topic", name, code=1)]
     by_group, by_topic, by_glob = (diagnose(one, code=1) for one in (group, name, f"{group[:-2]}*"))
-    for body in (by_group, by_topic, by_glob):
+    for body in (by_group, by_topic, by_glob, *spelt):
         assert about(body, group)["no_members"]["facts"]["lag"] == 7
     assert (by_topic["groups"], by_topic["topics"]) == ([group], [name])
     assert about(diagnose(f"{group}", "--regex", code=1), group).keys() == {"no_members"}
@@ -166,6 +167,7 @@ def test_exit_codes(run_kops, broker, group, filled, cluster):
     name = filled(age_ms=0)
     cluster.commit(group, {(name, 0): 10, (name, 1): 10})
     servers = ("-B", broker.bootstrap_servers)
+    assert run_kops("diagnose", group, "-o", "csv", *servers).ok().out == "severity,check,subject,summary,commands\n"
     quiet = run_kops("diagnose", group, *servers).ok()
     assert "nothing wrong found; looked at 1 group, " in quiet.out
     unknown = run_kops("diagnose", f"{group}x", *servers)
@@ -176,6 +178,7 @@ def test_exit_codes(run_kops, broker, group, filled, cluster):
     cluster.commit(group, {(name, 0): 15})
     assert run_kops("diagnose", group, *servers).code == 1
     assert run_kops("diagnose", group, "--fail-on", "critical", *servers).code == 0
+    assert run_kops("diagnose", group, "-o", "name", *servers).out == f"group {group}\n"
 
 
 @contextlib.contextmanager

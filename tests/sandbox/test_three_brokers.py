@@ -128,9 +128,15 @@ def test_what_an_operator_sees_when_one_goes(three, until, run_kops, unique, end
     kops("topics", "delete", safe, narrow, single, "--confirm", "3 topics").ok()
 
 
-def test_stopping_all_of_them_ends_every_process(own_broker):
+def test_stopping_all_of_them_ends_every_process(own_broker, run_kops):
     own = own_broker(brokers=3, security="sasl-ssl")
     assert AdminClient(own.client).list_topics(timeout=20).brokers.keys() == {1, 2, 3}
+    secured = ("--command-config", own.sandbox.directory / "client.properties", "-B", own.bootstrap_servers, "-o", "json")
+    body = run_kops("cluster", "describe", *secured).ok().json
+    assert [len(body[key]) for key in ("brokers", "not_known")] == [3, 0]
+    assert len(body["quorum"]["voters"]) == 3
+    assert all(row["log_dirs"] for row in run_kops("cluster", "brokers", *secured).ok().json)
+    assert run_kops("diagnose", *secured).json["not_checked"] == []
     assert cluster.down(own.sandbox) == [1, 2, 3]
     assert cluster.status(own.sandbox).state == "stopped"
     own.up()

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kops.cli.findings_view import FINDING_COLUMNS, cluster_words, findings_text, note_gaps
+from kops.cli.findings_view import cluster_words, findings_text, note_gaps, render_findings
 from kops.cli.lazy import Group
 from kops.cli.session import Session
 from kops.core.errors import KopsError
@@ -92,7 +92,7 @@ def health(session: Session, /, *, fail_on: str) -> int:
         click.echo(headline(found, least))
         click.echo(findings_text(found.findings), nl=False)
     else:
-        session.render((finding.as_json() for finding in found.findings), FINDING_COLUMNS)
+        render_findings(session, found.findings)
     partial = note_gaps(session, found.gaps)
     return partial if found.healthy(least) else int(ExitCode.FAILED)
 

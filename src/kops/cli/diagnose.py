@@ -10,6 +10,8 @@ from kops.cli.session import Session
 
 @click.command("diagnose", cls=Command)
 @click.argument("names", metavar="[GROUP|TOPIC]...", nargs=-1)
+@click.option("--group", "groups", metavar="GROUP", multiple=True, help="A group, as Apache's tools take it; repeatable.")
+@click.option("--topic", "topics", metavar="TOPIC", multiple=True, help="A topic, as Apache's tools take it; repeatable.")
 @click.option("--regex", is_flag=True, help="The names are regular expressions on the whole name.")
 @click.option("--within", metavar="DURATION", default="1h", show_default=True, help="Unread data that expires within it is critical.")
 @click.option(
@@ -27,7 +29,18 @@ from kops.cli.session import Session
     help="The severity from which on the exit code is 1.",
 )
 @click.pass_obj
-def diagnose(session: Session, /, *, names: tuple[str, ...], regex: bool, within: str, sample: str, fail_on: str) -> int:
+def diagnose(
+    session: Session,
+    /,
+    *,
+    names: tuple[str, ...],
+    groups: tuple[str, ...],
+    topics: tuple[str, ...],
+    regex: bool,
+    within: str,
+    sample: str,
+    fail_on: str,
+) -> int:
     """Find what is wrong with groups and topics, or with the whole cluster.
 
     Joins the state of groups, lag in records and in time, partitions that do
@@ -38,7 +51,7 @@ def diagnose(session: Session, /, *, names: tuple[str, ...], regex: bool, within
 
     Exit codes: 0 nothing found, 1 something found, 6 nothing found but not everything could be looked at.
     """
-    from kops.cli.findings_view import FINDING_COLUMNS, cluster_words, findings_text, note_gaps
+    from kops.cli.findings_view import cluster_words, findings_text, note_gaps, render_findings
     from kops.core.durations import parse_duration
     from kops.core.errors import ExitCode
     from kops.core.findings import Severity, reaches
@@ -47,7 +60,7 @@ def diagnose(session: Session, /, *, names: tuple[str, ...], regex: bool, within
 
     found = look(
         session,
-        names,
+        [*names, *groups, *topics],
         regex=regex,
         within=parse_duration(within, what="duration for --within"),
         sample_seconds=parse_duration(sample, what="duration for --sample") / 1000,
@@ -59,6 +72,6 @@ def diagnose(session: Session, /, *, names: tuple[str, ...], regex: bool, within
         click.echo(headline(found))
         click.echo(findings_text(found.findings), nl=False)
     else:
-        session.render((finding.as_json() for finding in found.findings), FINDING_COLUMNS)
+        render_findings(session, found.findings)
     partial = note_gaps(session, found.gaps)
     return int(ExitCode.FAILED) if reaches(found.findings, Severity[fail_on.upper()]) else partial

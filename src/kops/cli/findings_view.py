@@ -31,6 +31,12 @@ def findings_text(findings: Iterable[Finding]) -> str:
     return "".join(text)
 
 
+def render_findings(session: Session, findings: Iterable[Finding]) -> None:
+    """Write findings to stdout as CSV, or as the names of what they are about."""
+    columns = ["subject"] if session.output_format == "name" else FINDING_COLUMNS
+    session.render((finding.as_json() for finding in findings), columns)
+
+
 def cluster_words(session: Session) -> list[str]:
     """Return how the command line named the cluster, for commands that are to reach the same one."""
     options = {"-c": "context", "-B": "bootstrap_server", "--command-config": "command_config"}
