@@ -4,10 +4,11 @@ import time
 from dataclasses import dataclass
 
 import pytest
+from confluent_kafka import Producer
 
 from support.consumer_groups import ApacheTool
 from support.programs import Record
-from support.streams_apps import Cluster
+from support.streams_apps import Cluster, wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -22,6 +23,7 @@ class World:
     group: str
     one: str
     two: str
+    gaps: str
 
 
 def records(partition, timestamps):
@@ -36,6 +38,8 @@ def world(broker):
     name = f"apache-{uuid.uuid4().hex[:8]}"
     cluster, now = Cluster(broker.bootstrap_servers), int(time.time() * 1000)
     one, two = f"{name}-a-long-enough-topic-name", f"{name}-2"
+    gaps = f"{name}-gaps"
+    _make_gaps(cluster, gaps)
     cluster.create(one, 6)
     cluster.create(two, 2)
     cluster.produce_all(
@@ -54,9 +58,26 @@ def world(broker):
     cluster.trim(two, {0: 5})
     cluster.commit(name, {(one, 0): 5, (one, 1): 0, (one, 2): 2, (one, 3): 99, (one, 4): 1, (two, 0): 3, (two, 1): 2})
     with ApacheTool(broker.bootstrap_servers) as apache:
-        yield World(cluster, apache, name, one, two)
-    cluster.admin.delete_consumer_groups([name])[name].result(30)
-    cluster.delete_all([one, two])
+        yield World(cluster, apache, name, one, two, gaps)
+    for gone in cluster.admin.delete_consumer_groups([name, gaps]).values():
+        gone.result(30)
+    cluster.delete_all([one, two, gaps])
+
+
+def _make_gaps(cluster, topic):
+    """Partition 0 is about to be compacted, 1 has committed, aborted and open transactions; a group of the topic's name stands in both."""
+    eager = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
+    cluster.create(topic, 2, eager)
+    times = range(1_000_000_000_000, 1_000_000_000_000 + 10 * HOUR, HOUR)
+    cluster.produce(topic, [Record(b"ab"[at % 2 :][:1], b"x", time_, partition=0) for at, time_ in enumerate(times)])
+    producer = Producer({"bootstrap.servers": cluster.servers, "transactional.id": topic})
+    producer.init_transactions(30)
+    for at, end in enumerate((producer.commit_transaction, producer.abort_transaction, producer.commit_transaction)):
+        producer.begin_transaction()
+        producer.produce(topic, b"x", b"k", partition=1, timestamp=1_000_000_000_000 + at * HOUR)
+        producer.flush(30)
+        end(30)
+    cluster.commit(topic, {(topic, 0): 6, (topic, 1): 2})
 
 
 STRATEGIES = [
@@ -109,6 +130,32 @@ def test_chosen_topics_and_partitions_go_where_apache_sends_them(run_kops, world
     expected = apache(world, *scope, *strategy)
     assert len(expected) == 4
     assert planned(run_kops, world, *scope, *strategy) == expected
+
+
+GAPS = [
+    ["--to-earliest"],
+    ["--to-latest"],
+    ["--to-current"],
+    ["--to-offset", "3"],
+    ["--shift-by", "1"],
+    ["--shift-by", "-3"],
+    ["--shift-by", "-7"],
+    ["--to-datetime", "1999-01-01T00:00:00.000"],
+    ["--to-datetime", "2001-09-09T02:46:39.999"],
+    ["--to-datetime", "2001-09-09T04:30:00.000"],
+    ["--to-datetime", "2099-01-01T00:00:00.000"],
+]
+
+
+@pytest.mark.parametrize("strategy", [["--to-earliest"], ["--shift-by", "-1"], ["--to-datetime", "2001-09-09T05:00:00.123"]], ids=" ".join)
+def test_many_groups_go_where_apache_sends_each(run_kops, world, strategy):
+    expected = {}
+    for group in (world.group, world.gaps):
+        rows = world.apache.reset(group, "--all-topics", *strategy)
+        expected |= {f"{group} {row.partition}": row.offset for row in rows}
+    command = ["offsets", "reset", f"{world.group}*", "--all-topics", *strategy, "-n", "-o", "json", "-B", world.cluster.servers]
+    plan = run_kops(*command).ok().json
+    assert {item["target"]: item["after"] for item in plan["items"]} == expected
 
 
 def test_a_shift_without_a_commit_is_refused_as_apache_does(run_kops, world):
@@ -166,3 +213,17 @@ def test_apache_takes_the_exports_back(run_kops, world, tmp_path):
         assert world.cluster.committed(group) == {(world.one, 0): 1, (world.two, 1): 1}
     finally:
         world.cluster.admin.delete_consumer_groups([group])[group].result(30)
+
+
+def test_a_log_with_gaps_goes_where_apache_sends_it(run_kops, world):
+    def compacted():
+        return [record.offset for record in world.cluster.read(world.gaps) if record.partition == 0][:1] != [0]
+
+    wait_for("the log to be compacted", compacted)
+    for strategy in GAPS:
+        expected = {str(row.partition): row.offset for row in world.apache.reset(world.gaps, "--all-topics", *strategy)}
+        assert len(expected) == 2
+        plan = (
+            run_kops("offsets", "reset", world.gaps, "--all-topics", *strategy, "-n", "-o", "json", "-B", world.cluster.servers).ok().json
+        )
+        assert {item["target"]: item["after"] for item in plan["items"]} == expected, strategy

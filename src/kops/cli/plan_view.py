@@ -13,7 +13,7 @@ from kops.output.render import cell, render_rows
 
 COLUMNS = ("target", "action", "before", "after", "reason")
 NAMES_IN_ONE_BLOCK = 12
-MOST_ITEMS = 1_000
+MOST_ITEMS = 200
 """More items than a person reads: what sums them up is shown in their place."""
 
 

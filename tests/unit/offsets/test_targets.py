@@ -1,0 +1,61 @@
+"""Columns of many groups go where each partition of each group would go alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kops.core.errors import UsageProblem
+from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.offsets import ShiftBy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime, metadata_after, resolve
+from kops.gateways.kafka.offsets_many import GroupOffsets
+from kops.operations.offsets_targets import Targets, topic_moves
+
+STREAMS = "AgAAAAAAAACC"
+PARTITIONS = 4
+
+offsets = st.integers(0, 100)
+logs = st.tuples(offsets, offsets).map(lambda pair: Bounds(min(pair), max(pair)))
+times = st.builds(ToTime, st.integers(0, 3))
+steps = st.builds(ShiftBy, st.integers(-50, 50))
+strategies = st.one_of(st.sampled_from([ToEarliest(), ToLatest(), ToCurrent()]), st.builds(ToOffset, offsets), steps, times)
+commits = st.builds(Committed, offsets, st.sampled_from(["", "text", STREAMS]), st.none() | st.integers(0, 5))
+groups = st.lists(st.dictionaries(st.integers(0, PARTITIONS - 1), commits), min_size=1, max_size=4)
+
+
+@given(
+    groups,
+    st.dictionaries(st.integers(0, PARTITIONS - 1), strategies, min_size=1),
+    st.dictionaries(st.integers(0, PARTITIONS - 1), logs),
+    st.dictionaries(st.tuples(st.integers(0, 3), st.integers(0, PARTITIONS - 1)), offsets),
+)
+def test_every_group_as_if_it_were_alone(several, places, bounds, at_times):
+    found_at = {at: {TopicPartition("t", p): at_times.get((at, p)) for p in range(PARTITIONS)} for at in range(4)}
+    targets = Targets({TopicPartition("t", p): log for p, log in bounds.items()}, found_at)
+    for committed in several:
+        read = GroupOffsets()
+        for partition, commit in committed.items():
+            read.add("t", partition, commit)
+        moves = topic_moves(targets, read, "t", places, strict=False)
+        assert moves.partitions == tuple(places)
+        for at, (partition, strategy) in enumerate(places.items()):
+            before = committed.get(partition)
+            assert moves.before.committed(at, partition) == before
+            after = expected(strategy, before, bounds.get(partition), at_times, partition)
+            assert moves.after.offsets[at] == after
+            if after is not None and partition in bounds:
+                assert moves.after.metadata.get(partition, "") == metadata_after(before, after)
+
+
+def expected(strategy, before, log, at_times, partition):
+    if log is None or (isinstance(strategy, ShiftBy) and before is None):
+        return None if before is None else before.offset
+    at = at_times.get((strategy.milliseconds, partition)) if isinstance(strategy, ToTime) else None
+    return resolve(strategy, before, log, at).offset
+
+
+def test_a_group_that_was_named_is_refused_where_it_cannot_be_shifted():
+    targets = Targets({TopicPartition("t", 0): Bounds(0, 9)}, {})
+    with pytest.raises(UsageProblem, match="t:0: there is no committed offset to shift from"):
+        topic_moves(targets, GroupOffsets(), "t", {0: ShiftBy(1)}, strict=True)
+    left = topic_moves(targets, GroupOffsets(), "t", {0: ShiftBy(1)}, strict=False)
+    assert (left.after.offsets, left.reasons) == ((None,), ("there is no committed offset to shift from",))
