@@ -11,22 +11,17 @@ from kops.cli.findings_view import cluster_words, findings_text, note_gaps, rend
 from kops.cli.lazy import Group
 from kops.cli.session import Session
 from kops.core.errors import KopsError
-from kops.output.render import Column
+from kops.output.render import Column, as_columns
 
 VOTER_COLUMNS = ("id", "role", "endpoint", "log_end_offset", "lag", "lag_ms")
 FEATURE_COLUMNS = ("feature", "level", "supported")
-BROKER_COLUMNS = ("id", "address", "rack", "in_service", "kafka_version")
+BROKER_COLUMNS = ("id", "address", "rack", Column("in_service", "UP"), "kafka_version")
 SHARE_COLUMNS = (
-    "id",
-    "address",
-    "rack",
-    "in_service",
-    "leaders",
-    Column("preferred_leaders", "PREFERRED"),
-    "replicas",
-    Column("out_of_sync_replicas", "OUT OF SYNC"),
-    "size",
+    *("id", "address", "rack", Column("in_service", "UP"), "leaders", Column("preferred_leaders", "PREFERRED"), "replicas"),
+    *(Column("out_of_sync_replicas", "OUT OF SYNC"), "size"),
 )
+RARE_COLUMNS = ("rack", "out_of_sync_replicas")
+"""Left out where there is nothing in them: 80 characters are few."""
 DISK_COLUMNS = (Column("id", "BROKER"), "size", "free", "replicas", "problem", Column("path", "LOG DIRECTORY"))
 CSV_COLUMNS = (
     *("id", "host", "port", "rack", "in_service", "leaders", "preferred_leaders", "replicas"),
@@ -153,8 +148,8 @@ def _with_address(broker: Mapping[str, Any]) -> dict[str, Any]:
 def _show_brokers(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
     from kops.core.sizes import size_text
 
-    racks = any(row["rack"] for row in rows)
-    shown = [column for column in SHARE_COLUMNS if racks or column != "rack"]
+    empty = [key for key in RARE_COLUMNS if not any(row[key] for row in rows)]
+    shown = [column for column in as_columns(SHARE_COLUMNS) if column.key not in empty]
     session.render([{**_with_address(row), "size": size_text(row["size_bytes"])} for row in rows], shown)
     disks = [
         {

@@ -10,6 +10,7 @@ from itertools import groupby
 from kops.cli.session import Session
 from kops.core.errors import KopsError
 from kops.core.findings import Finding, Severity, names_text
+from kops.output.records import as_line
 
 FINDING_COLUMNS = ("severity", "check", "subject", "summary", "commands")
 WIDEST = 100
@@ -62,6 +63,7 @@ def _lines(finding: Finding, width: int) -> str:
 
 def _wrapped(severity: Severity, text: str, width: int) -> str:
     """Return a text beside its severity. Names stay whole, so that they can be copied."""
+    text = as_line(text)  # causes and records come from elsewhere, and must not steer the terminal
     first = f"{severity.word:{len(_MARGIN)}}"
     lines = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=_MARGIN, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines) + "\n"

@@ -61,3 +61,9 @@ def test_many_of_a_kind_are_a_few_and_a_number(monkeypatch):
         "          json shows all",
         "warning   group x: is stuck",
     ]
+
+
+def test_what_came_from_elsewhere_cannot_steer_the_terminal():
+    text = findings_text([Finding(Severity.NOTE, "a", "connector \x1b[2J", "failed\x07: \u202e")])
+    assert "\x1b" not in text
+    assert text == "note      connector \\x1b[2J: failed\\x07: \\u202e\n"

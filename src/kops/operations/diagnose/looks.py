@@ -9,13 +9,16 @@ from typing import Any
 
 from kops.core.diagnosis import NOT_KNOWN, GroupLook, PartitionLook
 from kops.core.errors import KopsError, NotFound
+from kops.core.lag import Place
 from kops.core.models import Bounds, Committed, Setting, TopicPartition
 from kops.core.records import Record
 from kops.gateways.kafka.offsets import READ_UNCOMMITTED
 from kops.operations.cluster_observe import Gaps
 from kops.operations.diagnose.scope import Scope
 from kops.operations.groups import is_live_streams
+from kops.operations.groups_headroom import headrooms
 from kops.operations.groups_lag import LagReport, lag
+from kops.operations.groups_time_lag import MOST_PLACES, time_lags
 from kops.operations.protocol import Services
 from kops.operations.records import Stream, read_first
 from kops.operations.records_rows import BYTES, stream_row
@@ -36,12 +39,11 @@ def look_at_groups(
     """
     if not scope.groups:
         return ()
-    report = lag(services, list(scope.groups), within=within)
+    report = lag(services, list(scope.groups), times=False)
     for name, problem in report.problems.items():
         gaps.note(f"group {name}", problem)
-    for warning in report.details.warnings:
-        gaps.errors.setdefault("lag", KopsError(warning))
     looks = [_first_look(report, name, scope, settings) for name in sorted(report.offsets)]
+    looks = _with_times(services, looks, report, gaps, within=within)
     waiting = [look for look in looks if look.may_change]
     if sample_seconds > 0 and waiting:
         services.progress.step(f"looking again in {sample_seconds:g} s for what moves (--sample)")
@@ -55,7 +57,7 @@ def look_at_groups(
 
 
 def _first_look(report: LagReport, name: str, scope: Scope, settings: Settings) -> GroupLook:
-    group, committed, details = report.groups[name], report.offsets[name], report.details
+    group, committed = report.groups[name], report.offsets[name]
     owners = {partition: member.client_id for member in group.members for partition in member.assignment}
     partitions = []
     for partition in sorted({*committed, *owners}):
@@ -69,10 +71,31 @@ def _first_look(report: LagReport, name: str, scope: Scope, settings: Settings) 
             owners.get(partition),
             gone=isinstance(ends, NotFound),
         )
-        place = (partition, look.next_offset or 0)
-        partitions.append(replace(look, waiting=details.times.get(place, NOT_KNOWN), expiring=details.headroom.get(place)))
+        partitions.append(look)
     streams = is_live_streams(group) or group.type == "streams"
     return GroupLook(group, tuple(partitions), streams=streams, settings=settings)
+
+
+def _with_times(services: Services, looks: Sequence[GroupLook], report: LagReport, gaps: Gaps, *, within: int) -> list[GroupLook]:
+    """Return the groups with how long their first unread records have been waiting, and what will expire unread."""
+    unread: dict[Place, int] = {}
+    for one in (one for look in looks for one in look.partitions):
+        if one.unread and one.next_offset is not None:
+            unread[one.partition, one.next_offset] = one.unread
+    worst = sorted(unread, key=lambda place: (-unread[place], place))[:MOST_PLACES]
+    if len(worst) < len(unread):
+        text = f"of {len(unread):,} places where groups have something to read, the {MOST_PLACES:,} with most were looked at"
+        gaps.errors["lag in time"] = KopsError(text)
+    times = (gaps.ask("lag in time", lambda: time_lags(services, worst)) if worst else None) or {}
+    risks = (
+        gaps.ask("unread data that expires", lambda: headrooms(services, worst, report.bounds, times, within=within)) if worst else None
+    ) or {}
+
+    def complete(one: PartitionLook) -> PartitionLook:
+        place = (one.partition, one.next_offset or 0)
+        return replace(one, waiting=times.get(place, NOT_KNOWN), expiring=risks.get(place))
+
+    return [replace(look, partitions=tuple(map(complete, look.partitions))) for look in looks]
 
 
 def _second_look(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> dict[str, GroupLook]:
