@@ -22,10 +22,9 @@ def edit(session: Session, *, group_id: str, topics: tuple[str, ...], wait_empty
     What you changed is a plan like any other: shown, approved, read back. A file that was not changed does nothing, and one that cannot be
     read names the line and does nothing either.
     """
-    from kops.core.selection import parse_selection
     from kops.operations.offsets_edit import plan_edit, sheet_of
 
-    sheet = sheet_of(session, group_id, [parse_selection(topic) for topic in topics], may_be_active=wait_empty is not None)
+    sheet = sheet_of(session, group_id, topics, may_be_active=wait_empty is not None)
     edited = click.edit(sheet.text, extension=".yaml", require_save=False)
     if edited is None or edited == sheet.text:
         session.note("nothing to do: the file was not changed")

@@ -20,11 +20,10 @@ def history(session: Session, *, group_id: str, topics: tuple[str, ...], at: str
     Every commit that the cluster still knows, from __consumer_offsets. That topic is compacted: how far back it goes depends on the
     brokers' log cleaner. `kops offsets reset GROUP --all-topics --to-history TIME` goes back to where the group stood.
     """
-    from kops.core.selection import parse_selection
     from kops.operations.offsets_history import history_rows, history_time
 
     moment = None if at is None else history_time(at, session.now())
-    rows, notes = history_rows(session, group_id, [parse_selection(topic) for topic in topics], moment)
+    rows, notes = history_rows(session, group_id, topics, moment)
     if moment is None:
         columns = ["time", "topic", "partition", "event", "offset", "leader_epoch", "metadata"]
     else:

@@ -9,24 +9,22 @@ from typing import Any
 from kops.core.apache_csv import OffsetRow
 from kops.core.models import Committed, TopicPartition
 from kops.core.offsets import is_streams_metadata
-from kops.core.selection import parse_selection
 from kops.core.times import time_text
 from kops.operations.groups import find_group, matching_groups
+from kops.operations.offsets_wishes import included, narrowing
 from kops.operations.protocol import Services
 
 
 def show(services: Services, group_id: str, topics: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Return the committed offsets of a group as rows, with their metadata.
 
-    :param topics: of these only: ``orders``, ``orders:0,1``
+    :param topics: of these only: ``orders``, ``orders:0,1``, ``orders-*``
     :raises NotFound: when there is no such group
     """
     find_group(services, group_id)
     committed = services.kafka.groups.committed([group_id], metadata=True)[group_id]
-    wanted = [parse_selection(topic) for topic in topics]
-    return [
-        _shown(partition, found) for partition, found in committed.items() if not wanted or any(one.includes(partition) for one in wanted)
-    ]
+    narrow = narrowing(topics)
+    return [_shown(partition, found) for partition, found in committed.items() if included(partition, narrow)]
 
 
 def export(services: Services, patterns: Sequence[str], *, regex: bool = False, with_group: bool = False) -> list[OffsetRow]:

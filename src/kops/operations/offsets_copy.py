@@ -13,7 +13,7 @@ from kops.operations.groups import find_group
 from kops.operations.offsets_move import plan_move
 from kops.operations.offsets_plan import at_times, group_to_move
 from kops.operations.offsets_reset import committed_now, wait
-from kops.operations.offsets_wishes import wish_of
+from kops.operations.offsets_wishes import included, narrowing
 from kops.operations.protocol import Services
 
 BY_OFFSET, BY_TIME = "offset", "time"
@@ -92,17 +92,8 @@ def parse_renames(texts: Sequence[str]) -> dict[str, str]:
 
 def _chosen(services: Services, source: str, topics: Sequence[str], renames: Mapping[str, str]) -> dict[TopicPartition, Committed]:
     commits = committed_now(services, source)
-    wishes = [wish_of(topic, ToLatest()) for topic in (topics or sorted(renames))]
-    chosen = {
-        partition: committed
-        for partition, committed in commits.items()
-        if not wishes
-        or any(
-            partition.topic in wish.topics_of([partition.topic]) and (wish.partitions is None or partition.partition in wish.partitions)
-            for wish in wishes
-            if wish.pattern or wish.topic == partition.topic
-        )
-    }
+    narrow = narrowing(topics or sorted(renames))
+    chosen = {partition: committed for partition, committed in commits.items() if included(partition, narrow)}
     unknown = sorted(renames.keys() - {partition.topic for partition in chosen})
     if not chosen or unknown:
         what = f" of {unknown[0]}" if unknown else f" of {', '.join(topics)}" if topics else ""

@@ -8,12 +8,11 @@ from typing import ClassVar
 
 from kops.core.errors import GroupActive, NotFound, Refused, StateMoved, UsageProblem
 from kops.core.models import Committed, Group, TopicPartition
-from kops.core.offsets import ToLatest
 from kops.core.plan import Plan, Severity
 from kops.operations.groups import WITH_OFFSETS, find_group
 from kops.operations.offsets_items import committed_of_json, offset_of
 from kops.operations.offsets_move import Move, group_or_none, plan_move
-from kops.operations.offsets_wishes import wish_of
+from kops.operations.offsets_wishes import narrowing
 from kops.operations.protocol import Services, compare_guard
 
 NAME = "offsets.delete"
@@ -36,12 +35,9 @@ def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, reg
     if group.type not in WITH_OFFSETS:
         raise Refused(f"{group_id} is a {group.type} group: it has no committed offsets", group=group_id)
     current = services.kafka.groups.committed([group_id], metadata=True, stable=True)[group_id]
-    wishes = [wish_of(topic, ToLatest(), regex=regex) for topic in topics]
-    known = {partition.topic for partition in current}
     chosen: set[TopicPartition] = set()
-    for text, wish in zip(topics, wishes, strict=True):
-        named = set(wish.topics_of(known))
-        found = {p for p in current if p.topic in named and (wish.partitions is None or p.partition in wish.partitions)}
+    for text, wish in zip(topics, narrowing(topics, regex=regex), strict=True):
+        found = {partition for partition in current if wish.includes(partition)}
         if not found:
             hint = f"`kops offsets show {group_id}` shows what it has"
             raise Refused(f"group {group_id} has no committed offsets of {text}", hint=hint, group=group_id)

@@ -15,6 +15,7 @@ from kops.operations.offsets_plan import group_to_move, plan_strategies, selecte
 from kops.operations.offsets_reset import committed_now, wait
 from kops.operations.offsets_skip import behind_records
 from kops.operations.offsets_strategies import Seek, seek_of
+from kops.operations.offsets_wishes import included, narrowing
 from kops.operations.protocol import Services
 
 HINT = "each line is PARTITION: POSITION below its TOPIC:, as the file had it; nothing was changed"
@@ -33,19 +34,20 @@ class Sheet:
     offsets: Mapping[TopicPartition, int]
 
 
-def sheet_of(services: Services, group_id: str, selections: Sequence[Selection] = (), *, may_be_active: bool = False) -> Sheet:
+def sheet_of(services: Services, group_id: str, topics: Sequence[str] = (), *, may_be_active: bool = False) -> Sheet:
     """Return the offsets of a group to edit.
 
-    :param selections: of these partitions only
+    :param topics: of these partitions only: ``orders``, ``orders:0,3-5``, ``orders-*``
     :param may_be_active: whether the group may have members now, as it is to be waited for
     :raises Refused: when it has none, or members
     """
     if not may_be_active:
         group_to_move(services, group_id, new_group=False)
     commits = committed_now(services, group_id)
-    chosen = {p: found for p, found in commits.items() if not selections or any(one.includes(p) for one in selections)}
+    narrow = narrowing(topics)
+    chosen = {partition: found for partition, found in commits.items() if included(partition, narrow)}
     if not chosen:
-        raise Refused(f"group {group_id} has no committed offsets{' there' if selections else ''}", hint="`kops offsets seek` makes some")
+        raise Refused(f"group {group_id} has no committed offsets{' there' if topics else ''}", hint="`kops offsets seek` makes some")
     bounds = services.kafka.offsets.bounds_or_errors(chosen)
     lines = [
         f"# Offsets of group {group_id}. Change positions, save and leave: the plan is shown before anything moves.",

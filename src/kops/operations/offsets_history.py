@@ -15,11 +15,10 @@ from kops.core.errors import NotFound, Refused
 from kops.core.models import Committed, TopicPartition
 from kops.core.offsets import Strategy, ToOffset
 from kops.core.records import OffsetRange
-from kops.core.selection import Selection
 from kops.core.times import parse_time, time_text
 from kops.formats.consumer_offsets import TOPIC, OffsetKey, decode_key, decode_value, key_prefixes, partition_of_group
 from kops.gateways.kafka.offsets import READ_COMMITTED
-from kops.operations.offsets_wishes import Wish
+from kops.operations.offsets_wishes import Wish, included, narrowing
 from kops.operations.protocol import Services
 
 
@@ -64,18 +63,19 @@ def read_history(services: Services, group_ids: Sequence[str]) -> dict[str, list
 
 
 def history_rows(
-    services: Services, group_id: str, selections: Sequence[Selection] = (), at: int | None = None
+    services: Services, group_id: str, topics: Sequence[str] = (), at: int | None = None
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the commits of a group as rows, oldest first, and what to know about them.
 
-    :param selections: of these partitions only
+    :param topics: of these partitions only: ``orders``, ``orders:0,3-5``, ``orders-*``
     :param at: where each partition stood at this time, in milliseconds since the epoch
     :raises NotFound: when neither the log nor the coordinator knows the group
     """
+    narrow = narrowing(topics)
     events = read_history(services, [group_id])[group_id]
     if not events:
         raise NotFound(f"{TOPIC} has no commits of a group {group_id}", hint="`kops groups list` shows the groups", group=group_id)
-    kept = [event for event in events if not selections or any(one.includes(event.partition) for one in selections)]
+    kept = [event for event in events if included(event.partition, narrow)]
     oldest = min((event.time for event in kept), default=None)
     known = f"the oldest commit still known is of {time_text(oldest)}: {TOPIC} is compacted" if oldest is not None else ""
     notes = [known] if known else [f"group {group_id} has no commits there"]
@@ -138,9 +138,7 @@ def history_wishes(services: Services, group_ids: Sequence[str], at: int, narrow
         Wish(partition.topic, _strategy(event.committed, event.time), (partition.partition,), group=group)
         for group, events in read_history(services, group_ids).items()
         for partition, event in standing(events, at).items()
-        if event is not None
-        and event.committed is not None
-        and (not narrow or any(partition.topic in one.topics_of([partition.topic]) and _has(one, partition) for one in narrow))
+        if event is not None and event.committed is not None and included(partition, narrow)
     ]
     existing, _gone = services.kafka.offsets.partitions_or_errors({str(wish.topic) for wish in wishes})
     there = {(partition.topic, partition.partition) for partitions in existing.values() for partition in partitions}
@@ -148,10 +146,6 @@ def history_wishes(services: Services, group_ids: Sequence[str], at: int, narrow
     if not wishes:
         raise Refused(f"where these groups stood at {time_text(at)} is not known", hint=f"{TOPIC} is compacted: what is older is gone")
     return wishes
-
-
-def _has(wish: Wish, partition: TopicPartition) -> bool:
-    return wish.partitions is None or partition.partition in wish.partitions
 
 
 def _strategy(committed: Committed, time: int) -> Strategy:

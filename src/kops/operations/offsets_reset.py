@@ -20,7 +20,7 @@ from kops.operations.offsets_many import Chosen, choose_groups, plan_groups
 from kops.operations.offsets_plan import group_to_move, plan_strategies, selected
 from kops.operations.offsets_skip import behind_records
 from kops.operations.offsets_strategies import Choice, only_one, seeks_of, strategy_of
-from kops.operations.offsets_wishes import Wish, wish_of
+from kops.operations.offsets_wishes import Wish, narrowing, wish_of
 from kops.operations.protocol import Services
 
 P = TypeVar("P")
@@ -123,11 +123,11 @@ def _wishes(services: Services, topics: Sequence[str], choice: Choice, scope: Sc
     if choice.from_file is not None:
         if scope.all_topics:
             raise UsageProblem("--from-file names the partitions itself", hint="leave --all-topics out; --topic narrows the file")
-        return file_wishes(choice.from_file, services.now(), [wish_of(topic, ToCurrent(), regex=scope.regex) for topic in topics])
+        return file_wishes(choice.from_file, services.now(), narrowing(topics, regex=scope.regex))
     if bool(topics) == scope.all_topics:
         raise UsageProblem("say what to move: some topics, or all of them", hint=SCOPE_HINT)
     if choice.to_history is not None:
-        narrow = [wish_of(topic, ToCurrent(), regex=scope.regex) for topic in topics]
+        narrow = narrowing(topics, regex=scope.regex)
         at = history_time(choice.to_history, services.now())
         return history_wishes(services, [name for name in chosen.groups if name not in chosen.active], at, narrow)
     strategy = strategy_of(choice, services.now())

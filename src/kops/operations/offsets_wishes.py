@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kops.core.errors import NotFound, Refused, UsageProblem
-from kops.core.offsets import Strategy
+from kops.core.models import TopicPartition
+from kops.core.offsets import Strategy, ToCurrent
 from kops.core.selection import Selection, is_glob, names_matching, parse_selection, split_partitions
 from kops.operations.protocol import Services
 
@@ -42,6 +43,22 @@ class Wish:
         if self.topic is None:
             return sorted(committed)
         return names_matching([self.topic], committed, regex=self.regex) if self.pattern else [self.topic]
+
+    def includes(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition is one of them."""
+        if self.partitions is not None and partition.partition not in self.partitions:
+            return False
+        return partition.topic in self.topics_of([partition.topic])
+
+
+def included(partition: TopicPartition, wishes: Collection[Wish]) -> bool:
+    """Tell whether a partition is one of some wishes; without wishes all are."""
+    return not wishes or any(wish.includes(partition) for wish in wishes)
+
+
+def narrowing(texts: Iterable[str], *, regex: bool = False) -> list[Wish]:
+    """Return ``--topic`` options that only narrow what is shown or moved: ``orders``, ``orders:0,3-5``, ``orders-*``."""
+    return [wish_of(text, ToCurrent(), regex=regex) for text in texts]
 
 
 def wish_of(text: str, strategy: Strategy, *, regex: bool = False, group: str | None = None) -> Wish:
