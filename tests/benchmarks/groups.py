@@ -76,11 +76,9 @@ def compare(servers: str, shape: Shape, folder: Path, runs: int, *, apache: bool
     kops = ["-B", servers, "-q"]
     lag = [*kops, "groups", "lag", "*"]
     as_json = median(kops_command(*lag, "-o", "json"), folder / "kops.json", runs)
-    found = json.loads((folder / "kops.json").read_text())
-    assert len(found) == shape.groups * shape.partitions, len(found)
-    assert sum(row["lag"] for row in found) == shape.lag
+    rows = checked(folder / "kops.json", shape)
     show("kops groups lag '*' -o json", as_json)
-    print(f"    {as_json.seconds / len(found) * 1e6:.1f} us a row of {len(found):,}", flush=True)
+    print(f"    {as_json.seconds / rows * 1e6:.1f} us a row of {rows:,}", flush=True)
     as_table = median(kops_command(*lag), folder / "kops.txt", runs)
     show("kops groups lag '*'", as_table)
     show("kops groups lag '*' --by group", median(kops_command(*lag, "--by", "group"), folder / "by.txt", runs))
@@ -102,6 +100,14 @@ def compare(servers: str, shape: Shape, folder: Path, runs: int, *, apache: bool
     show("kops offsets reset '*' --yes (planned, applied, read back)", applied)
     if apache:
         print(f"    {applied.seconds / dry.seconds:.2f} of Apache's planning alone", flush=True)
+
+
+def checked(output: Path, shape: Shape) -> int:
+    """Return the number of rows of a JSON output, after seeing that it is right."""
+    found = json.loads(output.read_text())
+    assert len(found) == shape.groups * shape.partitions, len(found)
+    assert sum(row["lag"] for row in found) == shape.lag
+    return len(found)
 
 
 def median(command: Sequence[str], output: Path, runs: int) -> Measured:

@@ -72,7 +72,7 @@ def measured(command: Sequence[str], output: Path, *, codes: Sequence[int] = (0,
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - started
         process.returncode = os.waitstatus_to_exitcode(status)
-    megabytes = max(peak.end(), usage.ru_maxrss >> 10)
+    megabytes = peak.end()  # not ru_maxrss: that begins with what this process held when it forked
     if process.returncode not in codes:
         raise RuntimeError(f"{' '.join(command)[:200]} ended with {process.returncode}:\n{errors.read_text()[-2000:]}")
     return Measured(seconds, megabytes, usage.ru_utime + usage.ru_stime)

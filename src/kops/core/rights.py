@@ -56,7 +56,10 @@ class Right:
     @property
     def hint(self) -> str:
         """Return what to ask for."""
-        return f"the principal of this context needs {self.operation} on {self.resource}; ask for that ACL"
+        return f"the principal of this context needs {self}; ask for that ACL"
+
+    def __str__(self) -> str:
+        return f"{self.operation} on {self.resource}"
 
 
 def missing_right(error: str, doing: str) -> Right | None:

@@ -61,20 +61,25 @@ def describe_groups(services: Services, patterns: Sequence[str], *, regex: bool 
 
 
 def matching_groups(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[str]:
-    """Return the ids of the groups that patterns match.
+    """Return the ids of the groups that patterns match; see :func:`matching_listed`."""
+    return list(matching_listed(services, patterns, regex=regex))
+
+
+def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool = False) -> dict[str, Group]:
+    """Return the groups that patterns match, as they are listed: without members and coordinator.
 
     :raises NotFound: for a plain name that is no group's
     :raises AuthorizationFailed: for a plain name of a group that we may not describe
     """
-    known = services.kafka.groups.ids()
+    known = {group.group_id: group for group in services.kafka.groups.listed()}
     try:
-        return names_matching(patterns, known, regex=regex, what="group")
+        return {name: known[name] for name in names_matching(patterns, known, regex=regex, what="group")}
     except NotFound as missing:
         name = str(missing.details.get("group", ""))
         answer = services.kafka.groups.describe_or_errors([name])[name]
         if isinstance(answer, AuthorizationFailed):  # the brokers list only groups that we may describe
             raise answer from missing
-        raise _with_similar(missing, known) from missing
+        raise _with_similar(missing, list(known)) from missing
 
 
 def find_group(services: Services, group_id: str) -> Group:

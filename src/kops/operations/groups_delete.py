@@ -149,7 +149,8 @@ class DeleteGroups(Mutation):
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say what undo gives back."""
-        if not any(group.partitions for group in moves_of_json(plan.arguments["prior"])):
+        gone = {result.target for result in results if result.status is Status.DONE}
+        if not any(group.partitions for group in moves_of_json(plan.arguments["prior"]) if group.group in gone):
             return ()
         return ("undo makes the groups again with the offsets that they had, as long as no consumer has",)
 

@@ -89,14 +89,19 @@ def _streams() -> list[Field]:
     return _described(_field("Topology", "Topology", *topology, nullable=True), _field("Members", "[]Member", *member))
 
 
-@cache
 def describe_request(api_key: int) -> Any:
     """Return the request class of a description, its answer registered beside it; call it with ``group_ids``."""
+    return _messages(api_key)[0]
+
+
+@cache
+def _messages(api_key: int) -> tuple[Any, Any]:
+    """Return the classes of request and answer. Both are kept: kafka-python itself has only a weak reference to an answer's class."""
     name, versions, fields = ("ShareGroup", "1", _share()) if api_key == SHARE_GROUP_DESCRIBE else ("StreamsGroup", "0", _streams())
     asked = [_field("GroupIds", "[]string"), _field("IncludeAuthorizedOperations", "bool")]
     common = {"apiKey": api_key, "validVersions": versions, "flexibleVersions": _EVERY}
-    _message({**common, "type": "response", "name": f"{name}DescribeResponse", "fields": fields})
-    return _message({**common, "type": "request", "name": f"{name}DescribeRequest", "fields": asked})
+    answer = _message({**common, "type": "response", "name": f"{name}DescribeResponse", "fields": fields})
+    return _message({**common, "type": "request", "name": f"{name}DescribeRequest", "fields": asked}), answer
 
 
 def _message(schema: dict[str, Any]) -> Any:

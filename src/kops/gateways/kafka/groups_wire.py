@@ -6,6 +6,7 @@ wrong about the metadata of offsets: it writes a NUL after it, and reads on past
 
 from __future__ import annotations
 
+import logging
 import ssl
 import time
 from collections.abc import Callable
@@ -181,6 +182,10 @@ class Wire:
         from kafka.errors import KafkaError
 
         settings = kafka_python_settings(self.connection)
+        # It warns of every attempt to connect, on stderr when nobody listens; what matters comes back as an error.
+        log = logging.getLogger("kafka")
+        log.addHandler(logging.NullHandler())
+        log.propagate = False
         # The first client knows better why a cluster cannot be reached: the second waits, and then has no reason.
         self._client.wait(self._client.admin.describe_cluster(request_timeout=self._client.timeout), "describe the cluster")
         try:
@@ -199,5 +204,5 @@ def translate_kafka_python(error: Any, doing: str, connection: Connection) -> Ko
     addresses = ",".join(connection.bootstrap_servers)
     details = {"kafka_error": getattr(kind, "message", "") or kind.__name__}
     if error_type is AuthorizationFailed and (right := missing_right(kind.__name__, doing)):
-        hint, details["needs"] = right.hint, f"{right.operation} on {right.resource}"
+        message, hint, details["needs"] = f"{message} (lacks {right})", right.hint, str(right)
     return error_type(message.format(doing=doing, reason=reason, addresses=addresses), hint=hint, **details)

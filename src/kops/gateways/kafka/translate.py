@@ -75,5 +75,5 @@ def translate(error: Any, doing: str, brokers: Sequence[str] = ()) -> KopsError:
         message = f"could not {doing}: {text}"
     kind, hint = next(((kind, hint) for names, kind, hint in _KINDS if name in names), (OperationFailed, None))
     if kind is AuthorizationFailed and (right := missing_right(name, doing)):
-        return kind(message, hint=right.hint, kafka_error=name, needs=f"{right.operation} on {right.resource}")
+        return kind(f"{message} (lacks {right})", hint=right.hint, kafka_error=name, needs=str(right))
     return kind(message, hint=hint, kafka_error=name)

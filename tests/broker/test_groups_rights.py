@@ -1,0 +1,146 @@
+"""A cluster with ACLs: who lacks a right is told which, and on what, and what may be seen is still shown."""
+
+from dataclasses import replace
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from kops.config.connection import Secret
+from kops.core.errors import AuthorizationFailed, TimedOut
+from kops.core.models import Committed, TopicPartition
+from kops.gateways.kafka import Kafka
+from kops.sandbox import storage
+from kops.sandbox.model import USERNAME
+from support.streams_apps import wait_for
+
+pytestmark = pytest.mark.broker
+
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": f"User:{USERNAME};User:CN=localhost",  # the sandbox's own user, and the controllers' certificate
+}
+SEEN, HIDDEN = "seen", "hidden"
+PLACES = {TopicPartition(SEEN, 0): Committed(0), TopicPartition(HIDDEN, 0): Committed(0)}
+
+
+@pytest.fixture(scope="module")
+def secured(own_brokers):
+    """A broker that checks every right, with two topics, a group in each, and a group in both."""
+    with pytest.MonkeyPatch.context() as patch:
+        plain = storage.server_settings
+        patch.setattr(storage, "server_settings", lambda *at, **options: plain(*at, **options) | AUTHORIZER)
+        own = own_brokers(security="sasl-ssl")
+        admin = AdminClient(own.client)
+        for made in admin.create_topics([NewTopic(SEEN, 1), NewTopic(HIDDEN, 1)], operation_timeout=30).values():
+            made.result(30)
+        kafka = Kafka(replace(own.connection, timeout=5.0))  # a cluster that has just started is still electing its coordinators
+        for group in ("billing", "other"):
+            wait_for("the commit", lambda group=group: _commits(kafka, group))
+        for name in (SEEN, HIDDEN):
+            kafka.produce(name, [_record()])
+        yield own
+
+
+def _commits(kafka, group):
+    try:
+        return set(kafka.groups.commit(group, PLACES).values()) == {None}
+    except TimedOut:
+        return False
+
+
+def _record():
+    from kops.core.models import NewRecord
+
+    return NewRecord(None, b"x", partition=0)
+
+
+@pytest.fixture
+def as_user(secured, unique, home, run_kops):
+    """Run kops as a new user who has only these rights: ``as_user((ResourceType.GROUP, "billing", AclOperation.DESCRIBE), ...)``."""
+
+    def make(*rights):
+        admin, user = AdminClient(secured.client), unique("u")[:40]
+        secret = UserScramCredentialUpsertion(user, ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096), b"secret")
+        admin.alter_user_scram_credentials([secret])[user].result(30)
+        bindings = [
+            AclBinding(kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", operation, AclPermissionType.ALLOW)
+            for kind, name, operation in rights
+        ]
+        for done in admin.create_acls(bindings).values() if bindings else ():
+            done.result(30)
+        connection = replace(secured.connection, username=user, password=Secret("the test", lambda: "secret"), timeout=10.0)
+        wait_for("the new user", lambda: _works(connection))
+        settings = {**secured.sandbox.context(), "username": user, "password_file": str(home / "password")}
+        (home / "password").touch(mode=0o600)
+        (home / "password").write_text("secret")
+        config = home / "config" / "kops" / "config.toml"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text("[contexts.user]\n" + "".join(f"{key} = {value!r}\n" for key, value in settings.items()))
+        return lambda *arguments: run_kops(*arguments, "-c", "user")
+
+    return make
+
+
+def _works(connection):
+    try:
+        return Kafka(connection).cluster()
+    except Exception:
+        return False
+
+
+DESCRIBE, READ, DELETE = AclOperation.DESCRIBE, AclOperation.READ, AclOperation.DELETE
+BILLING = (ResourceType.GROUP, "billing", DESCRIBE)
+TOPIC = (ResourceType.TOPIC, SEEN, DESCRIBE)
+
+
+def test_a_group_that_may_not_be_described_is_no_typo(as_user):
+    kops = as_user()
+    assert kops("groups", "list", "-o", "json").ok().json == []  # the brokers leave out what may not be seen
+    for command in (["groups", "describe", "billing"], ["groups", "lag", "billing"]):
+        refused = kops(*command)
+        assert refused.code == AuthorizationFailed.exit_code
+        assert "needs DESCRIBE on group billing; ask for that ACL" in refused.err
+    body = kops("groups", "lag", "billing", "-o", "json")
+    assert '"needs": "DESCRIBE on group billing"' in body.err
+
+
+def test_lag_shows_what_may_be_seen(as_user):
+    kops = as_user(BILLING, TOPIC)
+    assert [row["group"] for row in kops("groups", "list", "-o", "json").ok().json] == ["billing"]
+    shown = kops("groups", "lag", "billing", "-o", "json")
+    assert shown.code in (0, 6), shown.err
+    rows = {row["topic"]: row for row in shown.json}
+    assert rows[SEEN]["lag"] == 1
+    assert (rows[SEEN]["time_lag_ms"], rows[SEEN]["note"]) == (None, f"lacks READ on topic {SEEN}")
+    assert HIDDEN not in rows or rows[HIDDEN]["note"] == f"lacks DESCRIBE on topic {HIDDEN}"
+
+
+def test_with_every_right_it_is_whole(as_user):
+    kops = as_user(BILLING, (ResourceType.TOPIC, SEEN, READ), (ResourceType.TOPIC, HIDDEN, READ), (ResourceType.GROUP, "billing", READ))
+    rows = kops("groups", "lag", "billing", "-o", "json").ok().json
+    assert [(row["topic"], row["lag"], row["note"]) for row in rows] == [(HIDDEN, 1, ""), (SEEN, 1, "")]
+    assert all(row["time_lag_ms"] is not None for row in rows)
+
+
+def test_changes_name_the_right_too(as_user, secured):
+    kops = as_user(BILLING, TOPIC, (ResourceType.TOPIC, HIDDEN, DESCRIBE))
+    deleted = kops("groups", "delete", "billing", "--confirm", "billing")
+    assert deleted.code == 1
+    assert "lacks DELETE on group billing" in deleted.out
+    assert "undo" not in deleted.err
+    assert "billing" in Kafka(secured.connection).groups.ids()
+    moved = kops("offsets", "reset", "billing", "--topic", SEEN, "--to-latest", "--yes", "-o", "json")
+    assert moved.code != 0
+    assert "lacks READ on group billing" in moved.err + moved.out
+    assert Kafka(secured.connection).groups.committed(["billing"])["billing"] == PLACES

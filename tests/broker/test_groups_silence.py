@@ -1,0 +1,57 @@
+"""A broker that stops answering, and comes back: a time-out that says what is known, and a watch that goes on."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from kops.sandbox.brokers import recorded
+from support.programs import Record
+from support.streams_apps import Cluster, wait_for
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def frozen(own_broker):
+    """A broker with a group that is behind; call ``freeze()`` and ``thaw()``."""
+    own = own_broker()
+    cluster = Cluster(own.bootstrap_servers)
+    cluster.create("orders", 2)
+    cluster.produce("orders", [Record(None, b"x", 1_000_000, partition=0)])
+    cluster.commit("billing", {("orders", 0): 0, ("orders", 1): 0})
+    pid = recorded(own.sandbox, own.sandbox.nodes[0]).pid
+    own_signals = {"freeze": lambda: os.kill(pid, signal.SIGSTOP), "thaw": lambda: os.kill(pid, signal.SIGCONT)}
+    yield own, own_signals
+    os.kill(pid, signal.SIGCONT)
+
+
+def test_a_broker_that_stops_answering(frozen, run_kops, kops_process, home):
+    own, switch = frozen
+    servers = own.bootstrap_servers
+
+    def kops(*arguments):
+        return run_kops(*arguments, "-B", servers, "--timeout", "2")
+
+    kops("groups", "lag", "billing").ok()
+    watch = kops_process("groups", "lag", "billing", "--watch=300ms", "--timeout", "2", "-o", "json", "-B", servers)
+    assert '"lag": 1' in watch.stdout.readline()
+    switch["freeze"]()
+    for command in (["list"], ["describe", "billing"], ["lag", "billing"], ["lag", "billing", "-o", "json"]):
+        started = time.monotonic()
+        late = kops("groups", *command)
+        assert late.code == 4, (late.code, late.err)
+        assert "within 2 s" in late.err or "timed out" in late.err.lower(), late.err
+        assert late.out == ""
+        assert time.monotonic() - started < 20
+    gone = kops("groups", "delete", "billing", "--confirm", "billing")
+    assert gone.code == 4
+    assert not (home / "state" / "kops" / "journal").exists()  # nothing was begun
+    told = watch.stderr.readline()
+    assert "could not" in told, (told, watch.poll(), watch.stderr.read() if watch.poll() is not None else "")
+    switch["thaw"]()
+    assert '"lag": 1' in [watch.stdout.readline() for _ in range(3)][-1]
+    watch.send_signal(signal.SIGINT)
+    assert watch.wait(30) == 130
+    wait_for("the broker", lambda: kops("groups", "lag", "billing").code == 0)
