@@ -112,6 +112,17 @@ def test_nobody_reads(diagnose, group, filled, cluster):
     assert about(diagnose(f"{group}", "--regex", code=1), group).keys() == {"no_members"}
 
 
+def test_more_partitions_than_can_be_read(diagnose, group, filled, cluster, monkeypatch):
+    monkeypatch.setattr("kops.operations.diagnose.looks.MOST_PLACES", 1)
+    name = filled()
+    cluster.commit(group, {(name, 0): 3, (name, 1): 2})
+    body = diagnose(group, code=1)
+    assert about(body, group)["no_members"]["facts"]["partitions"] == [f"{name}:1"]  # the one with most to read
+    (gap,) = body["not_checked"]
+    assert gap["check"] == "lag in time"
+    assert "of 2 places where groups have something to read, the 1 with most" in gap["error"]["message"]
+
+
 def test_unread_data_that_will_be_deleted(diagnose, group, filled, cluster):
     name = filled(config={"retention.ms": str(HOUR + 600_000)})
     cluster.commit(group, {(name, 0): 3, (name, 1): 10})

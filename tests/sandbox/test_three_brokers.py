@@ -92,7 +92,8 @@ def test_what_an_operator_sees_when_one_goes(three, until, run_kops, unique, end
         assert kops(*arguments).code in (0, 6), arguments
     assert kops("cluster", "health").code == 1
     until(lambda: "offline_partitions" in checks("cluster", "health")[1])
-    until(lambda: "controller_silent" in checks("cluster", "health")[1])
+    if ending == "stop":  # its controllers take ten seconds to be called silent: once is enough
+        until(lambda: "controller_silent" in checks("cluster", "health")[1])
     code, found = checks("cluster", "health")
     assert code == 1
     severity, facts = found["offline_partitions"]
@@ -105,7 +106,7 @@ def test_what_an_operator_sees_when_one_goes(three, until, run_kops, unique, end
     assert {*places[safe], *places[narrow], *places[single]} <= set(thin["partitions"])
     assert thin["brokers"] == [2]
     assert found["broker_missing"][1]["broker"] == 2
-    assert found["controller_silent"][1] == {"controllers": [2]}
+    assert found["controller_silent"][1] == {"controllers": [2]} if ending == "stop" else True
     counts = kops("cluster", "health").json
     assert (counts["brokers"], counts["offline"], counts["healthy"]) == (2, len(places[single]), False)
 
