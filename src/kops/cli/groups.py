@@ -70,12 +70,14 @@ def describe(session: Session, *, names: tuple[str, ...], regex: bool) -> None:
     if session.output_format in ("json", "yaml"):
         session.render(found, ["group"])
         return
-    session.render(describe_table(found), ["group", "type", "state", "protocol", "coordinator", "members"])
+    session.render(describe_table(found), ["group", "type", "state", "members", "protocol", "coordinator"])
     members = member_table(found)
     if members and session.output_format == "table":
         click.echo()
-        session.render(members, ["group", "client_id", "host", "assignment"])
+        session.render(members, ["client_id", "host", "assignment"] if len(found) == 1 else ["group", "client_id", "host", "assignment"])
     for row in found:
+        if row["members"] is None:
+            session.note(f"the members of {row['group']} are not known: this broker or client has no request for {row['type']} groups")
         if row["kafka_streams"]:
             session.note(f"{row['group']} is a Kafka Streams application")
 

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 from kops.core.errors import AuthorizationFailed, GroupActive, NotFound, Refused, UsageProblem
-from kops.core.groups import WorkingGroup, WorkingMember
+from kops.core.groups import WorkingGroup, WorkingMember, ranges_text
 from kops.core.models import Group, Member
-from kops.core.selection import Selection, names_matching
+from kops.core.selection import names_matching
 from kops.operations.protocol import Services
 
 WITH_OFFSETS = ("classic", "consumer", "streams")
@@ -182,7 +182,7 @@ def describe_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def member_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the members of described groups as rows for people: ``orders:0,1 payments:3``."""
+    """Return the members of described groups as rows for people: ``orders:0-3 payments:3``, or the tasks that they have."""
     return [
         {**member, "group": group["group"], "assignment": _assignment(member["assignment"]) or ", ".join(member["work"]) or None}
         for group in groups
@@ -194,7 +194,7 @@ def _assignment(partitions: Iterable[Mapping[str, Any]]) -> str | None:
     topics: dict[str, list[int]] = {}
     for one in partitions:
         topics.setdefault(one["topic"], []).append(one["partition"])
-    return " ".join(str(Selection(topic, tuple(numbers))) for topic, numbers in topics.items()) or None
+    return " ".join(f"{topic}:{ranges_text(numbers)}" for topic, numbers in topics.items()) or None
 
 
 def _row(group: Group) -> dict[str, Any]:

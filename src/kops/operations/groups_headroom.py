@@ -10,6 +10,7 @@ from kops.core.lag import Headroom, Place, Retention, TimeLag, headroom_by_age, 
 from kops.core.log_dirs import sizes_by_replica
 from kops.core.models import Bounds, Setting, TopicPartition
 from kops.core.times import to_milliseconds
+from kops.operations.groups_time_lag import MOST_PLACES, time_lags
 from kops.operations.protocol import Services
 
 
@@ -27,7 +28,7 @@ def headrooms(
 
     :param places: where groups would read on, with something left to read
     :param bounds: of their partitions
-    :param times: of the places, where known: they tell when the first record goes
+    :param times: of the places, where known: they tell when the first record goes; those of what is at risk are read where they are not
     :param within: milliseconds from now
     :raises KopsError: when settings or offsets cannot be read
     """
@@ -35,23 +36,33 @@ def headrooms(
     now = to_milliseconds(services.now())
     by_age = _young_from(services, places, retention, now, within)
     sizes = _sizes(services, {partition for partition, _ in places if retention.get(partition.topic, Retention()).size is not None})
+    at_risk: dict[Place, int] = {}
+    for place in places:
+        ends = bounds.get(place[0])
+        if isinstance(ends, Bounds) and place[0] in by_age:
+            young = by_age[place[0]]
+            at_risk[place] = max(0, (ends.log_end_offset if young is None else min(young, ends.log_end_offset)) - place[1])
+    known = _with_times(services, [place for place in places if at_risk.get(place) or place[0] in sizes], times)
     found: dict[Place, Headroom] = {}
     for place in places:
-        partition, offset = place
-        rule, ends, oldest = retention.get(partition.topic), bounds.get(partition), times.get(place, TimeLag(None)).timestamp
+        rule, ends = retention.get(place[0].topic), bounds.get(place[0])
         if rule is None or not isinstance(ends, Bounds):
             continue
-        risks = []
+        oldest, risks = known.get(place, TimeLag(None)).timestamp, []
         if rule.milliseconds is not None:
-            young = by_age.get(partition)
-            at_risk = (ends.log_end_offset if young is None else min(young, ends.log_end_offset)) - offset
-            risks.append(headroom_by_age(rule.milliseconds, oldest, at_risk, now))
-        if rule.size is not None and partition in sizes:
-            risks.append(headroom_by_size(rule.size, sizes[partition], place, ends, oldest=oldest, now=now, within=within))
+            risks.append(headroom_by_age(rule.milliseconds, oldest, at_risk.get(place, 0), now))
+        if rule.size is not None and place[0] in sizes:
+            risks.append(headroom_by_size(rule.size, sizes[place[0]], place, ends, oldest=oldest, now=now, within=within))
         first = min((risk for risk in risks if risk is not None), key=lambda risk: risk.expires, default=None)
         if first is not None:
             found[place] = first
     return found
+
+
+def _with_times(services: Services, places: Sequence[Place], times: Mapping[Place, TimeLag]) -> Mapping[Place, TimeLag]:
+    """Return the times of some places, reading those that are not known; of too many, none are read."""
+    unknown = [place for place in places if place not in times]
+    return times if not unknown or len(unknown) > MOST_PLACES else {**times, **time_lags(services, unknown)}
 
 
 def retentions(services: Services, topics: Iterable[str]) -> dict[str, Retention]:

@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from kops.core.groups import ranges_text
 from kops.gateways.kafka.groups_working import connect_work
 
 
@@ -31,3 +32,10 @@ def test_what_cannot_be_read_is_not_known(data):
 
 def test_nothing_assigned():
     assert connect_work(struct.pack(">hh", 2, 0) + text("l") + text("u") + struct.pack(">qi", 1, -1)) == ()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [([], ""), ([3], "3"), ([5, 3, 4, 0, 4], "0,3-5"), (range(100), "0-99"), ([0, 2, 3], "0,2-3")]
+)
+def test_partitions_for_people(numbers, text):
+    assert ranges_text(numbers) == text
