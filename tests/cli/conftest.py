@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kops.core.plan import plan_document
 from support.command_line import hear_interrupts
 
 SCRIPT = Path(__file__).parent / "slow_mutation.py"
@@ -74,7 +75,7 @@ def slow(tmp_path, cluster_id, configured, monkeypatch):
 
     folder, plan = tmp_path / "items", tmp_path / "plan.json"
     folder.mkdir()
-    plan.write_text(json.dumps(slow_plan(cluster_id, folder).as_json()))
+    plan.write_text(json.dumps(plan_document(slow_plan(cluster_id, folder))))
     made = Slow(folder, plan)
     yield made
     for process in made.started:

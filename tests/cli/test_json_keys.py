@@ -1,0 +1,157 @@
+"""The keys of every command's JSON are a contract: programs read them. `json_keys.yaml` pins them.
+
+A key that is missing here breaks somebody's script; a new one is added to the file with the change that brings it.
+"""
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from kops.cli.main import cli
+from support.topics import commit
+
+pytestmark = pytest.mark.broker
+
+PINNED: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "json_keys.yaml").read_text(encoding="utf-8"))
+NO_JSON = {"kops completion", "kops demo", "kops sandbox logs", "kops offsets edit"}
+"""Scripts, a tour, a log and an editor: no data of their own."""
+OPAQUE = ("arguments", "guard", "before", "after", "settings", "value", "details", "facts")
+"""What is inside differs with the operation and the data."""
+ELSEWHERE = {
+    "kops state rebuild": "tests/streams",
+    "kops state verify": "tests/streams",
+    "kops state diff": "tests/streams",
+    "kops sandbox up": "tests/sandbox",
+    "kops sandbox down": "tests/sandbox",
+    "kops sandbox status": "tests/sandbox",
+    "kops plugins list": "tests/plugins",
+    "kops journal finish": "tests/cli/test_signals.py",
+}
+"""Their JSON is looked at where a Kafka Streams application or a Kafka of its own is there."""
+
+
+COUNT = itertools.count(1)
+
+
+def paths(value: Any, at: str = "") -> Iterator[str]:
+    """Name the keys of a JSON value: ``members[].assignment[].topic``."""
+    if isinstance(value, list):
+        for each in value:
+            yield from paths(each, f"{at}[]")
+    elif isinstance(value, dict) and value:
+        for key, each in value.items():
+            yield from paths(None if key in OPAQUE else each, f"{at}.{key}" if at else key)
+    elif at:
+        yield at
+
+
+def keys_of(out: str) -> set[str]:
+    """Return the keys of one JSON value, or of one a line."""
+    try:
+        found = [json.loads(out)]
+    except ValueError:
+        found = [json.loads(line) for line in out.splitlines()]
+    return {path.removeprefix("[].") for value in found for path in paths(value)}
+
+
+@pytest.fixture(scope="module")
+def names():
+    import uuid
+
+    return {name: f"keys-{name}-{uuid.uuid4().hex[:8]}" for name in ("topic", "group", "new", "other", "gone")}
+
+
+@pytest.fixture
+def scene(configured, broker, run_kops, names, tmp_path):
+    """A topic with records, a group that read one of them, and a journal."""
+    topic, group = names["topic"], names["group"]
+    run_kops("topics", "create", topic, "--partitions", "2", "--if-not-exists", "--yes").ok()
+    run_kops("records", "produce", topic, "--partition", 0, "--key", "k", "--value", "v", "--header", "h=x").ok()
+    commit(broker, topic, group)
+    run_kops("context", "add", "keys", "--bootstrap-servers", broker.bootstrap_servers).ok()
+    (tmp_path / "topics").mkdir()
+    (tmp_path / "topics" / "topics.yaml").write_text(f"name: {topic}\npartitions: 2\nconfig:\n  retention.ms: 3600000\n")
+    (tmp_path / "client.properties").write_text(f"bootstrap.servers={broker.bootstrap_servers}\n")
+    run_kops("topics", "alter", topic, "--config", f"retention.ms={3_600_000 + next(COUNT)}", "--yes").ok()
+    run_kops("topics", "alter", topic, "--config", "retention.ms=3600000", "--plan-out", tmp_path / "plan.json").ok()
+    yield {**names, "folder": tmp_path}
+    run_kops("groups", "delete", group, "--confirm", group)
+    for name in ("topic", "new"):
+        run_kops("topics", "delete", names[name], "--if-exists", "--confirm", names[name])
+
+
+RUNS: dict[str, str] = {
+    "kops cluster describe": "",
+    "kops cluster health": "",
+    "kops cluster brokers": "",
+    "kops topics list": "{topic} --long",
+    "kops topics describe": "{topic}",
+    "kops topics offsets": "{topic}",
+    "kops topics diff": "{folder}/topics",
+    "kops topics create": "{new} --partitions 1 --yes",
+    "kops topics alter": "{topic} --config retention.ms=7200000 --yes",
+    "kops topics add-partitions": "{topic} --partitions 2 --yes",
+    "kops topics apply": "{folder}/topics --dry-run",
+    "kops topics truncate": "{topic} --to end --confirm {topic}",
+    "kops topics delete": "{topic} --dry-run",
+    "kops records consume": "{topic}",
+    "kops records produce": "{topic} --key k --value v",
+    "kops records peek": "{group}",
+    "kops groups list": "{group}",
+    "kops groups describe": "{group}",
+    "kops groups lag": "{group}",
+    "kops groups lag --by group": "{group}",
+    "kops groups lag --by topic": "{group}",
+    "kops groups delete": "{group} --dry-run",
+    "kops offsets show": "{group}",
+    "kops offsets export": "{group}",
+    "kops offsets seek": "{group} {topic}:0=end --dry-run",
+    "kops offsets reset": "{group} --topic {topic} --to-earliest --yes",
+    "kops offsets copy": "{group} {other} --new-group --dry-run",
+    "kops offsets delete": "{group} --topic {topic} --dry-run",
+    "kops offsets history": "{group}",
+    "kops changelog inspect": "{topic}",
+    "kops diagnose": "{group}",
+    "kops context list": "",
+    "kops context show": "",
+    "kops context add": "another --bootstrap-servers 127.0.0.1:1",
+    "kops context use": "keys",
+    "kops context test": "keys",
+    "kops context import": "{folder}/client.properties --name imported",
+    "kops context remove": "keys --yes",
+    "kops journal list": "",
+    "kops journal show": "last",
+    "kops doctor": "",
+    "kops undo": "last --dry-run",
+    "kops apply": "{folder}/plan.json --yes",
+}
+
+
+def commands(command: click.Command, name: str) -> Iterator[str]:
+    """Name every verb of kops."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for verb in command.list_commands(context):
+            yield from commands(command.get_command(context, verb), f"{name} {verb}")
+    else:
+        yield name
+
+
+def test_every_command_is_pinned():
+    known = {*RUNS, *NO_JSON, *ELSEWHERE}
+    assert {name for name in commands(cli, "kops") if name not in known} == set()
+    assert set(RUNS) == set(PINNED)
+
+
+@pytest.mark.parametrize("command", RUNS)
+def test_the_keys_are_those_that_programs_know(scene, run_kops, command):
+    arguments = [word.format(**scene) for word in RUNS[command].split()]
+    done = run_kops(*command.split()[1:], *arguments, "-o", "json")
+    assert done.out, done.err
+    assert sorted(keys_of(done.out)) == PINNED[command]
