@@ -131,8 +131,17 @@ def finish(session: Session, result: Result, entry: Entry | None) -> None:
     for message in result.messages:
         session.note(message)
     if entry:
-        back = "" if result.status is Status.FAILED else f", taken back by `kops undo {entry.id}`"
-        session.note(f"{result.status.value}; journal {entry.id}{back}")
+        session.note(f"{result.status.value}; journal {entry.id}{_way_back(result, entry)}")
+
+
+def _way_back(result: Result, entry: Entry) -> str:
+    from kops.operations.registry import mutation_named
+
+    if result.status is Status.FAILED:
+        return ""
+    if not mutation_named(entry.plan.operation).can_be_undone(entry.plan):
+        return "; this cannot be taken back"
+    return f", taken back by `kops undo {entry.id}`"
 
 
 def _finish_for_people(session: Session, result: Result) -> None:

@@ -75,6 +75,10 @@ class Mutation(ABC):
         :raises Refused: when they cannot be taken back, with the reason
         """
 
+    def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002 - the contract for those that cannot
+        """Tell whether ``invert`` has a way back for what this plan changes, when nothing moves meanwhile."""
+        return True
+
     def resume(self, services: Services, plan: Plan) -> Plan:  # noqa: ARG002 - the contract for those that can
         """Return the plan for what is left of an interrupted one, computed from the cluster as it is now.
 

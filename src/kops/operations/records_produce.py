@@ -132,6 +132,10 @@ class ProduceRecords(Mutation):
         bounds = services.kafka.offsets.bounds_or_errors(ends.values())
         return tuple(_verified(result, bounds.get(ends[result.target])) if result.target in ends else result for result in results)
 
+    def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002 - never
+        """Say no: a log only grows at its end, and what it lost is gone."""
+        return False
+
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - the contract
         """Refuse: Kafka's logs only grow."""
         raise Refused(

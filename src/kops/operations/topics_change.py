@@ -80,6 +80,11 @@ class ChangeTopics(Mutation):
         )
         return plan_changes(services, left, warnings=_gone([name for name in changes.altered if name not in same]))
 
+    def can_be_undone(self, plan: Plan) -> bool:
+        """Partitions cannot be taken away again; everything else can be."""
+        changes = changes_of_json(plan.arguments)
+        return bool(changes.create or changes.alter or changes.delete)
+
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
         """Return the plan that restores settings ("not set" too), deletes what was created, and creates what was deleted, empty.
 
