@@ -1,5 +1,7 @@
 """Frozen ranges end exactly where they should, whatever lies in the log."""
 
+from dataclasses import replace
+
 import pytest
 from confluent_kafka import Producer
 
@@ -174,3 +176,32 @@ def test_a_broker_that_comes_back_and_one_that_does_not(own_broker):
     with pytest.raises(KopsError) as caught:
         read(kafka, "big", 0, 60_000, timeout=3)
     assert isinstance(caught.value, (Unreachable, TimedOut))
+
+
+def test_following_outlives_a_broker_that_comes_back_and_not_one_that_stays_away(own_broker):
+    own = own_broker()
+    Cluster(own.bootstrap_servers).create("followed")
+    produce(own.bootstrap_servers, "followed", range(3))
+    kafka = Kafka(replace(own.connection, timeout=4.0))
+    batches = kafka.records.follow({TopicPartition("followed", 0): 1})
+
+    def keys(count):
+        found = []
+        while len(found) < count:
+            found += [record.key for record in next(batches)]
+        return found
+
+    assert keys(2) == [b"k1", b"k2"]
+    own.kill()
+    for _ in range(10):
+        assert next(batches) == []
+    own.start()
+    produce(own.bootstrap_servers, "followed", range(3, 5))
+    assert keys(2) == [b"k3", b"k4"]
+    for _ in range(60):  # longer than the time limit: nobody produces, which is no trouble
+        assert next(batches) == []
+    own.kill()
+    with pytest.raises((Unreachable, TimedOut)):
+        for _ in range(600):
+            next(batches)
+    batches.close()

@@ -9,7 +9,7 @@ import click
 from kops.cli.lazy import Group
 from kops.cli.session import Session
 
-FORMAT_HELP = "string, bytes, long, int, short, double, float, json, uuid, or a plugin's."
+FORMAT_HELP = "string, bytes, long, int, short, double, float, json, uuid, avro, json-schema, or a plugin's."
 
 
 @click.group(cls=Group)
@@ -58,10 +58,10 @@ def inspect(
     """
     from kops.core.selection import parse_selection
     from kops.operations import changelog
-    from kops.plugins.loader import load_format
+    from kops.operations.records_formats import format_for
 
-    key, value = (load_format(name) if name else None for name in (key_name, value_name))
-    named = key or load_format("bytes")
+    key, value = (format_for(session, name) if name else None for name in (key_name, value_name))
+    named = key or format_for(session, "bytes")
     wanted = named.encode(named.parse(key_equals)) if key_equals is not None else None
     if topic and not (application or store):
         chosen = parse_selection(topic)

@@ -64,7 +64,7 @@ def consume(session: Session, /, *, topic: str, span: str | None, range_option: 
 
     \b
     Examples:
-      kops records consume orders @-1h.. --filter value.price>100
+      kops records consume orders @-1h.. --filter 'value.price>100'
       kops records consume orders:0 1200..1210 -o json
       kops records consume orders --follow --format '%p %o %k %s\\n'
     """  # noqa: D301 - click wants a real backspace to keep these lines

@@ -13,6 +13,7 @@ from kops.output.render import Column, Row, as_columns, cell, csv_cell, is_numbe
 
 WIDEST = 30
 """Characters of a column that is not the last; longer ones push the rest of their line to the right."""
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def write_bytes(data: bytes) -> None:
@@ -52,7 +53,10 @@ class LineWriter:
             self._csv(())
 
     def _json(self, rows: Sequence[Row]) -> None:
-        self._stream.write("".join([json.dumps(row, ensure_ascii=False) + "\n" for row in rows]))
+        try:
+            self._stream.write("".join([_as_json(row) + "\n" for row in rows]))
+        except UnicodeEncodeError:  # JSON may name half of a surrogate pair, which UTF-8 cannot hold and an escape can
+            self._stream.write("".join([json.dumps(row) + "\n" for row in rows]))
 
     def _yaml(self, rows: Sequence[Row]) -> None:
         import yaml

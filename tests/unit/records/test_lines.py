@@ -25,6 +25,13 @@ def test_one_json_object_a_line():
     assert written("json") == ""
 
 
+def test_half_of_a_surrogate_pair_is_escaped():
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    LineWriter(lambda rows: [], "json", stream).write([ROW, {**ROW, "value": "\ud800"}])
+    stream.flush()
+    assert [json.loads(line)["value"] for line in stream.buffer.getvalue().splitlines()] == ["v", "\ud800"]
+
+
 def test_yaml_documents_and_csv():
     assert list(yaml.safe_load_all(written("yaml", [ROW], [ROW]))) == [ROW, ROW]
     assert list(csv.DictReader(io.StringIO(written("csv", [ROW], [ROW]))))[1]["key"] == "k"

@@ -59,9 +59,7 @@ class GroupReader:
         self._consumer.subscribe([self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
         started = heard = time.monotonic()
         while not self._finished():
-            batch = [
-                record for message in self._consumer.consume(BATCH // 20, POLL_SECONDS) if (record := self._taken(message)) is not None
-            ]
+            batch = [record for message in self._consumer.consume(BATCH, POLL_SECONDS) if (record := self._taken(message)) is not None]
             if batch or not self._trouble:
                 heard = time.monotonic()
                 self._trouble.clear()
