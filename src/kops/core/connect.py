@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from kops.core.findings import Finding, Severity, counted
 
@@ -96,7 +97,9 @@ def concerns(connector: Connector, groups: Collection[str], topics: Collection[s
 def connector_findings(connector: Connector) -> Iterator[Finding]:
     """Yield what is wrong with a connector: itself or tasks failed, or not run by any worker."""
     subject, about = f"connector {connector.name}", {"connector": connector.name, "group": connector.group}
-    restart = f"POST {connector.url}/connectors/{connector.name}/restart?includeTasks=true&onlyFailed=true restarts what failed"
+    restart = (
+        f"POST {connector.url}/connectors/{quote(connector.name, safe='')}/restart?includeTasks=true&onlyFailed=true restarts what failed"
+    )
     failed = [task for task in connector.tasks if task.state == FAILED]
     if connector.state == FAILED:
         text = f"the connector has failed: {root_cause(connector.trace)}; {restart}"
