@@ -118,6 +118,8 @@ def test_a_live_share_group_is_not_a_dead_group(kops, groups, cluster, share_mem
     lag = kops("groups", "lag", share_member)
     assert lag.code == 5
     assert "it has no committed offsets" in lag.err
+    by_glob = kops("groups", "lag", f"{share_member}*").ok()
+    assert f"without committed offsets, and left out: {share_member} (share)" in by_glob.err
     reset = kops("offsets", "reset", share_member, "--topic", topic("o"), "--to-earliest", "--new-group", "--yes")
     assert reset.code == 5
     assert "share group" in reset.err

@@ -115,7 +115,9 @@ def lag(session: Session, /, **options: Any) -> int:
 @mutation
 @click.pass_obj
 def delete(session: Session, *, names: tuple[str, ...], regex: bool, approval: Approval) -> int:
-    """Delete groups that have no members, with their committed offsets.
+    """Delete empty groups with their offsets.
+
+    A group with members is refused, or left alone where a glob matches it.
 
     The journal keeps the offsets: `kops undo` makes the groups again where they stood.
     """

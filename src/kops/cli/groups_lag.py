@@ -86,6 +86,9 @@ def _once(session: Session, question: Question) -> int:
         first = ("group", "state") if question.by == "group" else ("topic", "groups")
         render_sums(session, exceeded.watch(question.summed(rows)), first)
     session.note(total.sentence() if total.partitions else f"no committed offsets of {' '.join(question.names)}")
+    if report.without_offsets:
+        named, more = report.without_offsets[: Exceeded.NAMED], len(report.without_offsets) - Exceeded.NAMED
+        session.note(f"without committed offsets, and left out: {', '.join(named)}{f' and {more} more' if more > 0 else ''}")
     for sentence in report.details.warnings:
         session.note(f"warning: {sentence}")
     for name, problem in report.problems.items():

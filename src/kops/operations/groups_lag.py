@@ -28,6 +28,7 @@ class LagReport:
     :param stable: where open transactions begin (the last stable offset); of partitions for which it was asked
     :param problems: the groups that could not be read
     :param isolation: by which lag is counted: to the high watermark, or with ``read_committed`` to the last stable offset
+    :param without_offsets: groups that a pattern matched whose type has no committed offsets
     """
 
     groups: Mapping[str, Group]
@@ -36,6 +37,7 @@ class LagReport:
     problems: Mapping[str, KopsError]
     isolation: str = READ_UNCOMMITTED
     details: Details = field(default=NO_DETAILS)
+    without_offsets: tuple[str, ...] = ()
     templates: dict[TopicPartition, Row] = field(default_factory=dict, repr=False)
 
     @property
@@ -72,6 +74,7 @@ def lag(
     described = services.kafka.groups.describe_or_errors(name for name, group in listed.items() if group.state != "EMPTY")
     groups: dict[str, Group] = {}
     problems: dict[str, KopsError] = {}
+    without: list[str] = []
     for name, answer in {**listed, **described}.items():
         if isinstance(answer, KopsError):
             if not isinstance(answer, NotFound):  # gone since it was listed
@@ -80,6 +83,8 @@ def lag(
             groups[name] = answer
         elif name in patterns and not regex and not is_glob(name):
             raise Refused(f"{name} is a {answer.type} group: it has no committed offsets", hint="`kops groups describe` shows it")
+        else:
+            without.append(f"{name} ({answer.type})")
     offsets: dict[str, dict[TopicPartition, Committed]] = {}
     for name, committed in services.kafka.groups.committed_or_errors(groups).items():
         if isinstance(committed, KopsError):
@@ -93,7 +98,7 @@ def lag(
         if isinstance(found, KopsError) and not isinstance(found, NotFound):
             problems.setdefault(f"topic {partition.topic}", found)
     details = details_of(services, offsets, bounds, isolation=isolation, times=times, within=within)
-    return LagReport(groups, offsets, bounds, problems, isolation, details)
+    return LagReport(groups, offsets, bounds, problems, isolation, details, tuple(without))
 
 
 class Sums:
