@@ -72,10 +72,11 @@ def about(body, group):
     return {found["check"]: found for found in body["findings"] if found["subject"] == f"group {group}"}
 
 
-def test_a_partition_that_is_stuck_and_the_record_that_it_is_at(diagnose, broker, group, filled, cluster):
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_partition_that_is_stuck_and_the_record_that_it_is_at(diagnose, broker, group, filled, cluster, protocol):
     name = filled()
     cluster.commit(group, {(name, 0): 3, (name, 1): 10})
-    with member(broker.bootstrap_servers, group, name, client_id="app"):
+    with member(broker.bootstrap_servers, group, name, client_id="app", group_protocol=protocol):
         before = cluster.admin.describe_consumer_groups([group])[group].result(30)
         body = diagnose(group, "--sample", "500ms", code=1)
         after = cluster.admin.describe_consumer_groups([group])[group].result(30)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kops.core.cluster_health import Observed, PartitionTrouble, cluster_findings, partition_trouble
+from kops.core.cluster_health import cluster_findings
+from kops.core.cluster_observed import Observed, PartitionTrouble, partition_trouble
 from kops.core.errors import KopsError
 from kops.core.findings import Finding, Severity, by_severity, counted, for_connection, reaches
 from kops.operations.cluster_observe import observe

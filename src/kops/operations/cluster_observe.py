@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from kops.core.cluster_health import Observed, is_under_replicated
+from kops.core.cluster_observed import Observed, is_under_replicated
 from kops.core.errors import KopsError, TimedOut, Unreachable
 from kops.core.log_dirs import LogDir
 from kops.core.models import TopicPartition

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kops.core.diagnosis import GroupLook, PartitionLook, group_findings
+from kops.core.diagnosis import group_findings
+from kops.core.group_look import GroupLook, PartitionLook
 from kops.core.lag import Headroom, TimeLag
 from kops.core.models import Bounds, Committed, Group, Member, Setting, TopicPartition
 

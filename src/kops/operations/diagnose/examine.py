@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kops.core.cluster_health import Observed, cluster_findings, partition_findings, partition_trouble
+from kops.core.cluster_health import cluster_findings, partition_findings
+from kops.core.cluster_observed import Observed, partition_trouble
 from kops.core.connect import concerns, connector_findings
 from kops.core.diagnosis import group_findings
 from kops.core.diagnosis_transactions import transaction_findings

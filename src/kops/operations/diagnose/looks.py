@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kops.core.diagnosis import NOT_KNOWN, GroupLook, PartitionLook
 from kops.core.errors import KopsError, NotFound
+from kops.core.group_look import NOT_KNOWN, GroupLook, PartitionLook
 from kops.core.lag import Place
 from kops.core.models import Bounds, Committed, Setting, TopicPartition
 from kops.core.records import Record

@@ -1,0 +1,102 @@
+"""A group as it was seen, twice where there was reason to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kops.core.lag import Headroom, TimeLag
+from kops.core.models import Bounds, Committed, Group, Setting, TopicPartition
+
+BEHIND_MS = 60_000
+"""A record that waits for less is how batches, commits and fetches work."""
+REBALANCING = ("PREPARING_REBALANCE", "COMPLETING_REBALANCE", "ASSIGNING", "RECONCILING")
+NOT_KNOWN = TimeLag(None)
+
+
+@dataclass(frozen=True)
+class PartitionLook:
+    """A partition of a group.
+
+    :param bounds: None when the topic is gone
+    :param owner: client id of the member that reads it
+    :param waiting: how long its first unread record has been waiting
+    :param moved: offsets that the group committed between the looks; None when it was looked at once only
+    :param arrived: offsets that were written between the looks
+    :param gone: whether its topic does not exist any more
+    """
+
+    partition: TopicPartition
+    committed: Committed | None
+    bounds: Bounds | None
+    owner: str | None = None
+    waiting: TimeLag = NOT_KNOWN
+    moved: int | None = None
+    arrived: int = 0
+    expiring: Headroom | None = None
+    gone: bool = False
+
+    @property
+    def next_offset(self) -> int | None:
+        """Return where the group reads on; None without a commit or bounds."""
+        return None if self.committed is None or self.bounds is None else max(self.committed.offset, self.bounds.log_start_offset)
+
+    @property
+    def unread(self) -> int:
+        """Return the offsets that are left to read; 0 when that is not known."""
+        place = self.next_offset
+        return 0 if place is None or self.bounds is None else max(0, self.bounds.log_end_offset - place)
+
+    @property
+    def behind(self) -> bool:
+        """Tell whether a record has been waiting for longer than reading takes."""
+        return self.unread > 0 and (self.waiting.milliseconds or 0) >= BEHIND_MS
+
+    @property
+    def lost(self) -> int:
+        """Return the offsets between the committed one and the log start: deleted before they were read."""
+        return 0 if self.committed is None or self.bounds is None else max(0, self.bounds.log_start_offset - self.committed.offset)
+
+    @property
+    def past_end(self) -> int:
+        """Return by how much the committed offset lies past the end of the log."""
+        return 0 if self.committed is None or self.bounds is None else max(0, self.committed.offset - self.bounds.log_end_offset)
+
+
+@dataclass(frozen=True)
+class GroupLook:
+    """A group as it was seen, twice where there was reason to.
+
+    :param later_state: at the second look; None when there was none
+    :param seconds: between the looks
+    :param streams: whether it is a Kafka Streams application
+    :param records: the record that the group reads next, for people and as JSON, by partition
+    :param settings: of the topics, by topic and name
+    """
+
+    group: Group
+    partitions: tuple[PartitionLook, ...]
+    later_state: str | None = None
+    seconds: float = 0.0
+    streams: bool = False
+    records: Mapping[TopicPartition, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
+
+    @property
+    def abandoned(self) -> bool:
+        """Tell whether nobody has read for so long that records were deleted unread: a group that is no longer used."""
+        return self.group.state == "EMPTY" and any(look.lost for look in self.partitions)
+
+    @property
+    def may_change(self) -> bool:
+        """Tell whether a second look may tell more: somebody reads and is behind, or it rebalances."""
+        return self.group.state in REBALANCING or (self.group.state != "EMPTY" and any(one.behind for one in self.partitions))
+
+    @property
+    def stuck(self) -> tuple[PartitionLook, ...]:
+        """Return the partitions that somebody should be reading and that did not move, the longest waiting first."""
+        if self.group.state == "EMPTY":
+            return ()
+        some = [look for look in self.partitions if look.behind and look.moved == 0 and (look.owner or not self.group.members)]
+        return tuple(sorted(some, key=lambda look: -(look.waiting.milliseconds or 0)))
