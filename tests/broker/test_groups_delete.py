@@ -7,7 +7,8 @@ from kops.config.connection import Connection
 from kops.core.models import Committed, TopicPartition
 from kops.gateways.kafka import Kafka
 from support.consumer_groups import member, visible
-from support.streams_apps import Cluster, wait_for
+from support.programs import Program, Record
+from support.streams_apps import Cluster, running, wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -129,3 +130,32 @@ def test_undo_does_not_touch_a_group_that_was_joined_meanwhile(kops, broker, gro
         assert refused.code == 5
         assert "member" in refused.err
     assert groups.committed([group])[group] == {}
+
+
+@pytest.mark.streams
+@pytest.mark.parametrize("protocol", ["classic", "streams"])
+def test_a_kafka_streams_application_goes_on_after_undo(kops, broker, groups, cluster, unique, tmp_path, protocol):
+    """Its group is made again as a plain one; when the application starts it takes that over, and processes nothing twice."""
+    program = Program("count", "long").named(unique())
+    group = program.application
+    cluster.create_all({program.topic: 2, program.output: 1})
+    try:
+        cluster.produce(program.topic, [Record(b"k%d" % at, b'{"id":1}', 1_000_000 + at) for at in range(20)])
+        with running(cluster.servers, program, tmp_path, "--config", f"group.protocol={protocol}") as application:
+            application.wait_for("CAUGHT_UP")
+            application.stop()
+        wait_for(f"{group} to empty", lambda: groups.describe([group])[group].state == "EMPTY")
+        before = groups.committed([group], metadata=True)[group]
+        deleted = kops("groups", "delete", group, "--confirm", group, "-o", "json").ok()
+        assert "Kafka Streams application" in deleted.err
+        assert ids(groups, group) == []
+        kops("undo", deleted.json["journal_id"], "--yes").ok()
+        assert groups.committed([group], metadata=True)[group] == before
+        with running(cluster.servers, program, tmp_path, "--config", f"group.protocol={protocol}") as application:
+            application.wait_for("CAUGHT_UP")
+            assert groups.describe([group])[group].type == protocol
+            application.stop()
+        assert len(cluster.read(program.output)) == 20
+    finally:
+        groups.delete([group])
+        cluster.delete_all([name for name in cluster.topics() if name.startswith((program.topic, program.output, f"{group}-"))])
