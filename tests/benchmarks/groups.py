@@ -93,7 +93,7 @@ def compare(servers: str, shape: Shape, folder: Path, runs: int, *, apache: bool
         dry = measured([*tool, *all_of_it, "--dry-run"], folder / "apache-plan.txt")
         show("Apache --reset-offsets --dry-run", dry, to=planned)
     if kcl := shutil.which("kcl"):
-        asked = [kcl, "-X", f"seed_brokers={servers}", "group", "describe", "--regex", ".*"]
+        asked = [kcl, "--no-config-file", "-B", servers, "group", "describe"]
         show("kcl group describe --format json", median([*asked, "--format", "json"], folder / "kcl.json", runs), to=as_json)
         show("kcl group describe", median(asked, folder / "kcl.txt", runs), to=as_table)
     applied = measured(kops_command(*kops, *reset, "--yes", "-o", "json"), folder / "applied.json")

@@ -79,6 +79,23 @@ def test_groups_of_every_type_are_listed(kops, broker, group, topic, cluster, sh
     assert by_regex == f"{group}-classic\n{group}-consumer\n"
 
 
+def test_groups_that_the_client_library_cannot_see_are_named_as_such(kops, group, topic, cluster, share_member, monkeypatch):
+    """As with a PKCS12 key store, which only confluent-kafka can use: it sees neither type nor state of a share group."""
+    for module in ("groups", "groups_working"):
+        monkeypatch.setattr(f"kops.gateways.kafka.{module}.can_express", lambda connection: False)
+    cluster.commit(f"{group}-simple", {(topic("t"), 0): 0})
+    listed = kops("groups", "list", f"{group}*", "-o", "json").ok()
+    rows = {row["group"]: row for row in listed.json}
+    assert rows[f"{group}-simple"] == {"group": f"{group}-simple", "type": "classic", "state": "EMPTY"}
+    assert rows[share_member]["state"] == "UNKNOWN"
+    assert f"only the names are known of: {share_member} (" in listed.err
+    described = kops("groups", "describe", share_member)
+    assert "unknown" in described.ok().out
+    assert f"the members of {share_member} are not known" in described.err
+    deleted = kops("groups", "delete", share_member, "--confirm", share_member)
+    assert deleted.code == 5
+
+
 def test_members_and_their_partitions_are_described(kops, broker, group, topic):
     name = topic("t", partitions=3)
     with (

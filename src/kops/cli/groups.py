@@ -55,8 +55,12 @@ def group() -> None:
 def list_groups(session: Session, *, names: tuple[str, ...], regex: bool, states: tuple[str, ...], types: tuple[str, ...]) -> None:
     """List the groups of every type."""
     from kops.operations.groups import list_groups as rows
+    from kops.operations.groups import unseen
 
-    session.render(rows(session, names, regex=regex, states=states, types=types), ["group", "type", "state"])
+    found = rows(session, names, regex=regex, states=states, types=types)
+    session.render(found, ["group", "type", "state"])
+    if sentence := unseen(found):
+        session.note(sentence)
 
 
 @group.command("describe")

@@ -51,6 +51,13 @@ def list_groups(
     ]
 
 
+def unseen(rows: Sequence[Mapping[str, Any]], limit: int = 5) -> str:
+    """Return a sentence about the listed groups of which the client library sees the name only, empty when there are none."""
+    names = [f"{row['group']} ({row['type']})" for row in rows if row["state"] == "UNKNOWN"]
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return f"with these connection settings only the names are known of: {', '.join(names[:limit])}{more}" if names else ""
+
+
 def describe_groups(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[dict[str, Any]]:
     """Return groups with coordinator and members, each a row.
 
