@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kops.config.connection import Connection
 from kops.core.errors import KopsError, TimedOut, Unreachable
-from kops.gateways.kafka.translate import is_authentication, is_unreachable, translate
+from kops.gateways.kafka.translate import is_authentication, is_lost, is_unreachable, translate
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
@@ -79,8 +79,8 @@ class Client:
         """Wait for an admin request.
 
         :param doing: what is being done, for the error: ``create topic orders``
-        :param again: for what only reads: makes the request once more, on a client of its own, when the first one is not answered for
-            some time: it may wait on a connection to a broker that was killed. The first answer of the two counts
+        :param again: for what only reads: makes the request once more, on a client of its own, when the first one is lost with its
+            connection, or not answered for some time: it may wait for a broker that was killed. The first answer of the two counts
         :param timeout: seconds; the connection's when None
         :raises KopsError: translated from Kafka's error
         """
@@ -108,6 +108,8 @@ class Client:
                     refresh_after *= 2
                     in_thread(lambda: self.admin.list_topics(timeout=limit))
             except KafkaException as error:
+                if second is None and again is not None and is_lost(error.args[0]):
+                    second, again = again(self._fresh_admin()), None
                 if second is not None:
                     future, second = second, None
                     continue

@@ -51,6 +51,11 @@ def is_unreachable(error: Any) -> bool:
     return error.name() in ("_ALL_BROKERS_DOWN", "_RESOLVE")
 
 
+def is_lost(error: Any) -> bool:
+    """Tell whether an error means that a request was lost with its connection, or never answered."""
+    return error.name() in (*_UNREACHABLE, *_TIMED_OUT)
+
+
 def is_authentication(error: Any) -> bool:
     """Tell whether an error means that the brokers refuse who we are, or that TLS fails."""
     return error.name() in _AUTHENTICATION
