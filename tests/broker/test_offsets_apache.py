@@ -68,8 +68,10 @@ def _make_gaps(cluster, topic):
     """Partition 0 is about to be compacted, 1 has committed, aborted and open transactions; a group of the topic's name stands in both."""
     eager = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
     cluster.create(topic, 2, eager)
-    times = range(1_000_000_000_000, 1_000_000_000_000 + 10 * HOUR, HOUR)
-    cluster.produce(topic, [Record(b"ab"[at % 2 :][:1], b"x", time_, partition=0) for at, time_ in enumerate(times)])
+    plain = Producer({"bootstrap.servers": cluster.servers})
+    for at in range(10):  # a batch each, an hour apart, so that each rolls the segment: the cleaner leaves the last one alone
+        plain.produce(topic, b"x", b"ab"[at % 2 :][:1], partition=0, timestamp=1_000_000_000_000 + at * HOUR)
+        plain.flush(30)
     producer = Producer({"bootstrap.servers": cluster.servers, "transactional.id": topic})
     producer.init_transactions(30)
     for at, end in enumerate((producer.commit_transaction, producer.abort_transaction, producer.commit_transaction)):
