@@ -1,6 +1,7 @@
 """``kops groups lag`` beyond offsets, on a real broker: in time, what will expire, open transactions, limits, watching."""
 
 import itertools
+import re
 import signal
 import time
 
@@ -9,7 +10,7 @@ from confluent_kafka import Producer
 
 from kops.config.connection import Connection
 from kops.gateways.kafka import Kafka
-from support.consumer_groups import visible
+from support.consumer_groups import ApacheTool, visible
 from support.programs import Record
 from support.streams_apps import Cluster, wait_for
 
@@ -94,6 +95,22 @@ def test_time_lag_is_the_age_of_the_first_record_to_read(lag, group, topic, clus
     assert "lag 3, 4h" in table.err
     bare = by_partition(lag(group, "--no-time", "-o", "json").ok())
     assert [bare[at]["time_lag_ms"] for at in range(4)] == [None, None, 0, 0]
+
+
+def test_offsets_and_lag_are_apaches_but_for_records_that_are_gone(lag, group, topic, cluster, broker):
+    """Apache counts records below the log start, which nobody can read any more, and below zero past the end; kops does neither."""
+    name = topic("t", partitions=5)
+    cluster.produce(name, [Record(None, b"x", now(), partition=partition) for partition in range(4) for _ in range(10)])
+    cluster.trim(name, {1: 6})
+    cluster.commit(group, {(name, 0): 4, (name, 1): 2, (name, 2): 13, (name, 3): 10, (name, 4): 0})
+    with ApacheTool(broker.bootstrap_servers) as apache:
+        printed = apache.run("--describe", "--group", group)
+    found = re.findall(rf"^\S+\s+{re.escape(name)}\s+(\d+)\s+(\d+)\s+(\d+)\s+(-?\d+)\s", printed, re.MULTILINE)
+    theirs = {int(partition): tuple(map(int, rest)) for partition, *rest in found}
+    ours = {at: (row["committed"], row["log_end_offset"], row["lag"]) for at, row in by_partition(lag(group, "-o", "json").ok()).items()}
+    assert {at: offsets[:2] for at, offsets in ours.items()} == {at: offsets[:2] for at, offsets in theirs.items()}
+    assert [theirs[at][2] for at in range(5)] == [6, 8, -3, 0, 0]
+    assert [ours[at][2] for at in range(5)] == [6, 4, 0, 0, 0]
 
 
 def test_time_lag_by_the_brokers_clock_is_told(lag, group, topic, cluster):
