@@ -136,7 +136,7 @@ RUNS: dict[str, str] = {
 def commands(command: click.Command, name: str) -> Iterator[str]:
     """Name every verb of kops."""
     if isinstance(command, click.Group):
-        context = click.Context(command)
+        context = click.Context(command, **cli.context_settings)
         for verb in command.list_commands(context):
             yield from commands(command.get_command(context, verb), f"{name} {verb}")
     else:
