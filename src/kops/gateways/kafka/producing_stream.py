@@ -8,7 +8,7 @@ from typing import Any
 from kops.core.errors import KopsError, OperationFailed, UsageProblem
 from kops.core.models import NewRecord
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.producing import SETTINGS
+from kops.gateways.kafka.records import speed
 from kops.gateways.kafka.translate import is_authentication, translate
 
 PARTITIONERS = {"murmur2": "murmur2_random", "crc32": "consistent_random", "fnv1a": "fnv1a_random", "random": "random"}
@@ -50,15 +50,19 @@ class Sender:
         self._trouble: list[Any] = []
         self._producer = client.producer(
             {
-                **SETTINGS,
+                "enable.idempotence": acks == "all",
+                **speed(
+                    client,
+                    {
+                        "linger.ms": 20,
+                        "batch.size": max(1, min(largest, MOST_BATCH) - _BATCH_OVERHEAD),
+                        "queue.buffering.max.messages": _QUEUED,
+                        "queue.buffering.max.kbytes": 64 * 1024,
+                        "message.timeout.ms": int(client.timeout * 1000),
+                    },
+                ),
                 "partitioner": PARTITIONERS[partitioner],
                 "acks": acks,
-                "enable.idempotence": acks == "all",
-                "linger.ms": 20,
-                "batch.size": max(1, min(largest, MOST_BATCH) - _BATCH_OVERHEAD),
-                "queue.buffering.max.messages": _QUEUED,
-                "queue.buffering.max.kbytes": 64 * 1024,
-                "message.timeout.ms": int(client.timeout * 1000),
                 "error_cb": self._on_error,
             }
         )

@@ -23,7 +23,7 @@ def follow(client: Client, starts: Mapping[TopicPartition, int], isolation: str)
     :raises OperationFailed: when the records to be read next are gone
     """
     trouble: list[Any] = []
-    consumer = client.consumer({**settings(isolation), "error_cb": trouble.append})
+    consumer = client.consumer({**settings(client, isolation), "error_cb": trouble.append})
     try:
         consumer.assign([librdkafka_partition(partition, offset) for partition, offset in starts.items()])
         heard = time.monotonic()

@@ -10,7 +10,7 @@ from kops.core.errors import TimedOut
 from kops.core.models import TopicPartition
 from kops.core.records import Record
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.records import BATCH, PASSING, POLL_SECONDS, SPEED, as_record, broken, librdkafka_partition
+from kops.gateways.kafka.records import BATCH, PASSING, POLL_SECONDS, SPEED, as_record, broken, librdkafka_partition, speed
 from kops.gateways.kafka.translate import is_authentication, translate
 
 
@@ -39,14 +39,13 @@ class GroupReader:
         self._trouble: list[Any] = []
         self._consumer = client.consumer(
             {
-                **SPEED,
+                **speed(client, SPEED | {"queued.min.messages": 10_000}),
                 "group.id": group_id,
                 "enable.auto.commit": False,
                 "enable.auto.offset.store": False,
                 "auto.offset.reset": "earliest",
                 "isolation.level": isolation,
                 "enable.partition.eof": True,
-                "queued.min.messages": 10_000,
                 "error_cb": self._trouble.append,
             }
         )
