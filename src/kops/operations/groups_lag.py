@@ -106,23 +106,27 @@ class Sums:
 
     def __init__(self) -> None:
         self.groups: set[str] = set()
-        self.partitions = self.lag = self.without_commit = self.at_risk = 0
+        self.partitions = self.lag = self.without_commit = 0
+        self._last: str | None = None
         self.largest_lag: int | None = None
         self.time_lag_ms: int | None = None
 
     def add(self, row: Row) -> None:
         """Count a row."""
-        self.groups.add(row["group"])
         self.partitions += 1
-        self.without_commit += row["committed"] is None
-        lag_now, time_lag = row["lag"], row["time_lag_ms"]
+        if (group := row["group"]) != self._last:
+            self.groups.add(group)
+            self._last = group
+        lag_now = row["lag"]
         if lag_now is not None:
             self.lag += lag_now
-            self.largest_lag = lag_now if self.largest_lag is None or lag_now > self.largest_lag else self.largest_lag
+            if self.largest_lag is None or lag_now > self.largest_lag:
+                self.largest_lag = lag_now
+        elif row["committed"] is None:
+            self.without_commit += 1
+        time_lag = row["time_lag_ms"]
         if time_lag is not None and (self.time_lag_ms is None or time_lag > self.time_lag_ms):
             self.time_lag_ms = time_lag
-        if row["expires"] is not None:
-            self.at_risk += row["expires"]["at_risk"]
 
     def as_row(self) -> Row:
         """Return the sums; ``time_lag_ms`` is the largest that is known."""
@@ -188,8 +192,11 @@ def _rows(report: LagReport, group: Group, committed: Mapping[TopicPartition, Co
         if found is not None:
             row["committed"] = found.offset
         if isinstance(ends, Bounds):
-            stable = row["last_stable_offset"]
-            lag_now, row["note"] = lag_of(found, _until_stable(ends, stable, found) if to_stable and stable is not None else ends)
+            if found is not None and not to_stable and ends.log_start_offset <= found.offset <= ends.log_end_offset:
+                lag_now: int | None = ends.log_end_offset - found.offset  # as lag_of has it: this is nearly every row
+            else:
+                stable = row["last_stable_offset"]
+                lag_now, row["note"] = lag_of(found, _until_stable(ends, stable, found) if to_stable and stable is not None else ends)
             row["lag"] = lag_now
             if lag_now == 0:
                 row["time_lag_ms"] = 0
