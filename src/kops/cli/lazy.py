@@ -71,6 +71,12 @@ class Group(_SharedOptions, click.Group):
         self.format_commands(ctx, formatter)
         super().format_options(ctx, formatter)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each verb with its whole first sentence, where click would cut it off."""
+        verbs = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.get_short_help_str(limit=1000)) for name, verb in verbs if verb and not verb.hidden])
+
 
 Group.group_class = Group
 
