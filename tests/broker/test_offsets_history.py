@@ -177,6 +177,26 @@ def test_a_group_that_is_not_known_and_a_time_before_everything(kops, cluster, g
     assert kops("offsets", "history", group, "--at", "yesterday").code == 2
 
 
+def test_the_keys_of_json_are_a_contract(kops, cluster, group, orders):
+    cluster.commit(group, {(orders, 0): 5})
+    every = ["time", "topic", "partition", "event", "offset", "leader_epoch", "metadata", "log_offset"]
+    assert [list(row) for row in history(kops, group)] == [every]
+    assert [list(row) for row in history(kops, group, "--at", "@now")] == [["topic", "partition", "at", "offset", "committed", "note"]]
+    shown = kops("offsets", "show", group, "-o", "json").ok().json
+    assert [list(row) for row in shown] == [["topic", "partition", "offset", "leader_epoch", "metadata", "stream_time"]]
+    plan = kops("offsets", "reset", f"{group}*", "--all-topics", "--to-latest", "-n", "-o", "json").ok().json
+    assert plan["operation"] == "offsets.move_many"
+    assert plan["items"] == [{"target": f"{group} {orders}:0", "action": "move", "before": 5, "after": 10, "reason": "log end"}]
+    (moves,) = plan["arguments"]["moves"]
+    assert moves == {
+        "group": group,
+        "state": "EMPTY",
+        "topics": [
+            {"topic": orders, "partitions": [0], "before": {"offsets": [5]}, "after": {"offsets": [10]}, "reasons": ["log end"]},
+        ],
+    }
+
+
 def test_a_group_with_members_is_looked_at_but_not_moved(kops, broker, cluster, group, orders):
     cluster.commit(group, {(orders, 0): 5})
     stood = history(kops, group)[0]["time"]
