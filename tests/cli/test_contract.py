@@ -118,3 +118,17 @@ def test_no_colour_in_a_pipe_or_when_asked(kops_process):
         assert "\x1b" not in out + err
         process = kops_process("topics", "nonsense", env={**os.environ, **environment})
         assert "\x1b" not in "".join(process.communicate(timeout=60))
+
+
+@pytest.mark.broker
+def test_a_run_gives_its_connections_back(configured, run_kops):
+    def open_files():
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - the folder itself is one of them, each time
+
+    commands = (("topics", "list"), ("groups", "list"), ("cluster", "brokers"))
+    for command in commands:
+        run_kops(*command).ok()
+    before = open_files()
+    for command in commands:
+        run_kops(*command).ok()
+    assert open_files() == before

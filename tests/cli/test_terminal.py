@@ -41,11 +41,18 @@ def take_terminal():
     hear_interrupts()
 
 
+def readable(terminal):
+    """Wait a little for something to read; poll, since select cannot take a descriptor beyond 1,023."""
+    waiting = select.poll()
+    waiting.register(terminal, select.POLLIN)
+    return bool(waiting.poll(200))
+
+
 def read_until(terminal, text):
     seen, deadline = "", time.monotonic() + 60
     while text not in seen:
         assert time.monotonic() < deadline, seen
-        if select.select([terminal], [], [], 0.2)[0]:
+        if readable(terminal):
             seen += os.read(terminal, 65536).decode()
     return seen
 
@@ -53,7 +60,7 @@ def read_until(terminal, text):
 def read_rest(terminal):
     seen = ""
     try:
-        while select.select([terminal], [], [], 0.2)[0] and (part := os.read(terminal, 65536)):
+        while readable(terminal) and (part := os.read(terminal, 65536)):
             seen += part.decode()
     except OSError:  # Linux: nobody has the other side open any more
         pass

@@ -36,7 +36,9 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to release: the clients end with the process."""
+        """End the connections."""
+        if "kafka" in self.__dict__:
+            self.kafka.close()
 
     @property
     def output_format(self) -> str:

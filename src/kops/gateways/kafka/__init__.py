@@ -27,6 +27,10 @@ class Kafka:
     def __init__(self, connection: Connection, *, verbose: bool = False) -> None:
         self.client = Client(connection, verbose=verbose)
 
+    def close(self) -> None:
+        """End all connections; it can be used again, and connects anew then."""
+        self.client.close()
+
     @cached_property
     def topics(self) -> Topics:
         """Topics and their settings."""

@@ -6,6 +6,7 @@ polls for those reasons, and a refused login or unreachable brokers end the wait
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -46,6 +47,19 @@ class Client:
         self._verbose = verbose
         self._trouble: tuple[float, Any] | None = None
         self._fresh: AdminClient | None = None
+        self._closing: list[Callable[[], None]] = []
+
+    def on_close(self, call: Callable[[], None]) -> None:
+        """Remember what else is to be closed with this client."""
+        self._closing.append(call)
+
+    def close(self) -> None:
+        """Give connections and threads back, for a process that goes on; librdkafka's end with the last reference."""
+        while self._closing:
+            with contextlib.suppress(Exception):  # what was asked has been answered; nobody waits for a good-bye
+                self._closing.pop()()
+        self.__dict__.pop("admin", None)
+        self._fresh = None
 
     @cached_property
     def settings(self) -> dict[str, Any]:

@@ -175,7 +175,11 @@ class Wire:
     def _admin(self) -> KafkaAdminClient:
         if self._client not in _ADMINS:
             _ADMINS[self._client] = self._connected()
+            self._client.on_close(self._disconnect)
         return _ADMINS[self._client]
+
+    def _disconnect(self) -> None:
+        _ADMINS.pop(self._client).close()
 
     def _connected(self) -> KafkaAdminClient:
         from kafka import KafkaAdminClient
