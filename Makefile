@@ -24,7 +24,7 @@ demo: setup ## Break and rebuild an application's state on a real Kafka
 	$(BIN)/kops demo
 
 test: check ## Run every check, on real parts
-	$(BIN)/python -m pytest tests plugins --ignore=tests/unit
+	$(BIN)/python tests/run_on_real_parts.py
 
 check: setup ## Run the fast half: lint, types, layers, unit tests
 	$(BIN)/ruff check .

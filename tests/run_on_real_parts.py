@@ -1,0 +1,70 @@
+"""Runs the tests on real parts in two halves at once: each waits for brokers and JVMs half of its time, and there are two cores.
+
+    python tests/run_on_real_parts.py
+
+Each half has a Kafka of its own. Ends with what either left out, and with 1 when a test failed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+WITH_SPARK = ("streams", "spark", "examples")
+ELSEWHERE = ("unit", "benchmarks", "support")
+LEFT_OUT = " left out "
+NOTHING = "nothing: every part ran"
+
+
+@dataclass
+class Half:
+    """A pytest of its own, whose lines are passed on as they come."""
+
+    name: str
+    folders: list[str]
+    lines: list[str] = field(default_factory=list)
+    code: int = 1
+
+    def run(self) -> None:
+        """Run it to its end."""
+        command = [sys.executable, "-m", "pytest", *self.folders]
+        with subprocess.Popen(command, cwd=HERE.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                self.lines.append(line.rstrip("\n"))
+                print(f"{self.name:<8}| {self.lines[-1]}", flush=True)
+        self.code = process.returncode
+
+    @property
+    def left_out(self) -> list[str]:
+        """Return what its last section says."""
+        starts = [at for at, line in enumerate(self.lines) if LEFT_OUT in line and line.startswith("==")]
+        if not starts:
+            return [f"{self.name}: ended before it could say what it left out"]
+        said = self.lines[starts[-1] + 1 : -1]
+        return [line for line in said if line and not line.startswith("=") and line != NOTHING]
+
+
+def main() -> int:
+    """Run both halves and say what was left out."""
+    folders = sorted(path.name for path in HERE.iterdir() if path.is_dir() and any(path.glob("**/test_*.py")))
+    cluster = [f"tests/{name}" for name in folders if name not in (*WITH_SPARK, *ELSEWHERE)]
+    halves = [Half("cluster", [*cluster, "plugins"]), Half("state", [f"tests/{name}" for name in WITH_SPARK])]
+    threads = [threading.Thread(target=half.run) for half in halves]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for half in halves:
+        print(f"{half.name}: {half.lines[-1].strip('= ') if half.lines else 'did not start'}")
+    left_out = [line for half in halves for line in half.left_out]
+    print("\n".join(["left out:", *(left_out or [NOTHING])]))
+    return int(any(half.code for half in halves))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
