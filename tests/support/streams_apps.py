@@ -11,13 +11,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, NewTopic, ResourceType
 
 from support.programs import Program, Record
 from support.streams import java_command
 
 SECONDS = 60
+NO_LEADER_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART)
+
+
+def watermarks(consumer: Consumer, at: TopicPartition) -> tuple[int, int]:
+    """Return log start offset and high watermark, once the partition of a topic that was just made has its leader."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            return consumer.get_watermark_offsets(at, 30, cached=False)
+        except KafkaException as error:
+            if error.args[0].code() not in NO_LEADER_YET or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 def wait_for(what: str, condition: Callable[[], object], seconds: float = SECONDS) -> None:
@@ -183,7 +196,7 @@ class Cluster:
         )
         records: list[Record] = []
         try:
-            consumer.assign([TopicPartition(topic, at.partition, consumer.get_watermark_offsets(at, 30)[0]) for at in partitions])
+            consumer.assign([TopicPartition(topic, at.partition, watermarks(consumer, at)[0]) for at in partitions])
             left = len(partitions)
             while left:
                 message = consumer.poll(SECONDS)
@@ -204,7 +217,7 @@ class Cluster:
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "unused", "isolation.level": "read_uncommitted"})
         try:
             partitions = range(self.topics(topic)[topic])
-            return {at: consumer.get_watermark_offsets(TopicPartition(topic, at), 30, cached=False) for at in partitions}
+            return {at: watermarks(consumer, TopicPartition(topic, at)) for at in partitions}
         finally:
             consumer.close()
 
