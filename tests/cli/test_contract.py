@@ -129,6 +129,6 @@ def test_a_run_gives_its_connections_back(configured, run_kops):
     for command in commands:
         run_kops(*command).ok()
     before = open_files()
-    for command in commands:
+    for command in commands * 3:
         run_kops(*command).ok()
-    assert open_files() == before
+    assert open_files() <= before  # less, when what other tests left behind is collected meanwhile
