@@ -76,8 +76,8 @@ def test_kops_ended_while_it_writes(cluster, prefix, tmp_path, kops, end, guaran
     process = kops.start("state", "rebuild", file, "-B", cluster.servers, "--yes", "-X", f"client.id={prefix}", *SMALL_BATCHES)
     wait_until_it_writes(cluster, program.changelog, process)
     process.send_signal(end)
-    process.communicate(timeout=SECONDS)
-    assert process.returncode == (130 if end == signal.SIGINT else -signal.SIGKILL)
+    _, said = process.communicate(timeout=SECONDS)
+    assert process.returncode == (130 if end == signal.SIGINT else -signal.SIGKILL), said
     entry = kops.run("journal", "list", "-o", "json").ok().json[0]
     assert entry["status"] == status, entry
     assert written(cluster, program.changelog) < KEYS

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Report = tuple[int, int, "str | None"]
 """Records written, records refused, and the first reason."""
 REPORT_SCHEMA = "partition int, written bigint, failed bigint, error string"
+_CANCELLED = "cancelled as part of cancellation of all jobs"
+"""On Ctrl-C PySpark cancels all jobs and then raises; where that is lost in a callback, this is what is left of it."""
 _FLUSH_SECONDS = 120.0
 _TRANSACTION_RECORDS = 200_000
 """A transaction is over well before ``transaction.timeout.ms``, and a crash leaves little behind."""
@@ -85,6 +87,8 @@ def write_records(records: DataFrame, target: Target) -> dict[int, Written]:
     try:
         rows = chosen.mapInArrow(write, REPORT_SCHEMA).collect()
     except Exception as error:
+        if _CANCELLED in str(error):
+            raise KeyboardInterrupt from error
         raise _explained(error, target.topic) from error
     result: dict[int, Written] = {}
     for row in rows:
