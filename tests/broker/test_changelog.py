@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 
 from kops.core.murmur2 import partition_for
 from support.streams import Program, Record, compacted_view
-from support.streams_apps import Cluster, run_to_the_end
+from support.streams_apps import run_to_the_end
 
 pytestmark = pytest.mark.broker
 
@@ -19,11 +19,6 @@ TIME = 1_700_000_000_000
 @pytest.fixture
 def inspect(broker, run_kops):
     return lambda *arguments: run_kops("changelog", "inspect", "-B", broker.bootstrap_servers, *arguments)
-
-
-@pytest.fixture
-def cluster(broker):
-    return Cluster(broker.bootstrap_servers)
 
 
 def put(key, value, timestamp=TIME, partition=0, headers=()):

@@ -22,11 +22,6 @@ def apache(broker):
         yield tools
 
 
-@pytest.fixture
-def kops(run_kops, broker):
-    return lambda *arguments: run_kops(*arguments, "-B", broker.bootstrap_servers)
-
-
 def test_features_are_those_of_apache(kops, apache):
     features = kops("cluster", "describe", "-o", "json").ok().json["features"]
     printed = re.findall(

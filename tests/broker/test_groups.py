@@ -9,24 +9,14 @@ from kops.core.models import Committed, TopicPartition
 from kops.gateways.kafka import Kafka
 from support.consumer_groups import member, visible
 from support.programs import Record
-from support.streams_apps import Cluster, wait_for
+from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
 
 
 @pytest.fixture
-def cluster(broker):
-    return Cluster(broker.bootstrap_servers)
-
-
-@pytest.fixture
 def topic(topic, cluster):
     return visible(topic, cluster)
-
-
-@pytest.fixture
-def groups(broker):
-    return Kafka(Connection((broker.bootstrap_servers,))).groups
 
 
 @pytest.fixture
@@ -37,12 +27,6 @@ def group(unique, cluster):
     kafka = Kafka(Connection((cluster.servers,)))
     left = [group_id for group_id in kafka.groups.ids() if group_id.startswith(name)]
     kafka.groups.delete(left)
-
-
-@pytest.fixture
-def kops(run_kops, broker):
-    """Run kops against the broker."""
-    return lambda *arguments: run_kops(*arguments, "-B", broker.bootstrap_servers)
 
 
 @pytest.fixture

@@ -14,15 +14,13 @@ import threading
 import pytest
 from confluent_kafka import Consumer, ShareConsumer
 
-from kops.config.connection import Connection
 from kops.config.paths import directories
 from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
 from kops.gateways.jdk import require_jdk
-from kops.gateways.kafka import Kafka
 from support.consumer_groups import ApacheTool, member, visible
 from support.programs import Program, Record
 from support.streams import JVM_OPTIONS
-from support.streams_apps import Cluster, running, wait_for
+from support.streams_apps import running, wait_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.streams]
 
@@ -30,18 +28,8 @@ COUNT = Program("count", "long")
 
 
 @pytest.fixture
-def cluster(broker):
-    return Cluster(broker.bootstrap_servers)
-
-
-@pytest.fixture
 def topic(topic, cluster):
     return visible(topic, cluster)
-
-
-@pytest.fixture
-def groups(broker):
-    return Kafka(Connection((broker.bootstrap_servers,))).groups
 
 
 @pytest.fixture

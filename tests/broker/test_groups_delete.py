@@ -3,19 +3,12 @@
 import pytest
 from confluent_kafka import ShareConsumer
 
-from kops.config.connection import Connection
 from kops.core.models import Committed, TopicPartition
-from kops.gateways.kafka import Kafka
 from support.consumer_groups import member, visible
 from support.programs import Program, Record
-from support.streams_apps import Cluster, running, wait_for
+from support.streams_apps import running, wait_for
 
 pytestmark = pytest.mark.broker
-
-
-@pytest.fixture
-def cluster(broker):
-    return Cluster(broker.bootstrap_servers)
 
 
 @pytest.fixture
@@ -24,22 +17,11 @@ def topic(topic, cluster):
 
 
 @pytest.fixture
-def groups(broker):
-    return Kafka(Connection((broker.bootstrap_servers,))).groups
-
-
-@pytest.fixture
 def group(unique, groups):
     """A name for a group; it and those that begin with it are deleted afterwards."""
     name = unique("g")
     yield name
     groups.delete([group_id for group_id in groups.ids() if group_id.startswith(name)])
-
-
-@pytest.fixture
-def kops(run_kops, broker):
-    """Run kops against the broker."""
-    return lambda *arguments: run_kops(*arguments, "-B", broker.bootstrap_servers)
 
 
 def ids(groups, prefix):

@@ -12,16 +12,11 @@ from kops.config.connection import Connection
 from kops.gateways.kafka import Kafka
 from support.consumer_groups import ApacheTool, visible
 from support.programs import Record
-from support.streams_apps import Cluster, wait_for
+from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
 
 HOUR = 3_600_000
-
-
-@pytest.fixture
-def cluster(broker):
-    return Cluster(broker.bootstrap_servers)
 
 
 @pytest.fixture

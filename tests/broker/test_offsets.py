@@ -8,34 +8,16 @@ from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Librdkafka
 
 from kops.cli.session import Session
-from kops.config.connection import Connection
 from kops.core.errors import GroupActive, StateMoved
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import plan_of_document
-from kops.gateways.kafka import Kafka
 from kops.operations.offsets_move import MOVE
 from support.consumer_groups import member, visible
 from support.programs import Record
-from support.streams_apps import Cluster
 
 pytestmark = pytest.mark.broker
 
 STREAM_TIME_130 = "AgAAAAAAAACC"
-
-
-@pytest.fixture
-def cluster(broker):
-    return Cluster(broker.bootstrap_servers)
-
-
-@pytest.fixture
-def groups(broker):
-    return Kafka(Connection((broker.bootstrap_servers,))).groups
-
-
-@pytest.fixture
-def kops(run_kops, broker):
-    return lambda *arguments: run_kops(*arguments, "-B", broker.bootstrap_servers)
 
 
 @pytest.fixture

@@ -16,26 +16,10 @@ from kops.gateways.kafka import Kafka
 from support.consumer_groups import member, visible
 from support.programs import Record
 from support.streams import java_command
-from support.streams_apps import Cluster
 
 pytestmark = pytest.mark.broker
 
 OFFSETS = "__consumer_offsets"
-
-
-@pytest.fixture
-def cluster(broker):
-    return Cluster(broker.bootstrap_servers)
-
-
-@pytest.fixture
-def groups(broker):
-    return Kafka(Connection((broker.bootstrap_servers,))).groups
-
-
-@pytest.fixture
-def kops(run_kops, broker):
-    return lambda *arguments: run_kops(*arguments, "-B", broker.bootstrap_servers)
 
 
 @pytest.fixture

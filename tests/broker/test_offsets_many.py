@@ -13,26 +13,10 @@ from kops.gateways.kafka import Kafka
 from kops.gateways.kafka import client as client_module
 from support.consumer_groups import member, visible
 from support.programs import Record
-from support.streams_apps import Cluster
 
 pytestmark = pytest.mark.broker
 
 STREAM_TIME_130 = "AgAAAAAAAACC"
-
-
-@pytest.fixture
-def cluster(broker):
-    return Cluster(broker.bootstrap_servers)
-
-
-@pytest.fixture
-def groups(broker):
-    return Kafka(Connection((broker.bootstrap_servers,))).groups
-
-
-@pytest.fixture
-def kops(run_kops, broker):
-    return lambda *arguments: run_kops(*arguments, "-B", broker.bootstrap_servers)
 
 
 @pytest.fixture

@@ -5,31 +5,13 @@ import stat
 import pytest
 from confluent_kafka import Producer
 
-from kops.config.connection import Connection
 from kops.core.models import Committed, TopicPartition
-from kops.gateways.kafka import Kafka
 from support.consumer_groups import member, visible
 from support.programs import Record
-from support.streams_apps import Cluster
 
 pytestmark = pytest.mark.broker
 
 STREAM_TIME_130 = "AgAAAAAAAACC"
-
-
-@pytest.fixture
-def cluster(broker):
-    return Cluster(broker.bootstrap_servers)
-
-
-@pytest.fixture
-def groups(broker):
-    return Kafka(Connection((broker.bootstrap_servers,))).groups
-
-
-@pytest.fixture
-def kops(run_kops, broker):
-    return lambda *arguments: run_kops(*arguments, "-B", broker.bootstrap_servers)
 
 
 @pytest.fixture

@@ -6,14 +6,9 @@ import signal
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from support.streams_apps import Cluster, wait_for
+from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
-
-
-@pytest.fixture
-def cluster(broker):
-    return Cluster(broker.bootstrap_servers)
 
 
 @pytest.fixture

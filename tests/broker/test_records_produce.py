@@ -7,16 +7,11 @@ import pytest
 
 from kops.core.murmur2 import partition_for
 from support.memory import peak_megabytes
-from support.streams_apps import Cluster, wait_for
+from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
 
 TIME = 1_700_000_000_000
-
-
-@pytest.fixture
-def cluster(broker):
-    return Cluster(broker.bootstrap_servers)
 
 
 @pytest.fixture

@@ -1,0 +1,23 @@
+"""The shared broker as these tests use it: what is on it, its groups as kops sees them, and kops itself."""
+
+import pytest
+
+from kops.config.connection import Connection
+from kops.gateways.kafka import Kafka
+from support.streams_apps import Cluster
+
+
+@pytest.fixture
+def cluster(broker):
+    return Cluster(broker.bootstrap_servers)
+
+
+@pytest.fixture
+def groups(broker):
+    return Kafka(Connection((broker.bootstrap_servers,))).groups
+
+
+@pytest.fixture
+def kops(run_kops, broker):
+    """Run kops against the broker."""
+    return lambda *arguments: run_kops(*arguments, "-B", broker.bootstrap_servers)
