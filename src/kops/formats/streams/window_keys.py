@@ -1,0 +1,83 @@
+"""Keys of windowed stores: in a changelog ``key, start as int64, sequence as int32``, in a topic and in suppress without the sequence.
+
+In a changelog so write tumbling, hopping and sliding windows, plain window stores and the stores of a stream-stream join
+(``WindowKeySchema.toStoreKeyBinary``). A windowed table that goes to a topic, and suppress, leave the sequence out
+(``TimeWindowedSerializer``; KIP-393 says why they differ). The window's end is in neither: it is the start and the window's size.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from kops.core.errors import UndecodableRecord, UsageProblem
+
+NO_END = 2**63 - 1
+"""The end of a window that would end beyond the range of time: ``Long.MAX_VALUE``."""
+
+_STORED = struct.Struct(">qi")
+_WRITTEN = struct.Struct(">q")
+
+
+@dataclass(frozen=True, slots=True)
+class WindowKey:
+    """A key and the window that it is of.
+
+    :param key: bytes of the application's serde
+    :param start_ms: the window's start, in milliseconds since the epoch; in a join's store the record's own time
+    :param sequence: 0, but in stores that keep duplicates (joins), which count their records from 1; None where the format has none
+    """
+
+    key: bytes
+    start_ms: int
+    sequence: int | None = 0
+
+
+def encode(window: WindowKey) -> bytes:
+    """Return the bytes of a key; without a sequence those that topics and suppress have.
+
+    :raises UsageProblem: when a number is out of its range
+    """
+    try:
+        if window.sequence is None:
+            return window.key + _WRITTEN.pack(window.start_ms)
+        return window.key + _STORED.pack(window.start_ms, window.sequence)
+    except struct.error as wrong:
+        raise UsageProblem(f"no window begins at {window.start_ms} with the sequence {window.sequence}: {wrong}") from wrong
+
+
+def decode(data: bytes) -> WindowKey:
+    """Return what the key of a windowed store's changelog holds.
+
+    :raises UndecodableRecord: when it is too short, or its start is before the epoch: Kafka Streams itself cannot read such a key
+    """
+    at = _length_of_key(data, _STORED)
+    start_ms, sequence = _STORED.unpack_from(data, at)
+    return WindowKey(data[:at], _checked(start_ms), sequence)
+
+
+def decode_without_sequence(data: bytes) -> WindowKey:
+    """Return what a windowed key of a topic, or of the changelog of suppress, holds.
+
+    :raises UndecodableRecord: when it is too short, or its start is before the epoch
+    """
+    at = _length_of_key(data, _WRITTEN)
+    (start_ms,) = _WRITTEN.unpack_from(data, at)
+    return WindowKey(data[:at], _checked(start_ms), None)
+
+
+def end_of(start_ms: int, size_ms: int) -> int:
+    """Return the end of a window, which is not part of it (``WindowKeySchema.timeWindowForSize``)."""
+    return min(start_ms + size_ms, NO_END)
+
+
+def _length_of_key(data: bytes, form: struct.Struct) -> int:
+    if len(data) < form.size:
+        raise UndecodableRecord(f"{len(data)} bytes are too few for a windowed key: its window alone takes {form.size}")
+    return len(data) - form.size
+
+
+def _checked(start_ms: int) -> int:
+    if start_ms < 0:
+        raise UndecodableRecord(f"a window cannot begin at {start_ms}, before the epoch")
+    return start_ms

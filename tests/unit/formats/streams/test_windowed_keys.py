@@ -1,0 +1,79 @@
+"""Keys of windows and sessions. That the bytes are Kafka Streams' own is proven in tests/streams/test_formats.py."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.formats.streams import session_keys, window_keys
+from kops.formats.streams.session_keys import SessionKey
+from kops.formats.streams.window_keys import WindowKey
+
+TIMES = st.integers(0, 2**63 - 1)
+
+
+def test_golden_keys_of_kafka_streams_4_3():
+    """Written by TopologyTestDriver 4.3.0: key k, a window from 100, a session from 100 to 103."""
+    window, session = bytes.fromhex("6b000000000000006400000000"), bytes.fromhex("6b00000000000000670000000000000064")
+    assert window_keys.decode(window) == WindowKey(b"k", 100, 0)
+    assert window_keys.encode(WindowKey(b"k", 100)) == window
+    assert window_keys.decode_without_sequence(window[:-4]) == WindowKey(b"k", 100, None)
+    assert window_keys.encode(WindowKey(b"k", 100, None)) == window[:-4]
+    assert session_keys.decode(session) == SessionKey(b"k", 100, 103)
+    assert session_keys.encode(SessionKey(b"k", 100, 103)) == session
+
+
+@given(st.binary(max_size=40), TIMES, st.integers(-(2**31), 2**31 - 1) | st.none())
+def test_windows_come_back(key, start, sequence):
+    window = WindowKey(key, start, sequence)
+    decode = window_keys.decode_without_sequence if sequence is None else window_keys.decode
+    assert decode(window_keys.encode(window)) == window
+
+
+@given(st.binary(max_size=40), TIMES, TIMES)
+def test_sessions_come_back(key, one, other):
+    session = SessionKey(key, *sorted((one, other)))
+    assert session_keys.decode(session_keys.encode(session)) == session
+
+
+@given(st.binary(max_size=40))
+def test_bytes_are_decoded_and_written_again_or_refused(data):
+    for decode, encode in (
+        (window_keys.decode, window_keys.encode),
+        (window_keys.decode_without_sequence, window_keys.encode),
+        (session_keys.decode, session_keys.encode),
+    ):
+        try:
+            found = decode(data)
+        except UndecodableRecord:
+            continue
+        assert encode(found) == data
+
+
+@pytest.mark.parametrize(
+    ("decode", "data", "says"),
+    [
+        (window_keys.decode, b"12345678901", "11 bytes are too few"),
+        (window_keys.decode_without_sequence, b"", "0 bytes are too few"),
+        (window_keys.decode, b"\xff" * 12, "begin at -1, before"),
+        (session_keys.decode, b"1" * 15, "15 bytes are too few"),
+        (session_keys.decode, b"\xff" * 16, "begin at -1, before"),
+        (session_keys.decode, bytes(15) + b"\x01", "end at 0, before it begins at 1"),
+    ],
+)
+def test_what_kafka_streams_could_not_read_is_refused(decode, data, says):
+    with pytest.raises(UndecodableRecord, match=says):
+        decode(data)
+
+
+def test_numbers_out_of_range_are_usage_problems():
+    for window in (WindowKey(b"k", 2**63), WindowKey(b"k", 0, 2**31)):
+        with pytest.raises(UsageProblem, match="no window begins"):
+            window_keys.encode(window)
+    with pytest.raises(UsageProblem, match="no session lasts"):
+        session_keys.encode(SessionKey(b"k", 0, 2**63))
+
+
+def test_the_end_of_a_window_stops_at_the_end_of_time():
+    assert window_keys.end_of(100, 10) == 110
+    assert window_keys.end_of(2**63 - 5, 10) == 2**63 - 1
