@@ -15,6 +15,7 @@ from kops.operations.state.compute import Computed
 from kops.operations.state.cut import COMMITTED, application_group
 from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.plans import compute_all
+from kops.operations.state.shown import as_base64, shown
 
 if TYPE_CHECKING:
     from kops.formats.base import Format
@@ -107,35 +108,16 @@ def _key_rows(engine: Engine, found: Computed, limit: int) -> list[dict[str, Any
 
 def _key_row(row: Any, store: Store, keys: Format, values: Format) -> dict[str, Any]:
     wanted, found = row.after_value if row.after_present else None, row.before_value if row.before_present else None
-    expected, actual = _shown(values, wanted), _shown(values, found)
+    expected, actual = shown(values, wanted), shown(values, found)
     if expected == actual and wanted != found:  # the same value in other bytes, as JSON can be written in many ways
-        expected, actual = _bytes(wanted), _bytes(found)
+        expected, actual = as_base64(wanted), as_base64(found)
     return {
         "store": store.name,
         "partition": row.partition,
-        "key": _shown(keys, row.key),
+        "key": shown(keys, row.key),
         "status": _WORDS[row.action],
         "expected": expected,
         "actual": actual,
         "expected_timestamp": timestamp_text(row.after_timestamp) if row.after_present else None,
         "actual_timestamp": timestamp_text(row.before_timestamp) if row.before_present else None,
     }
-
-
-def _bytes(data: Any) -> Any:
-    from base64 import b64encode
-
-    return {"data": b64encode(bytes(data)).decode(), "encoding": "base64"}
-
-
-def _shown(form: Format, data: Any) -> Any:
-    """Return bytes decoded, or as text or base64 when they are not of the format: a wrong changelog may hold anything."""
-    from kops.core.errors import UndecodableRecord
-    from kops.formats.base import as_text_or_base64
-
-    if data is None:
-        return None
-    try:
-        return form.show(form.decode(bytes(data)))
-    except UndecodableRecord:
-        return as_text_or_base64(bytes(data))
