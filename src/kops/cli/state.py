@@ -12,6 +12,7 @@ from kops.cli import options
 from kops.cli.lazy import Group
 from kops.cli.options import Approval
 from kops.cli.session import Session
+from kops.cli.state_query import query
 
 VERIFY_COLUMNS = ("store", "status", "keys", "missing", "different", "unexpected", "exactness")
 DIFF_COLUMNS = ("store", "partition", "key", "status", "expected", "actual", "expected_timestamp", "actual_timestamp")
@@ -116,3 +117,6 @@ def diff(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], lim
         session.note(note)
     session.render(found.rows, DIFF_COLUMNS)
     return 1 if found.differing else 0
+
+
+group.add_command(query)

@@ -1,0 +1,70 @@
+"""``kops state query``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kops.cli.lazy import Command
+from kops.cli.session import Session
+
+COLUMNS = ("store", "key", "value", "timestamp", "partition")
+WINDOW_COLUMNS = ("store", "key", "window_start", "window_end", "value", "partition")
+
+
+@click.command("query", cls=Command)
+@click.argument("file", metavar="FILE", type=click.Path())
+@click.argument("key", metavar="[KEY]", required=False)
+@click.option("--all", "whole", is_flag=True, help="The whole table, in place of one key.")
+@click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
+@click.option("--at", metavar="POSITION", help="As of end, committed, @TIME, or an offset of the changelog. [default: now]")
+@click.option(
+    "--from", "origin", type=click.Choice(["changelog", "input"]), default="changelog", show_default=True, help="Read it, or compute it."
+)
+@click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable input.")
+@click.option("--master", metavar="URL", help="Spark's master, for --from input. [default: the context's, or local[*]]")
+@click.pass_obj
+def query(
+    session: Session,
+    *,
+    file: str,
+    key: str | None,
+    whole: bool,
+    stores: tuple[str, ...],
+    at: str | None,
+    origin: str,
+    on_error: str,
+    master: str | None,
+) -> int:
+    """Show a key's value, or a whole table: the stores of all instances at once, none of which is asked.
+
+    KEY is written in the format of the store's keys; windowed stores show each window of it. It is read from the changelog, or
+    computed again with --from input, up to what the application has committed. Exit code 1: no store has the key.
+    """
+    from kops.operations.state.files import read_state_file
+    from kops.operations.state.query import parse_moment
+    from kops.operations.state.query import query as ask
+
+    if (key is None) == (not whole):
+        raise click.UsageError("name either a key, or --all for the whole table")
+    state_file = read_state_file(file, stores)
+    position = parse_moment(at, origin, session.now())
+    found = ask(session, state_file, key, at=position, origin=origin, skip_undecodable=on_error == "skip", master=master)
+    for note in found.notes:
+        session.note(note)
+    windowed = any("window_start" in row for row in found.rows)
+    render(session, found.rows, WINDOW_COLUMNS if windowed else COLUMNS)
+    if key is not None and not found.rows:
+        session.note(f"no store has the key {key}")
+        return 1
+    return 0
+
+
+def render(session: Session, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
+    """Write rows; keys and values as one line each in a table."""
+    from kops.output.records import as_line
+
+    if session.output_format == "table":
+        rows = [{**row, "key": as_line(row["key"]), "value": as_line(row["value"])} for row in rows]
+    session.render(rows, columns)

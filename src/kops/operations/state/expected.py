@@ -1,0 +1,67 @@
+"""What stores should hold, whole: the computation of a rebuild, compared with nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from kops.core.models import Bounds
+from kops.core.records import Record
+from kops.core.statefile import StateFile
+from kops.operations.protocol import Services
+from kops.operations.state.compute import Computed, compute_stores
+from kops.operations.state.cut import Cut
+from kops.operations.state.engine import Engine, drop_stage, start_engine
+from kops.operations.state.facts import StoreFacts, read_facts
+
+NO_OFFSET = -1
+"""The offset of a record that lies in no log."""
+
+
+@dataclass(frozen=True)
+class Views:
+    """Computed stores; the stage of each has all of its keys.
+
+    :param cut: up to where the input counted
+    """
+
+    engine: Engine
+    cut: Cut
+    computed: list[Computed]
+
+    def records(self, found: Computed) -> Iterator[Record]:
+        """Yield the live keys of a store, in no order."""
+        from kops.spark.difference import to_append
+        from kops.spark.stage import read_stage
+
+        topic = found.facts.store.changelog
+        rows = to_append(read_stage(self.engine.session, found.stage)).where("value is not null").toLocalIterator(prefetchPartitions=True)
+        for row in rows:
+            yield Record(topic, row.partition, NO_OFFSET, row.timestamp, bytes(row.key), bytes(row.value))
+
+
+def emptied(facts: StoreFacts) -> StoreFacts:
+    """Return a store's facts as if its changelog had no records, so that all of it differs."""
+    return replace(facts, changelog_bounds={number: Bounds(0, 0) for number in facts.changelog_bounds})
+
+
+@contextmanager
+def computed_views(
+    services: Services,
+    state_file: StateFile,
+    cut_of: Callable[[list[StoreFacts]], Cut],
+    *,
+    skip_undecodable: bool = False,
+    master: str | None = None,
+) -> Iterator[Views]:
+    """Compute all stores, and forget them at the end."""
+    engine = start_engine(services, master)
+    facts = read_facts(services, state_file)
+    cut = cut_of(facts)
+    computed = compute_stores(engine, state_file, [emptied(found) for found in facts], cut, skip_undecodable=skip_undecodable)
+    try:
+        yield Views(engine, cut, computed)
+    finally:
+        for found in computed:
+            drop_stage(found.stage)
