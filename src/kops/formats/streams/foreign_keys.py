@@ -1,0 +1,144 @@
+"""Foreign-key joins of two tables: who asks for which key of the other table, and what is answered.
+
+The store of subscriptions has keys of ``CombinedKeySchema`` and values of ``SubscriptionWrapperSerde``, which the registration topic has
+too, under the foreign key; the response topic has values of ``SubscriptionResponseWrapperSerde`` under the primary key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.formats.streams.reading import Reader
+from kops.formats.streams.writing import pack, sized
+
+HASH_SIZE = 16
+_NO_HASH = 0x80
+_NEWEST_SUBSCRIPTION = 1
+_NEWEST_RESPONSE = 0
+_PARTITION_SIZE = 4
+
+
+class Instruction(IntEnum):
+    """What the other table does with a subscription (``SubscriptionWrapper.Instruction``)."""
+
+    DELETE_KEY_NO_PROPAGATE = 0
+    DELETE_KEY_AND_PROPAGATE = 1
+    PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE = 2
+    PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedKey:
+    """A key of the store of subscriptions: a key of the right table, and one of the left that refers to it."""
+
+    foreign_key: bytes
+    primary_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A record of the left table asks for one of the right.
+
+    :param value_hash: murmur3 of the left value's bytes, 128 bits; None when it was deleted
+    :param primary_partition: where to answer; version 1 has it, version 0 (``upgrade.from`` 3.3 or older) has not
+    """
+
+    primary_key: bytes
+    instruction: Instruction
+    value_hash: bytes | None
+    primary_partition: int | None
+
+    @property
+    def version(self) -> int:
+        """Return the version that it is written in."""
+        return 0 if self.primary_partition is None else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What the right table answers.
+
+    :param value: of the right table; None when it has none, and when its serde wrote no byte at all, which looks the same
+    :param value_hash: as the subscription had it, to drop answers that come too late
+    """
+
+    value: bytes | None
+    value_hash: bytes | None
+
+
+def encode_key(key: CombinedKey) -> bytes:
+    """Return the bytes of a key."""
+    return sized(key.foreign_key) + key.primary_key
+
+
+def decode_key(data: bytes) -> CombinedKey:
+    """Return what a key holds.
+
+    :raises UndecodableRecord: when the length it names is not there
+    """
+    reader = Reader(data)
+    return CombinedKey(reader.sized(), reader.rest())
+
+
+def encode_subscription(subscription: Subscription) -> bytes:
+    """Return the bytes of a subscription.
+
+    :raises UsageProblem: when the hash has not 16 bytes, or the partition is out of its range
+    """
+    start = _start(subscription.version, subscription.value_hash, pack("b", subscription.instruction))
+    end = b"" if subscription.primary_partition is None else pack("i", subscription.primary_partition)
+    return start + subscription.primary_key + end
+
+
+def decode_subscription(data: bytes) -> Subscription:
+    """Return a subscription.
+
+    :raises UndecodableRecord: when it is too short, or of a version or with an instruction that is not known
+    """
+    reader = Reader(data)
+    version, has_hash = _version(reader, _NEWEST_SUBSCRIPTION)
+    number = reader.int8()
+    if number not in Instruction.__members__.values():
+        raise UndecodableRecord(f"instruction {number} of a subscription is not known")
+    value_hash = reader.take(HASH_SIZE) if has_hash else None
+    if version == 0:
+        return Subscription(reader.rest(), Instruction(number), value_hash, None)
+    primary_key = reader.take(reader.remaining - _PARTITION_SIZE)
+    return Subscription(primary_key, Instruction(number), value_hash, reader.int32())
+
+
+def encode_response(response: Response) -> bytes:
+    """Return the bytes of an answer.
+
+    :raises UsageProblem: when the hash has not 16 bytes
+    """
+    return _start(_NEWEST_RESPONSE, response.value_hash, b"") + (response.value or b"")
+
+
+def decode_response(data: bytes) -> Response:
+    """Return an answer.
+
+    :raises UndecodableRecord: when it is too short, or of a version that is not known
+    """
+    reader = Reader(data)
+    _, has_hash = _version(reader, _NEWEST_RESPONSE)
+    value_hash = reader.take(HASH_SIZE) if has_hash else None
+    return Response(reader.rest() or None, value_hash)
+
+
+def _start(version: int, value_hash: bytes | None, after_version: bytes) -> bytes:
+    if value_hash is None:
+        return bytes([version | _NO_HASH]) + after_version
+    if len(value_hash) != HASH_SIZE:
+        raise UsageProblem(f"the hash of a value has {HASH_SIZE} bytes, not {len(value_hash)}")
+    return bytes([version]) + after_version + value_hash
+
+
+def _version(reader: Reader, newest: int) -> tuple[int, bool]:
+    first = reader.take(1)[0]
+    version = first & ~_NO_HASH
+    if version > newest:
+        raise UndecodableRecord(f"version {version} is not known, {newest} is the newest")
+    return version, not first & _NO_HASH

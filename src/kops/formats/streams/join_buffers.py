@@ -1,0 +1,77 @@
+"""The buffer of a stream-table join with a grace period (KIP-923): stream records that wait for the table.
+
+A key is ``0, time as int64, key, sequence as int32`` (``TimeFirstWindowKeySchema``); a value is one of version 3 of ``suppression``,
+with the record's value as the new one and 0 as its buffer time, and without a header (``RocksDBTimeOrderedKeyValueBuffer``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kops.core.errors import UndecodableRecord
+from kops.formats.streams import suppression
+from kops.formats.streams.reading import Reader
+from kops.formats.streams.record_context import RecordContext
+from kops.formats.streams.suppression import BufferedChange
+from kops.formats.streams.writing import pack
+
+_TIME_FIRST = 0
+_SEQUENCE_SIZE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class BufferKey:
+    """A record that waits.
+
+    :param timestamp_ms: its time, milliseconds since the epoch
+    :param sequence: counts the records of a task, from 1
+    """
+
+    key: bytes
+    timestamp_ms: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class BufferedRecord:
+    """The value of a record that waits, and where it came from."""
+
+    value: bytes | None
+    context: RecordContext
+
+
+def encode_key(key: BufferKey) -> bytes:
+    """Return the bytes of a key.
+
+    :raises UsageProblem: when a number is out of its range
+    """
+    return pack("bq", _TIME_FIRST, key.timestamp_ms) + key.key + pack("i", key.sequence)
+
+
+def decode_key(data: bytes) -> BufferKey:
+    """Return what a key holds.
+
+    :raises UndecodableRecord: when it is too short, or does not begin with 0
+    """
+    reader = Reader(data)
+    if reader.int8() != _TIME_FIRST:
+        raise UndecodableRecord(f"a key of a join's buffer begins with {_TIME_FIRST}, not with {data[0]}")
+    timestamp_ms = reader.int64()
+    return BufferKey(reader.take(reader.remaining - _SEQUENCE_SIZE), timestamp_ms, reader.int32())
+
+
+def encode_value(record: BufferedRecord) -> bytes:
+    """Return the bytes of a value.
+
+    :raises UsageProblem: when a number is out of its range
+    """
+    return suppression.encode(BufferedChange(record.value, None, None, 0, record.context))
+
+
+def decode_value(data: bytes) -> BufferedRecord:
+    """Return the record that a value holds.
+
+    :raises UndecodableRecord: when it holds none
+    """
+    context, _prior, _old, new = suppression.read_version_3(Reader(data))
+    return BufferedRecord(new, context)

@@ -1,0 +1,73 @@
+"""Up to where a store had read its input, in the headers of changelog records (KIP-796).
+
+Only applications with the internal setting ``__iq.consistency.offset.vector.enabled__`` write them: ``v`` is 0 and ``c`` the position
+(``ChangelogRecordDeserializationHelper``, ``PositionSerde``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kops.core.errors import UndecodableRecord
+from kops.core.models import TopicPartition
+from kops.formats.streams.reading import Reader, text
+from kops.formats.streams.writing import Headers, pack, sized
+
+VERSION_HEADER = "v"
+POSITION_HEADER = "c"
+VERSION = b"\x00"
+
+Position = Mapping[TopicPartition, int]
+"""The offset of the last record that was read, by partition."""
+
+
+def encode(position: Position) -> bytes:
+    """Return the bytes of a position, with the zeros behind it that Kafka Streams leaves.
+
+    It counts the size in bits, not in bytes, and sends all that it set aside.
+
+    :raises UsageProblem: when a number is out of its range
+    """
+    by_topic: dict[str, list[bytes]] = {}
+    for partition, offset in position.items():
+        by_topic.setdefault(partition.topic, []).append(pack("iq", partition.partition, offset))
+    written = pack("bi", 0, len(by_topic))
+    size = 8 + 32
+    for topic, offsets in by_topic.items():
+        name = topic.encode()
+        written += sized(name) + pack("i", len(offsets)) + b"".join(offsets)
+        size += 32 + len(name) + 32 + (32 + 64) * len(offsets)
+    return written.ljust(size, b"\x00")
+
+
+def decode(data: bytes) -> dict[TopicPartition, int]:
+    """Return a position.
+
+    :raises UndecodableRecord: when it ends too early, or its version is not known
+    """
+    reader = Reader(data)
+    version = reader.int8()
+    if version != 0:
+        raise UndecodableRecord(f"version {version} of a position is not known")
+    position = {}
+    for _ in range(reader.int32()):
+        topic = text(reader.sized())
+        for _ in range(reader.int32()):
+            partition = reader.int32()
+            position[TopicPartition(topic, partition)] = reader.int64()
+    return position
+
+
+def headers_of(position: Position) -> Headers:
+    """Return the headers that a record of a changelog carries for a position."""
+    return ((VERSION_HEADER, VERSION), (POSITION_HEADER, encode(position)))
+
+
+def position_of(headers: Headers) -> dict[TopicPartition, int] | None:
+    """Return the position in a record's headers; None when they have none.
+
+    :raises UndecodableRecord: when there is one that cannot be read
+    """
+    found = dict(headers)  # of several, the last counts
+    position = found.get(POSITION_HEADER)
+    return decode(position) if found.get(VERSION_HEADER) == VERSION and position is not None else None

@@ -1,0 +1,50 @@
+"""The record that a buffered value came from, as it stands within the value (``ProcessorRecordContext``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kops.core.errors import UndecodableRecord
+from kops.formats.streams.reading import Reader, text
+from kops.formats.streams.writing import Headers, nullable, pack, sized
+
+_LEAST_HEADER = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RecordContext:
+    """Where a value came from.
+
+    :param timestamp_ms: time of the record, milliseconds since the epoch
+    :param topic: the topic that the record was read from, a repartition topic where there is one
+    """
+
+    timestamp_ms: int
+    offset: int
+    topic: str
+    partition: int
+    headers: Headers = ()
+
+
+def encode(context: RecordContext) -> bytes:
+    """Return its bytes.
+
+    :raises UsageProblem: when a number is out of its range
+    """
+    headers = b"".join(sized(name.encode()) + nullable(value) for name, value in context.headers)
+    where = pack("qq", context.timestamp_ms, context.offset) + sized(context.topic.encode()) + pack("i", context.partition)
+    return where + pack("i", len(context.headers)) + headers
+
+
+def read(reader: Reader) -> RecordContext:
+    """Read one from where the reader is.
+
+    :raises UndecodableRecord: when there is none
+    """
+    timestamp_ms, offset, topic, partition, count = reader.int64(), reader.int64(), text(reader.sized()), reader.int32(), reader.int32()
+    if count == -1:  # Kafka Streams 2.2 and 2.3, of a record without headers
+        count = 0
+    if not 0 <= count * _LEAST_HEADER <= reader.remaining:
+        raise UndecodableRecord(f"{reader.remaining} bytes cannot hold {count} headers")
+    headers = tuple((text(reader.sized()), reader.nullable()) for _ in range(count))
+    return RecordContext(timestamp_ms, offset, topic, partition, headers)

@@ -1,0 +1,123 @@
+"""The store that both sides of a left or outer stream-stream join share: what has found no partner yet.
+
+Since Kafka Streams 3.1 a key is ``time as int64, side, key`` and a value the list of all that this side had at this time
+(``TimestampedKeyAndJoinSideSerializer``, ``ListValueStore``). In 3.0 it was a window store: the key ``side, key`` with the window's
+time and sequence, and one value (``KeyAndJoinSideSerializer``). The side is 1 for left and 0 for right.
+The two stores of each side itself are windowed stores with sequences, see ``window_keys``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kops.core.errors import UndecodableRecord
+from kops.formats.streams import window_keys
+from kops.formats.streams.reading import Reader
+from kops.formats.streams.window_keys import WindowKey
+from kops.formats.streams.writing import nullable, pack
+
+_VARIABLE_SIZE = 1
+"""``ListSerializer`` names its way of writing: 1 for elements of any size, with a length before each."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSideKey:
+    """A key of the shared store.
+
+    :param timestamp_ms: time of the records, milliseconds since the epoch
+    :param is_left: whether they came from the left side
+    """
+
+    key: bytes
+    timestamp_ms: int
+    is_left: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSideValue:
+    """A value, and the side it came from."""
+
+    value: bytes
+    is_left: bool
+
+
+def encode_key(key: JoinSideKey) -> bytes:
+    """Return the bytes of a key.
+
+    :raises UsageProblem: when the time is out of its range
+    """
+    return pack("qb", key.timestamp_ms, key.is_left) + key.key
+
+
+def decode_key(data: bytes) -> JoinSideKey:
+    """Return what a key holds.
+
+    :raises UndecodableRecord: when it is too short, or its side neither left nor right
+    """
+    reader = Reader(data)
+    timestamp_ms, is_left = reader.int64(), _side(reader.int8())
+    return JoinSideKey(reader.rest(), timestamp_ms, is_left)
+
+
+def encode_key_of_3_0(key: JoinSideKey, sequence: int = 0) -> bytes:
+    """Return the bytes of a key as Kafka Streams 3.0 wrote them.
+
+    :raises UsageProblem: when a number is out of its range
+    """
+    return window_keys.encode(WindowKey(pack("b", key.is_left) + key.key, key.timestamp_ms, sequence))
+
+
+def decode_key_of_3_0(data: bytes) -> JoinSideKey:
+    """Return what a key that Kafka Streams 3.0 wrote holds.
+
+    :raises UndecodableRecord: when it is too short, or its side neither left nor right
+    """
+    window = window_keys.decode(data)
+    if not window.key:
+        raise UndecodableRecord(f"{len(data)} bytes have no side of a join")
+    return JoinSideKey(window.key[1:], window.start_ms, _side(window.key[0]))
+
+
+def encode_values(values: Iterable[JoinSideValue]) -> bytes:
+    """Return the bytes of a list of values."""
+    elements = [nullable(encode_value(value)) for value in values]
+    return pack("bi", _VARIABLE_SIZE, len(elements)) + b"".join(elements)
+
+
+def decode_values(data: bytes) -> tuple[JoinSideValue, ...]:
+    """Return the values of a list.
+
+    :raises UndecodableRecord: when it is no such list
+    """
+    reader = Reader(data)
+    strategy = reader.int8()
+    if strategy != _VARIABLE_SIZE:
+        raise UndecodableRecord(f"a list of values begins with {_VARIABLE_SIZE}, this with {strategy}")
+    count = reader.int32()
+    if count * 4 > reader.remaining:  # each has at least its length; do not try a billion times
+        raise UndecodableRecord(f"{len(data)} bytes cannot hold a list of {count}")
+    values = tuple(decode_value(reader.sized()) for _ in range(count))
+    reader.end()
+    return values
+
+
+def encode_value(value: JoinSideValue) -> bytes:
+    """Return the bytes of one value (``LeftOrRightValueSerializer``)."""
+    return pack("b", value.is_left) + value.value
+
+
+def decode_value(data: bytes) -> JoinSideValue:
+    """Return one value.
+
+    :raises UndecodableRecord: when it is empty, or its side neither left nor right
+    """
+    reader = Reader(data)
+    is_left = _side(reader.int8())
+    return JoinSideValue(reader.rest(), is_left)
+
+
+def _side(byte: int) -> bool:
+    if byte not in (0, 1):
+        raise UndecodableRecord(f"the side of a join is 1 (left) or 0 (right), not {byte}")
+    return byte == 1

@@ -1,0 +1,136 @@
+"""Values in the changelog of ``suppress``: a buffered change, in four versions.
+
+The header ``v`` says which version it is (``InMemoryTimeOrderedKeyValueChangeBuffer.restoreBatch``); keys are those that the table has,
+windowed ones without a sequence; tombstones have no header. Records have the time of writing, not that of the data.
+
+=======  ============  ===============================================================================
+version  written by    value
+=======  ============  ===============================================================================
+0        2.1           buffer time, old and new; no header ``v``: the record's own headers, time
+1        2.2           buffer time, context, (old, new)
+2        2.3           context, (old, new), prior, buffer time
+3        2.4.0         context, prior, old, new, buffer time; 2.4.0, 2.4.1 and 2.5.0 call it version 2
+=======  ============  ===============================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.formats.streams import record_context
+from kops.formats.streams.reading import Reader
+from kops.formats.streams.record_context import RecordContext
+from kops.formats.streams.writing import Headers, nullable, pack, sized
+
+VERSION_HEADER = "v"
+CURRENT_VERSION = 3
+_SAME_AS_PRIOR = -2
+
+
+@dataclass(frozen=True, slots=True)
+class BufferedChange:
+    """A change of a table that waits to be passed on.
+
+    :param new: the value to be passed on; None deletes
+    :param old: what it replaced when it came in last; None when there was nothing
+    :param prior: what was passed on before for this key; None when nothing was
+    :param buffer_time_ms: when it counts for: the window's end, or the record's time
+    :param context: the record that changed it last; None in version 0, which is the changelog record's own then
+    """
+
+    new: bytes | None
+    old: bytes | None
+    prior: bytes | None
+    buffer_time_ms: int
+    context: RecordContext | None
+
+
+def version_of(headers: Headers) -> int:
+    """Return the version that a record's headers name; 0 when they name none.
+
+    :raises UndecodableRecord: when there is no such version
+    """
+    named = [value for name, value in headers if name == VERSION_HEADER]
+    if not named:
+        return 0
+    if named[-1] not in (b"\x01", b"\x02", b"\x03"):
+        raise UndecodableRecord(f"version {named[-1]!r} of a suppressed value is not known")
+    return named[-1][0]
+
+
+def headers_of(version: int) -> Headers:
+    """Return the headers that a value of this version stands under; version 0 has none of its own."""
+    return ((VERSION_HEADER, bytes([version])),) if version else ()
+
+
+def encode(change: BufferedChange, version: int = CURRENT_VERSION) -> bytes:
+    """Return the bytes of a value.
+
+    :raises UsageProblem: when the version is not 0 to 3, or the context is missing
+    """
+    time = pack("q", change.buffer_time_ms)
+    pair = nullable(change.old) + nullable(change.new)
+    if version == 0:
+        return time + pair
+    if change.context is None:
+        raise UsageProblem(f"version {version} of a suppressed value has a context")
+    context = record_context.encode(change.context)
+    if version == 1:
+        return time + context + sized(pair)
+    if version == 2:  # noqa: PLR2004 - its name
+        return context + sized(pair) + nullable(change.prior) + time
+    if version == CURRENT_VERSION:
+        same = change.old is not None and change.old == change.prior
+        old = pack("i", _SAME_AS_PRIOR) if same else nullable(change.old)
+        return context + nullable(change.prior) + old + nullable(change.new) + time
+    raise UsageProblem(f"there is no version {version} of a suppressed value")
+
+
+def decode(data: bytes, headers: Headers) -> BufferedChange:
+    """Return the change that a value holds, by the version that the record's headers name.
+
+    As Kafka Streams does: what calls itself version 2 and is none is read as version 3; what follows a whole value is left.
+    In versions 0 and 1 the prior value is the old one, which is right for the first record of a key and all that the value says.
+
+    :raises UndecodableRecord: when the value is not of that version
+    """
+    version = version_of(headers)
+    if version in (0, 1):
+        return _with_time_first(Reader(data), version)
+    if version == CURRENT_VERSION:
+        return _version_3(Reader(data))
+    try:
+        return _version_2(Reader(data))
+    except UndecodableRecord:
+        return _version_3(Reader(data))
+
+
+def read_version_3(reader: Reader) -> tuple[RecordContext, bytes | None, bytes | None, bytes | None]:
+    """Read a context, the prior, the old and the new value (``BufferValue``)."""
+    context, prior = record_context.read(reader), reader.nullable()
+    length = reader.int32()
+    if length == _SAME_AS_PRIOR:
+        return context, prior, prior, reader.nullable()
+    old = None if length == -1 else reader.take(length)
+    return context, prior, old, reader.nullable()
+
+
+def _with_time_first(reader: Reader, version: int) -> BufferedChange:
+    time = reader.int64()
+    context = record_context.read(reader) if version else None
+    pair = Reader(reader.sized()) if version else reader
+    old, new = pair.nullable(), pair.nullable()
+    return BufferedChange(new, old, old, time, context)
+
+
+def _version_2(reader: Reader) -> BufferedChange:
+    context, pair = record_context.read(reader), Reader(reader.sized())
+    old, new = pair.nullable(), pair.nullable()
+    prior = reader.nullable()
+    return BufferedChange(new, old, prior, reader.int64(), context)
+
+
+def _version_3(reader: Reader) -> BufferedChange:
+    context, prior, old, new = read_version_3(reader)
+    return BufferedChange(new, old, prior, reader.int64(), context)
