@@ -116,6 +116,21 @@ def test_records_that_do_not_count_are_counted(records_of, store_of):
     assert [(row.offset, row.part) for row in prepared.undecodable.orderBy("offset").collect()] == [(1, "value"), (4, "key")]
 
 
+def test_each_member_of_a_value_is_a_record_in_its_place(records_of, store_of, held):
+    rows = [(0, b"k", b"a b", 1), (0, b"k", b"b  a", 3), (1, b"k", b"", 2), (0, b"k", None, 4), (0, b"k", b"a\xff", 5)]
+    words = "filter(split(value, ' '), word -> word != '')"
+    counts = store_of({"count": True}, value="string", explode=words, key_by="value")
+    prepared = prepare(records_of(rows), *counts)
+    assert prepared.judged.selectExpr(f"{prepared.records} as records").first().records == len(rows)
+    assert [(row.offset, row.part) for row in prepared.undecodable.collect()] == [(3, "value")]
+    two = struct.pack(">q", 2)
+    assert held(counts, rows) == {(None, b"a"): (two, 3, SURE), (None, b"b"): (two, 3, SURE)}
+    assert held(store_of({"last": "value", "as": "string"}, value="string", explode=words), rows) == {(0, b"k"): (b"a", 3, SURE)}
+    numbers = [(0, b"k", b"0.1 1e16 -1e16 0.2", 1)]
+    sums = store_of({"sum": "cast(value as double)", "as": "double"}, value="string", explode="split(value, ' ')")
+    assert held(sums, numbers) == {(0, b"k"): (struct.pack(">d", 0.1 + 1e16 - 1e16 + 0.2), 1, SURE)}
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -123,6 +138,7 @@ def test_records_that_do_not_count_are_counted(records_of, store_of):
         ({"where": "vlaue > 1"}, ["stores.s.where", "vlaue"]),
         ({"where": "not sql at all"}, ["stores.s.where"]),
         ({"key_by": "value"}, ["stores.s.key_by", "bigint"]),
+        ({"explode": "value"}, ["stores.s.explode", "bigint", "array"]),
         ({"aggregate": {"sum": "key", "as": "long"}}, ["stores.s.aggregate.sum", "string"]),
     ],
 )

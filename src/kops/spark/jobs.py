@@ -99,7 +99,7 @@ def _expected(prepared: Prepared, job: Job, of_records: Observation, of_keys: Ob
     from pyspark.sql import functions
 
     fates = [functions.expr(f"count_if(fate = {number}) as {name}") for number, name in FATES.items()]
-    judged = prepared.judged.observe(of_records, functions.expr("count(*) as read"), *fates)
+    judged = prepared.judged.observe(of_records, functions.expr(f"{prepared.records} as read"), *fates)
     expected = aggregated(prepared, prepared.kept(judged), job.store, any_order=any_order)
     doubts = [functions.expr(f"count_if(doubt = {number}) as {name}") for number, name in ((MIXED, "mixed"), (ROUNDED, "rounded"))]
     counted = expected.observe(of_keys, functions.expr("count_if(value is not null) as keys"), *doubts)

@@ -33,12 +33,14 @@ FATES = {
 class Prepared:
     """Records ready to be aggregated.
 
-    :param judged: every record, with ``fate``
+    :param judged: every record, with ``fate``; every member of a record where the store explodes them
     :param value_type: the Spark type of ``v``
+    :param records: SQL that counts the records in ``judged``
     """
 
     judged: DataFrame
     value_type: str
+    records: str = "count(*)"
 
     @property
     def undecodable(self) -> DataFrame:
@@ -48,7 +50,8 @@ class Prepared:
     def kept(self, judged: DataFrame | None = None) -> DataFrame:
         """Return what is aggregated: partition, offset, timestamp_ms, key (bytes), v."""
         frame = self.judged if judged is None else judged
-        return frame.where("fate = 0").select("partition", "offset", "timestamp_ms", "key", "v")
+        order = "struct(offset, member) as offset" if "member" in frame.columns else "offset"
+        return frame.where("fate = 0").selectExpr("partition", order, "timestamp_ms", "key", "v")
 
 
 def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient: bool = False) -> Prepared:
@@ -60,6 +63,9 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
     """
     place = _Place(state_file, store)
     decoded = _decode(records, store, place, lenient=lenient)
+    member = ["member"] if store.explode else []
+    if store.explode:
+        decoded = _exploded(decoded, store.explode, place)
     where = place.boolean(decoded, store.where) if store.where else "true"
     key = place.typed(decoded, "key_by", store.key_by, sql_type(store.key_form)) if store.key_by else None
     value, value_type = _value(decoded, store, place)
@@ -69,6 +75,7 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
         "timestamp_ms",
         "key_wrong",
         "value_wrong",
+        *member,
         f"({where}) as passes",
         (encoding(key, store.key_form) if key else written_again("key", "_key", store.source.key)) + " as new_key",
         f"{value} as v",
@@ -79,8 +86,8 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
         f" when not coalesce(passes, false) then {FILTERED} when new_key is null then {NULL_KEY} when {null_value} then {NULL_VALUE}"
         f" else {KEPT} end as fate"
     )
-    judged = keyed.selectExpr("partition", "offset", "timestamp_ms", "new_key as key", "v", "key_wrong", fate)
-    return Prepared(judged, value_type)
+    judged = keyed.selectExpr("partition", "offset", "timestamp_ms", "new_key as key", "v", "key_wrong", fate, *member)
+    return Prepared(judged, value_type, "count_if(coalesce(member, 0) = 0)" if store.explode else "count(*)")
 
 
 def _decode(records: DataFrame, store: Store, place: _Place, *, lenient: bool) -> DataFrame:
@@ -98,11 +105,18 @@ def _decode(records: DataFrame, store: Store, place: _Place, *, lenient: bool) -
         raise place.wrong("from", "a schema", error) from error
 
 
+def _exploded(decoded: DataFrame, expression: str, place: _Place) -> DataFrame:
+    """Make a record of each member of an array, as ``flatMapValues`` does; one without members stays as one with a null value."""
+    place.array(decoded, "explode", expression)
+    others = [name for name in decoded.columns if name != "value"]
+    return decoded.selectExpr(*others, f"posexplode_outer({expression}) as (member, value)")
+
+
 def _value(decoded: DataFrame, store: Store, place: _Place) -> tuple[str, str]:
     aggregate = store.aggregate
     if aggregate.kind == "count":
         return "if(value is null, null, 1)", "int"
-    if aggregate.is_whole_value and aggregate.form.name == store.source.value.name:
+    if aggregate.is_whole_value and aggregate.form.name == store.source.value.name and not store.explode:
         return written_again("value", "_value", store.source.value), "binary"
     if aggregate.kind == "reducer":
         return "if(value is null, null, _value)", "binary"
@@ -123,6 +137,12 @@ class _Place:
         if kind != "boolean":
             raise ConfigError(f"{self._name('where')} is {kind}, not a condition: {expression}", hint="such as: value.price is not null")
         return expression
+
+    def array(self, frame: DataFrame, field: str, expression: str) -> None:
+        """Refuse an expression that gives no array."""
+        kind = self._type(frame, field, expression)
+        if not kind.startswith("array<"):
+            raise ConfigError(f"{self._name(field)} is {kind}, not an array: {expression}", hint="such as: split(value, ' ')")
 
     def typed(self, frame: DataFrame, field: str, expression: str, wanted: str) -> str:
         """Return an expression converted as Java would, once it is known to be of a type that Java converts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GUARANTEES = ("at_least_once", "exactly_once_v2")
-STORE_TYPES = ("key-value",)
+KEY_VALUE, WINDOW, SLIDING, SESSION = "key-value", "window", "sliding-window", "session"
 FORMATS = ("string", "bytes", "long", "int", "short", "double", "float", "json", "uuid")
 FLOATING = ("double", "float")
 INTEGRAL = ("long", "int", "short")
@@ -64,13 +64,34 @@ class Aggregation:
 
 
 @dataclass(frozen=True)
+class Windows:
+    """The windows of a store; all times in milliseconds.
+
+    :param kind: ``window`` (tumbling and hopping windows), ``sliding-window`` or ``session``
+    :param size_ms: of a window; of a sliding window the difference between its bounds, which both belong to it; of a session the gap
+    :param advance_ms: from the start of a window to that of the next; the size when they tumble
+    :param grace_ms: how long after its end a window still takes records
+    :param retention_ms: how far behind the stream time the store keeps what it holds
+    """
+
+    kind: str
+    size_ms: int
+    advance_ms: int
+    grace_ms: int
+    retention_ms: int
+
+
+@dataclass(frozen=True)
 class Store:
-    """A key-value store.
+    """A store that one stream fills.
 
     :param where: Spark SQL; the records for which it is true are kept
     :param key_by: Spark SQL of a new key: the records go through a repartition topic
     :param key_form: format of the store's keys
     :param repartition_topic: None when there is no new key
+    :param explode: Spark SQL of an array: each member is a record of its own, and the ``value`` of the other expressions
+    :param type: ``key-value``, or a kind of windows
+    :param window: None for a key-value store
     """
 
     name: str
@@ -81,6 +102,9 @@ class Store:
     where: str | None = None
     key_by: str | None = None
     repartition_topic: str | None = None
+    explode: str | None = None
+    type: str = KEY_VALUE
+    window: Windows | None = None
 
 
 @dataclass(frozen=True)
