@@ -1,0 +1,52 @@
+"""Names and formats, as several parts of a state file have them."""
+
+from __future__ import annotations
+
+import re
+
+from kops.core.statefile.fields import Fields, nearest
+from kops.core.statefile.models import FORMATS, Form
+
+NAME = re.compile(r"[A-Za-z0-9._-]+")
+"""What a topic, an application or a store may be called."""
+
+_FORM = ("format", "schema")
+
+
+def read_form(fields: Fields, name: str, default: str | None = None) -> Form:
+    """Read a format: its name, or ``{format: json, schema: ...}``.
+
+    :raises ConfigError: when it is missing without a default, or is none
+    """
+    given = fields.body.get(name)
+    if given is None:
+        if default is None:
+            raise fields.wrong(name, "is missing", f"one of: {', '.join(FORMATS)}")
+        return Form(default)
+    schema = None
+    if isinstance(given, str):
+        format_name = given.strip()
+    else:
+        inner = fields.inside(name, _FORM)
+        format_name, schema = inner.needed("format"), inner.text("schema")
+        if schema is not None and format_name != "json":
+            raise inner.wrong("schema", f"does not go with the format {format_name}", "it is for json")
+    if format_name not in FORMATS:
+        raise fields.wrong(name, f"is the unknown format {format_name!r}", f"{nearest(format_name, FORMATS)}one of: {', '.join(FORMATS)}")
+    return Form(format_name, schema)
+
+
+def read_name(fields: Fields, name: str, what: str) -> str:
+    """Read the name of something in Kafka.
+
+    :param what: it is of, for the hint when it is missing
+    """
+    value = fields.needed(name, what)
+    if not NAME.fullmatch(value):
+        raise fields.wrong(name, f"is {value!r}, which is no name in Kafka", "letters, digits, dot, underscore and hyphen")
+    return value
+
+
+def read_optional_name(fields: Fields, name: str) -> str | None:
+    """Read the name of something in Kafka that may be left out."""
+    return None if fields.body.get(name) is None else read_name(fields, name, "")

@@ -1,0 +1,59 @@
+"""Stores of one stream: aggregated by key, or by key and window."""
+
+from __future__ import annotations
+
+from kops.core.statefile.aggregates import read_aggregate
+from kops.core.statefile.fields import Fields
+from kops.core.statefile.forms import read_form, read_name, read_optional_name
+from kops.core.statefile.models import FORMATS, KEY_VALUE, TABLE, Aggregation, Source, Store
+from kops.core.statefile.windows import read_windows
+
+_FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition", "changelog", "aggregate")
+
+
+def read_stream_store(stores: Fields, name: str, kind: str, application: str) -> Store:
+    """Read a key-value store, or one of windows or sessions, with what is done to the records of its topic before.
+
+    :param kind: the type of the store
+    """
+    windowed = kind != KEY_VALUE
+    fields = stores.inside(name, (*_FIELDS, *(["window"] if windowed else [])))
+    source = read_source(fields)
+    key_by = fields.text("key_by")
+    for extra in ("key_as", "repartition"):
+        if key_by is None and fields.body.get(extra) is not None:
+            raise fields.wrong(extra, "only means something with key_by", "without key_by the record's own key and partition stay")
+    aggregate = read_aggregate(fields, source)
+    if windowed and aggregate.kind == TABLE:
+        raise fields.wrong("aggregate", "is missing: what is kept of each window", "such as {count: true}")
+    where, explode = fields.text("where"), fields.text("explode")
+    _refuse_exploded(fields, explode, aggregate)
+    if aggregate.kind == TABLE and (where or key_by or explode):
+        hint = "Kafka Streams stores the table first and filters it afterwards; name an aggregate such as last for a filtered stream"
+        raise fields.wrong("where" if where else "key_by" if key_by else "explode", "cannot be used without an aggregate", hint)
+    return Store(
+        name=name,
+        source=source,
+        aggregate=aggregate,
+        key_form=read_form(fields, "key_as", "string") if key_by else source.key,
+        changelog=read_optional_name(fields, "changelog") or f"{application}-{name}-changelog",
+        where=where,
+        explode=explode,
+        key_by=key_by,
+        repartition_topic=(read_optional_name(fields, "repartition") or f"{application}-{name}-repartition") if key_by else None,
+        type=kind,
+        window=read_windows(fields, kind) if windowed else None,
+    )
+
+
+def read_source(fields: Fields) -> Source:
+    """Read ``from``: a topic and its formats."""
+    origin = fields.inside("from", ("topic", "key", "value"))
+    return Source(read_name(origin, "topic", "the input topic"), read_form(origin, "key"), read_form(origin, "value"))
+
+
+def _refuse_exploded(fields: Fields, explode: str | None, aggregate: Aggregation) -> None:
+    if explode and aggregate.kind == "reducer":
+        raise fields.wrong("explode", "cannot be used with a reducer, which takes the bytes of records", "name another aggregate")
+    if explode and aggregate.kind not in ("count", TABLE) and fields.inside("aggregate").body.get("as") is None:
+        raise fields.wrong("aggregate.as", "is missing: a member of a record has no format of its own", f"one of: {', '.join(FORMATS)}")
