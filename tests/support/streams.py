@@ -71,10 +71,17 @@ class Oracle:
 
         :raises RuntimeError: when Kafka Streams fails on them; its message says how
         """
+        return Written(program, self.ask(program.as_json(), [encoded(record) for record in records]))
+
+    def ask(self, spec: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Record, ...]]:
+        """Feed records as ``encoded`` gives them, with the ``topic`` of each where there are several; return all that was written, by topic.
+
+        :raises RuntimeError: when Kafka Streams fails on them; its message says how
+        """
         assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"spec": program.as_json(), "records": [_encoded(record) for record in records]}) + "\n")
+        self._process.stdin.write(json.dumps({"spec": spec, "records": records}) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
@@ -83,7 +90,7 @@ class Oracle:
         answer = json.loads(line)
         if "error" in answer:
             raise RuntimeError(answer["error"])
-        return Written(program, {topic: tuple(map(_decoded, written)) for topic, written in answer["topics"].items()})
+        return {topic: tuple(map(_decoded, written)) for topic, written in answer["topics"].items()}
 
 
 @dataclass(frozen=True)
@@ -144,7 +151,8 @@ def compiled(source: Path, version: str, jars: Sequence[Path]) -> Path:
     return target
 
 
-def _encoded(record: Record) -> dict[str, Any]:
+def encoded(record: Record) -> dict[str, Any]:
+    """Return a record as the oracle reads it."""
     headers = [[name, _base64(value)] for name, value in record.headers]
     return {"key": _base64(record.key), "value": _base64(record.value), "timestamp": record.timestamp, "headers": headers}
 

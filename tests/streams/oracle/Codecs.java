@@ -85,6 +85,20 @@ final class Codecs {
         throw new IllegalArgumentException("cannot add " + left.getClass());
     }
 
+    /** Java's own negation in that type. */
+    static Object negated(Object value) {
+        if (value instanceof Short number) {
+            return (short) -number;
+        } else if (value instanceof Integer number) {
+            return -number;
+        } else if (value instanceof Long number) {
+            return -number;
+        } else if (value instanceof Float number) {
+            return -number;
+        }
+        return -(Double) value;
+    }
+
     /** Java's natural order of the type; bytes in the unsigned order of {@code Bytes}. */
     @SuppressWarnings({"unchecked", "rawtypes"})
     static int compare(Object left, Object right) {

@@ -10,6 +10,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Properties;
 import java.util.TreeSet;
 import java.util.stream.Stream;
@@ -26,7 +28,8 @@ import org.apache.kafka.streams.test.TestRecord;
 /**
  * What Kafka Streams writes, without a broker: one request a line on standard input, one answer a line on standard output.
  *
- * <p>Request: {"spec": see Topologies, "records": [{"key": base64|null, "value": base64|null, "timestamp": ms, "headers": [[name, base64|null]]}]}.
+ * <p>Request: {"spec": see Topologies, "records": [{"key": base64|null, "value": base64|null, "timestamp": ms, "headers": [[name, base64|null]],
+ * "topic": name | absent for the one of the specification}]}.
  * Answer: {"topics": {name: [record, ...]}} with the changelog, the repartition and the output topics; or {"error": text}.
  */
 public final class StreamsOracle {
@@ -64,10 +67,11 @@ public final class StreamsOracle {
         settings.put(StreamsConfig.DEFAULT_DSL_STORE_CONFIG, StreamsConfig.IN_MEMORY); // the changelog is the same, and RocksDB is slow to open
         ObjectNode topics = Codecs.JSON.createObjectNode();
         try (TopologyTestDriver driver = new TopologyTestDriver(Topologies.build(spec), settings, Instant.EPOCH)) {
-            TestInputTopic<byte[], byte[]> input =
-                    driver.createInputTopic(spec.at("/from/topic").textValue(), new ByteArraySerializer(), new ByteArraySerializer());
+            Map<String, TestInputTopic<byte[], byte[]>> inputs = new HashMap<>();
             for (JsonNode record : records) {
-                input.pipeInput(record(record));
+                String topic = record.path("topic").asText(spec.at("/from/topic").textValue());
+                inputs.computeIfAbsent(topic, name -> driver.createInputTopic(name, new ByteArraySerializer(), new ByteArraySerializer()))
+                        .pipeInput(record(record));
             }
             for (String topic : new TreeSet<>(driver.producedTopicNames())) {
                 TestOutputTopic<byte[], byte[]> output =

@@ -32,7 +32,7 @@ import org.apache.kafka.streams.state.Stores;
  *  "config": {"any.streams.setting": "..."}}</pre>
  *
  * Kinds: count, sum, min, max, last, first, concat, concat_or_delete (of strings), table (a KTable of the topic), to_table (KStream.toTable),
- * plain_last (a Processor that puts into a plain, not timestamped, store).
+ * plain_last (a Processor that puts into a plain, not timestamped, store). A specification with "tables" is one of TableTopologies.
  */
 final class Topologies {
     private final JsonNode spec;
@@ -52,6 +52,9 @@ final class Topologies {
     }
 
     static Topology build(JsonNode spec) {
+        if (spec.has("tables")) {
+            return TableTopologies.build(spec);
+        }
         return new Topologies(spec).topology();
     }
 
@@ -150,12 +153,12 @@ final class Topologies {
         }
     }
 
-    private static Object field(Object value, JsonNode from) {
+    static Object field(Object value, JsonNode from) {
         return from.hasNonNull("field") ? ((JsonNode) value).path(from.get("field").textValue()) : value;
     }
 
     /** SQL's rule: a comparison with null is not true. */
-    private static Predicate<Object, Object> where(JsonNode where) {
+    static Predicate<Object, Object> where(JsonNode where) {
         String op = where.required("op").textValue();
         return (key, value) -> {
             Object found = value == null ? null : field(value, where);
