@@ -74,7 +74,7 @@ class Oracle:
         return Written(program, self.ask(program.as_json(), [encoded(record) for record in records]))
 
     def ask(self, spec: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Record, ...]]:
-        """Feed records as ``encoded`` gives them, with the ``topic`` of each where there are several; return all that was written, by topic.
+        """Feed records as ``encoded`` gives them, with the ``topic`` of each where there are several; return what was written, by topic.
 
         :raises RuntimeError: when Kafka Streams fails on them; its message says how
         """
