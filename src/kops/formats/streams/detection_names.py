@@ -1,0 +1,71 @@
+"""What the name and the settings of a topic say of its store: Kafka Streams names what the program does not, and sets what it needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from kops.formats.streams import store_types as types
+from kops.formats.streams.evidence import Evidence
+
+_NAMES: tuple[tuple[str, str, str], ...] = (
+    (r"-KTABLE-SUPPRESS-STATE-STORE-\d+-changelog$", types.SUPPRESS, "suppress() names its buffer so"),
+    (r"-KSTREAM-OUTERSHARED-\d+-store-changelog$", types.OUTER_JOIN, "left and outer stream-stream joins name the store they share so"),
+    (r"-(?:left|outer)-shared-join-store-changelog$", types.OUTER_JOIN, "left and outer stream-stream joins name the store they share so"),
+    (r"-KSTREAM-(?:JOIN|OUTER)(?:THIS|OTHER)-\d+-store-changelog$", types.JOIN, "stream-stream joins name their stores so"),
+    (r"-(?:outer-)?(?:this|other)-join-store-changelog$", types.JOIN, "stream-stream joins name their stores so"),
+    (r"-KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-\d+-changelog$", types.SUBSCRIPTION, "foreign-key joins name their store so"),
+    (r"-subscription-store-changelog$", types.SUBSCRIPTION, "named foreign-key joins name their store so"),
+    (r"-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-\d+-topic$", types.SUBSCRIPTION_REGISTRATION, "foreign-key joins name this topic so"),
+    (r"-subscription-registration-topic$", types.SUBSCRIPTION_REGISTRATION, "named foreign-key joins name this topic so"),
+    (r"-KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE-\d+-topic$", types.SUBSCRIPTION_RESPONSE, "foreign-key joins name this topic so"),
+    (r"-subscription-response-topic$", types.SUBSCRIPTION_RESPONSE, "named foreign-key joins name this topic so"),
+    (r"-Buffer-changelog$", types.JOIN_BUFFER, "stream-table joins with a grace period name their buffer so"),
+    (r"-KTABLE-(?:AGGREGATE|REDUCE)-STATE-STORE-\d+-changelog$", types.KEY_VALUE, "aggregates of grouped tables name their store so"),
+    (r"-KTABLE-(?:AGGREGATE|REDUCE)-STATE-STORE-\d+-repartition$", types.GROUPED_TABLE, "grouped tables name their repartition topic so"),
+    (r"-repartition$", types.REPARTITION, "its name is that of a repartition topic"),
+)
+_BY_NAME = 6
+_BY_SETTINGS = 3
+
+_OF_WINDOWS = (types.WINDOW, types.SESSION, types.JOIN, types.OUTER_JOIN_3_0)
+_COMPACTED = (types.KEY_VALUE, types.VERSIONED, types.OUTER_JOIN, types.SUPPRESS, types.JOIN_BUFFER, types.SUBSCRIPTION)
+
+
+def name_evidence(topic: str) -> list[Evidence]:
+    """Return what a topic's name says."""
+    for pattern, kind, why in _NAMES:
+        if re.search(pattern, topic):
+            found = [Evidence(kind, _BY_NAME, why)]
+            if kind == types.REPARTITION:
+                found += [Evidence(types.GROUPED_TABLE, _BY_NAME - 1)]
+            if kind == types.OUTER_JOIN:
+                found += [Evidence(types.OUTER_JOIN_3_0, _BY_NAME - 1)]
+            return found
+    if topic.endswith("-changelog"):
+        return [Evidence(types.KEY_VALUE, 1)]
+    return [Evidence(types.KEY_VALUE, 1), Evidence("", 0, "its name is not that of a changelog, so it may be a topic like any other")]
+
+
+def settings_evidence(topic: str, settings: Mapping[str, str]) -> list[Evidence]:
+    """Return what a topic's settings say (``WindowedChangelogTopicConfig`` and its siblings)."""
+    policy = {part.strip() for part in settings.get("cleanup.policy", "").split(",") if part.strip()}
+    found: list[Evidence] = []
+    if policy == {"compact", "delete"}:
+        why = "it is compacted and its old records are deleted, as Kafka Streams sets it for windows and sessions"
+        found += [Evidence(kind, _BY_SETTINGS, why) for kind in _OF_WINDOWS]
+        found += [Evidence(kind, -_BY_SETTINGS, f"{why}, not for this type") for kind in _COMPACTED]
+    elif policy == {"compact"}:
+        why = "it is compacted and nothing of it is deleted, as Kafka Streams sets it for stores without windows"
+        found += [Evidence(kind, 1, why) for kind in _COMPACTED]
+        found += [Evidence(kind, -_BY_SETTINGS, f"{why}, not for this type") for kind in _OF_WINDOWS]
+    elif policy == {"delete"} and topic.endswith("-changelog"):
+        found.append(Evidence("", 0, "it is not compacted, as a changelog should be"))
+    lag = settings.get("min.compaction.lag.ms", "")
+    if lag.isdecimal() and policy == {"compact"}:
+        if int(lag):
+            why = f"old versions stay for min.compaction.lag.ms={lag}, which Kafka Streams sets for versioned stores"
+            found.append(Evidence(types.VERSIONED, _BY_NAME, why))
+        else:
+            found.append(Evidence(types.VERSIONED, -_BY_SETTINGS, "it has no min.compaction.lag.ms, which versioned stores need"))
+    return found

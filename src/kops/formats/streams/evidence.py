@@ -1,0 +1,19 @@
+"""What speaks for a type of store, or against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One observation.
+
+    :param type: the type it speaks for; empty: for none, it is said with every guess
+    :param weight: how much; negative: it speaks against it
+    :param sentence: what was seen, without a full stop; empty: not worth saying
+    """
+
+    type: str
+    weight: int
+    sentence: str = ""
