@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from kops.core.durations import parse_duration
+from kops.core.errors import UsageProblem
 from kops.core.statefile.fields import Fields, nearest
 from kops.core.statefile.models import FORMATS, Form
 
@@ -50,3 +52,16 @@ def read_name(fields: Fields, name: str, what: str) -> str:
 def read_optional_name(fields: Fields, name: str) -> str | None:
     """Read the name of something in Kafka that may be left out."""
     return None if fields.body.get(name) is None else read_name(fields, name, "")
+
+
+def read_duration(fields: Fields, name: str, default: int | None) -> int:
+    """Read a duration in milliseconds, which must be there unless it has a default."""
+    text = fields.text(name)
+    if text is None:
+        if default is None:
+            raise fields.wrong(name, "is missing", "such as 1m")
+        return default
+    try:
+        return parse_duration(text)
+    except UsageProblem as wrong:
+        raise fields.wrong(name, f"is {text!r}, which is no duration", wrong.hint) from wrong

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kops.core.statefile.table_models import Table
+
 GUARANTEES = ("at_least_once", "exactly_once_v2")
 KEY_VALUE, WINDOW, SLIDING, SESSION = "key-value", "window", "sliding-window", "session"
+VERSIONED, PLAIN = "versioned", "plain"
 FORMATS = ("string", "bytes", "long", "int", "short", "double", "float", "json", "uuid")
 FLOATING = ("double", "float")
 INTEGRAL = ("long", "int", "short")
@@ -90,8 +93,12 @@ class Store:
     :param key_form: format of the store's keys
     :param repartition_topic: None when there is no new key
     :param explode: Spark SQL of an array: each member is a record of its own, and the ``value`` of the other expressions
-    :param type: ``key-value``, or a kind of windows
+    :param type: ``key-value``, ``versioned``, or a kind of windows
     :param window: None for a key-value store
+    :param others: further topics of the same stream
+    :param table: what it is a table of, or grouped from; None: a stream
+    :param history_ms: how long a versioned store keeps what was overwritten
+    :param reuses_source: its topic is its changelog (``topology.optimization``)
     """
 
     name: str
@@ -105,6 +112,15 @@ class Store:
     explode: str | None = None
     type: str = KEY_VALUE
     window: Windows | None = None
+    others: tuple[Source, ...] = ()
+    table: Table | None = None
+    history_ms: int | None = None
+    reuses_source: bool = False
+
+    @property
+    def inputs(self) -> tuple[Source, ...]:
+        """Return all topics that it comes from."""
+        return (self.source, *self.others)
 
 
 @dataclass(frozen=True)
@@ -114,6 +130,7 @@ class StateFile:
     :param path: as given, for messages
     :param application: ``application.id``, which is the consumer group and the prefix of internal topics
     :param guarantee: ``processing.guarantee``
+    :param cache: False: ``statestore.cache.max.bytes`` is 0, so that every update of a table reaches those made of it
     """
 
     path: str
@@ -121,6 +138,7 @@ class StateFile:
     stores: tuple[Store, ...]
     guarantee: str = GUARANTEES[0]
     streams_version: str | None = None
+    cache: bool = True
 
     @property
     def exactly_once(self) -> bool:

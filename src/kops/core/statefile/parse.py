@@ -6,12 +6,16 @@ from typing import Any
 
 from kops.core.statefile.fields import Fields
 from kops.core.statefile.forms import NAME, read_name
-from kops.core.statefile.models import GUARANTEES, KEY_VALUE, StateFile, Store
+from kops.core.statefile.models import GUARANTEES, KEY_VALUE, VERSIONED, StateFile, Store
 from kops.core.statefile.stores import read_stream_store
+from kops.core.statefile.tables import Tables, is_table_store, read_table_store, read_versioned_store, with_source_changelog
 
-_TOP = ("application", "streams", "stores")
+_TOP = ("application", "streams", "tables", "stores")
+_OPTIMIZATION = ("none", "all")
+_STREAMS = ("version", "guarantee", "cache", "topology_optimization")
 _READERS = {
     KEY_VALUE: read_stream_store,
+    VERSIONED: read_versioned_store,
 }
 """What reads a store, by its type: ``(stores, name, type, application) -> Store``."""
 
@@ -25,21 +29,35 @@ def parse_state_file(path: str, body: Any) -> StateFile:
     """
     top = Fields(path, "", body, _TOP)
     application = read_name(top, "application", "the application.id of the Kafka Streams application")
-    streams = Fields(path, "streams", body.get("streams") or {}, ("version", "guarantee"))
+    streams = Fields(path, "streams", body.get("streams") or {}, _STREAMS)
     stores = top.inside("stores")
     if not stores.body:
         raise top.wrong("stores", "has no stores")
+    optimized = streams.one_of("topology_optimization", _OPTIMIZATION, "none") == "all"
     return StateFile(
         path=path,
         application=application,
-        stores=tuple(_store(stores, name, application) for name in stores.body),
+        stores=tuple(_store(top, stores, name, application, optimized=optimized) for name in stores.body),
         guarantee=streams.one_of("guarantee", GUARANTEES, GUARANTEES[0]),
         streams_version=streams.text("version"),
+        cache=_cache(streams),
     )
 
 
-def _store(stores: Fields, name: str, application: str) -> Store:
+def _cache(streams: Fields) -> bool:
+    """Read whether tables have a cache; ``false`` stands for ``statestore.cache.max.bytes=0``."""
+    given = streams.body.get("cache", True)
+    if not isinstance(given, bool):
+        raise streams.wrong("cache", f"is {given!r}", "false where statestore.cache.max.bytes is 0, else true")
+    return given
+
+
+def _store(top: Fields, stores: Fields, name: str, application: str, *, optimized: bool) -> Store:
     if not NAME.fullmatch(name):
         raise stores.wrong(name, "is not a name that a store can have", "letters, digits, dot, underscore and hyphen")
-    kind = stores.inside(name).one_of("type", _READERS, KEY_VALUE)
-    return _READERS[kind](stores, name, kind, application)
+    fields = stores.inside(name)
+    if is_table_store(fields):
+        return read_table_store(Tables(top), stores, name, application)
+    kind = fields.one_of("type", _READERS, KEY_VALUE)
+    store = _READERS[kind](stores, name, kind, application)
+    return with_source_changelog(store, named=fields.body.get("changelog") is not None) if optimized else store

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kops.core.durations import duration_text, parse_duration
-from kops.core.errors import UsageProblem
+from kops.core.durations import duration_text
 from kops.core.statefile.fields import Fields
+from kops.core.statefile.forms import read_duration
 from kops.core.statefile.models import SESSION, SLIDING, WINDOW, Windows
 
 _LENGTH = {WINDOW: "size", SLIDING: "difference", SESSION: "gap"}
@@ -20,30 +20,17 @@ def read_windows(fields: Fields, kind: str) -> Windows:
     """
     length_name = _LENGTH[kind]
     inner = fields.inside("window", (length_name, *_OTHERS[kind]))
-    length = _duration(inner, length_name, None)
+    length = read_duration(inner, length_name, None)
     if kind != SLIDING and length == 0:
         raise inner.wrong(length_name, "is nothing", "longer than 0ms")
-    grace = _duration(inner, "grace", 0)
-    advance = _duration(inner, "advance", length) if kind == WINDOW else length
+    grace = read_duration(inner, "grace", 0)
+    advance = read_duration(inner, "advance", length) if kind == WINDOW else length
     if kind == WINDOW and not 0 < advance <= length:
         raise inner.wrong("advance", f"is {duration_text(advance)}", f"more than 0ms and no more than the size, {duration_text(length)}")
     # TimeWindowedKStreamImpl, SlidingWindowedKStreamImpl and SessionWindowedKStreamImpl refuse less.
     least = (2 * length if kind == SLIDING else length) + grace
-    retention = _duration(inner, "retention", least)
+    retention = read_duration(inner, "retention", least)
     if retention < least:
         what = "twice the difference" if kind == SLIDING else f"the {length_name}"
         raise inner.wrong("retention", f"is {duration_text(retention)}", f"at least {what} and the grace, {duration_text(least)}")
     return Windows(kind, length, advance, grace, retention)
-
-
-def _duration(fields: Fields, name: str, default: int | None) -> int:
-    """Read a duration in milliseconds."""
-    text = fields.text(name)
-    if text is None:
-        if default is None:
-            raise fields.wrong(name, "is missing", "such as 1m")
-        return default
-    try:
-        return parse_duration(text)
-    except UsageProblem as wrong:
-        raise fields.wrong(name, f"is {text!r}, which is no duration", wrong.hint) from wrong

@@ -1,0 +1,73 @@
+"""Tables of tables, as a state file says them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kops.core.statefile.models import Form, Source
+
+INNER, LEFT, OUTER = "inner", "left", "outer"
+JOINS = (INNER, LEFT, OUTER)
+
+
+@dataclass(frozen=True)
+class Join:
+    """Another table beside a table.
+
+    :param kind: ``inner``, ``left`` or ``outer``
+    :param right: the other table
+    :param value: Spark SQL of the joined value, of ``key``, ``left`` and ``right``
+    :param form: format of the joined value
+    :param on: Spark SQL of the other table's key, of ``key`` and ``left``: a foreign-key join; None: both have the same key
+    """
+
+    kind: str
+    right: Table
+    value: str
+    form: Form
+    on: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A ``KTable``: of a topic or of another table, joined with a third, then filtered.
+
+    :param place: where the state file says it, such as ``stores.people``, for messages
+    :param parent: the table that it is made of; None: its source
+    :param history_ms: ``historyRetention`` of a versioned store of the source; None: not versioned
+    :param where: Spark SQL of ``key`` and ``value``
+    """
+
+    name: str
+    place: str
+    key: Form
+    form: Form
+    source: Source | None = None
+    parent: Table | None = None
+    join: Join | None = None
+    where: str | None = None
+    history_ms: int | None = None
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Return the topics that it comes from, each once, the left one first."""
+        found: dict[str, Source] = {}
+        if self.source:
+            found[self.source.topic] = self.source
+        for table in (self.parent, self.join.right if self.join else None):
+            for source in table.sources if table else ():
+                found.setdefault(source.topic, source)
+        return tuple(found.values())
+
+    @property
+    def joins(self) -> bool:
+        """Tell whether several tables make it."""
+        return self.join is not None or (self.parent is not None and self.parent.joins)
+
+    @property
+    def foreign(self) -> bool:
+        """Tell whether a foreign key joins tables in it."""
+        inside = (self.parent, self.join.right if self.join else None)
+        return bool(self.join and self.join.on) or any(table.foreign for table in inside if table)
