@@ -61,8 +61,8 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
     :param lenient: no text is undecodable (``codec.decoding``)
     :raises ConfigError: when an expression cannot be used, naming its field
     """
-    place = _Place(state_file, store)
-    decoded = _decode(records, store, place, lenient=lenient)
+    place = Place(state_file, store)
+    decoded = decoded_records(records, store, place, lenient=lenient)
     member = ["member"] if store.explode else []
     if store.explode:
         decoded = _exploded(decoded, store.explode, place)
@@ -90,7 +90,7 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
     return Prepared(judged, value_type, "count_if(coalesce(member, 0) = 0)" if store.explode else "count(*)")
 
 
-def _decode(records: DataFrame, store: Store, place: _Place, *, lenient: bool) -> DataFrame:
+def decoded_records(records: DataFrame, store: Store, place: Place, *, lenient: bool) -> DataFrame:
     """Add the decoded ``key`` and ``value`` that expressions see, and keep the bytes as ``_key`` and ``_value``."""
     keys, values = decoding("_key", store.source.key, lenient=lenient), decoding("_value", store.source.value, lenient=lenient)
     raw = records.selectExpr("key as _key", "value as _value", "partition", "offset", "timestamp_ms", f"'{store.source.topic}' as topic")
@@ -105,14 +105,14 @@ def _decode(records: DataFrame, store: Store, place: _Place, *, lenient: bool) -
         raise place.wrong("from", "a schema", error) from error
 
 
-def _exploded(decoded: DataFrame, expression: str, place: _Place) -> DataFrame:
+def _exploded(decoded: DataFrame, expression: str, place: Place) -> DataFrame:
     """Make a record of each member of an array, as ``flatMapValues`` does; one without members stays as one with a null value."""
     place.array(decoded, "explode", expression)
     others = [name for name in decoded.columns if name != "value"]
     return decoded.selectExpr(*others, f"posexplode_outer({expression}) as (member, value)")
 
 
-def _value(decoded: DataFrame, store: Store, place: _Place) -> tuple[str, str]:
+def _value(decoded: DataFrame, store: Store, place: Place) -> tuple[str, str]:
     aggregate = store.aggregate
     if aggregate.kind == "count":
         return "if(value is null, null, 1)", "int"
@@ -125,7 +125,7 @@ def _value(decoded: DataFrame, store: Store, place: _Place) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class _Place:
+class Place:
     """Where expressions stand, for their errors."""
 
     state_file: StateFile
@@ -133,23 +133,23 @@ class _Place:
 
     def boolean(self, frame: DataFrame, expression: str) -> str:
         """Return a condition once it is known to be one."""
-        kind = self._type(frame, "where", expression)
+        kind = self.type_of(frame, "where", expression)
         if kind != "boolean":
-            raise ConfigError(f"{self._name('where')} is {kind}, not a condition: {expression}", hint="such as: value.price is not null")
+            raise ConfigError(f"{self.name('where')} is {kind}, not a condition: {expression}", hint="such as: value.price is not null")
         return expression
 
     def array(self, frame: DataFrame, field: str, expression: str) -> None:
         """Refuse an expression that gives no array."""
-        kind = self._type(frame, field, expression)
+        kind = self.type_of(frame, field, expression)
         if not kind.startswith("array<"):
-            raise ConfigError(f"{self._name(field)} is {kind}, not an array: {expression}", hint="such as: split(value, ' ')")
+            raise ConfigError(f"{self.name(field)} is {kind}, not an array: {expression}", hint="such as: split(value, ' ')")
 
     def typed(self, frame: DataFrame, field: str, expression: str, wanted: str) -> str:
         """Return an expression converted as Java would, once it is known to be of a type that Java converts."""
-        kind = self._type(frame, field, expression)
+        kind = self.type_of(frame, field, expression)
         if kind not in WIDENS[wanted]:
             raise ConfigError(
-                f"{self._name(field)} is {kind}, which does not go into {wanted} by itself: {expression}",
+                f"{self.name(field)} is {kind}, which does not go into {wanted} by itself: {expression}",
                 hint=("0.1 is a decimal number in Spark SQL, and 0.1D a double; " if kind.startswith("decimal") else "")
                 + f"say how it is converted, such as cast({expression} as {wanted}), or name another format",
             )
@@ -158,19 +158,22 @@ class _Place:
     def wrong(self, field: str, what: str, error: Exception) -> ConfigError:
         """Return the error about an expression that Spark refuses."""
         reason = str(error).strip().splitlines()[0].split(" SQLSTATE")[0]
-        return ConfigError(f"{self._name(field)} has {what} that Spark cannot use: {reason}", hint=self._columns())
+        return ConfigError(f"{self.name(field)} has {what} that Spark cannot use: {reason}", hint=self.columns())
 
-    def _type(self, frame: DataFrame, field: str, expression: str) -> str:
+    def type_of(self, frame: DataFrame, field: str, expression: str) -> str:
+        """Return the Spark type of an expression."""
         try:
             found = frame.selectExpr(f"({expression}) as it").schema["it"].dataType.simpleString()
         except Exception as error:
             raise self.wrong(field, f"an expression ({expression})", error) from error
         return found
 
-    def _columns(self) -> str:
+    def columns(self) -> str:
+        """Say what expressions can use."""
         kind = self.store.source.value
         fields = f" ({kind.schema})" if kind.schema else " (give json a schema to use its fields)" if kind.name == "json" else ""
         return f"columns: key, value{fields}, timestamp, timestamp_ms, topic, partition, offset"
 
-    def _name(self, field: str) -> str:
+    def name(self, field: str) -> str:
+        """Return the path of a field."""
         return f"{self.state_file.path}: stores.{self.store.name}.{field}"
