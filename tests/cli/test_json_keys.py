@@ -27,6 +27,8 @@ ELSEWHERE = {
     "kops state rebuild": "tests/streams",
     "kops state verify": "tests/streams",
     "kops state diff": "tests/streams",
+    "kops streams list": "tests/streams",
+    "kops streams describe": "tests/streams",
     "kops sandbox up": "tests/sandbox",
     "kops sandbox down": "tests/sandbox",
     "kops sandbox status": "tests/sandbox",

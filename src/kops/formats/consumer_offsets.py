@@ -7,17 +7,14 @@ value deletes the commit: it expired, or somebody deleted it. Pure.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 
 from kops.core.errors import UndecodableRecord
 from kops.core.models import Committed, TopicPartition
+from kops.formats.kafka_types import INT, LONG, SHORT, Reader
 
 TOPIC = "__consumer_offsets"
 
-_SHORT = struct.Struct(">h")
-_INT = struct.Struct(">i")
-_LONG = struct.Struct(">q")
 _KEY_VERSIONS = (0, 1)
 _VALUE_VERSIONS = range(5)
 _WITH_EPOCH = 3
@@ -67,7 +64,7 @@ def java_hash(text: str) -> int:
 def key_prefixes(group: str) -> tuple[bytes, ...]:
     """Return how the keys of a group's commits begin, so that other records are passed over undecoded."""
     name = group.encode()
-    return tuple(_SHORT.pack(version) + _SHORT.pack(len(name)) + name for version in _KEY_VERSIONS)
+    return tuple(SHORT.pack(version) + SHORT.pack(len(name)) + name for version in _KEY_VERSIONS)
 
 
 def decode_key(data: bytes) -> OffsetKey | None:
@@ -75,10 +72,10 @@ def decode_key(data: bytes) -> OffsetKey | None:
 
     :raises UndecodableRecord: when the bytes end too early
     """
-    reader = _Reader(data)
-    if reader.number(_SHORT) not in _KEY_VERSIONS:
+    reader = Reader(data)
+    if reader.number(SHORT) not in _KEY_VERSIONS:
         return None
-    group, topic, partition = reader.text(), reader.text(), reader.number(_INT)
+    group, topic, partition = reader.text(), reader.text(), reader.number(INT)
     return OffsetKey(group, TopicPartition(topic, partition))
 
 
@@ -87,53 +84,13 @@ def decode_value(data: bytes) -> OffsetValue:
 
     :raises UndecodableRecord: when the bytes end too early, or are of a version that is not known
     """
-    reader = _Reader(data)
-    version = reader.number(_SHORT)
+    reader = Reader(data)
+    version = reader.number(SHORT)
     if version not in _VALUE_VERSIONS:
         raise UndecodableRecord(f"version {version} of a committed offset is not known", hint="a newer kops may know it")
-    offset = reader.number(_LONG)
-    epoch = reader.number(_INT) if version >= _WITH_EPOCH else _NO_EPOCH
+    offset = reader.number(LONG)
+    epoch = reader.number(INT) if version >= _WITH_EPOCH else _NO_EPOCH
     metadata = reader.compact_text() if version >= _FLEXIBLE else reader.text()
-    time = reader.number(_LONG)
-    expires = reader.number(_LONG) if version == 1 else -1
+    time = reader.number(LONG)
+    expires = reader.number(LONG) if version == 1 else -1
     return OffsetValue(Committed(offset, metadata, None if epoch == _NO_EPOCH else epoch), time, None if expires < 0 else expires)
-
-
-class _Reader:
-    """Reads one record's bytes from the front; what follows the known fields (tagged fields) is left."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def number(self, form: struct.Struct) -> int:
-        try:
-            (value,) = form.unpack_from(self._data, self._at)
-        except struct.error as short:
-            raise UndecodableRecord(f"{len(self._data)} bytes end within a field") from short
-        self._at += form.size
-        return int(value)
-
-    def text(self) -> str:
-        return self._take(self.number(_SHORT))
-
-    def compact_text(self) -> str:
-        """Read a text behind its length plus one, as a varint without a sign."""
-        length, shift = 0, 0
-        while True:
-            if self._at >= len(self._data):
-                raise UndecodableRecord(f"{len(self._data)} bytes end within a field")
-            byte = self._data[self._at]
-            self._at += 1
-            length |= (byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                return self._take(length - 1)
-
-    def _take(self, length: int) -> str:
-        end = self._at + length
-        if length < 0 or end > len(self._data):
-            raise UndecodableRecord(f"{len(self._data)} bytes end within a text of {length}")
-        text = self._data[self._at : end].decode("utf-8", "replace")
-        self._at = end
-        return text

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kops.gateways.kafka.offsets import Offsets
     from kops.gateways.kafka.offsets_many import ManyOffsets
     from kops.gateways.kafka.records import Records
+    from kops.gateways.kafka.streams_groups import StreamsGroups
     from kops.gateways.kafka.topics import Topics
     from kops.gateways.kafka.transactions import Transactions
 
@@ -51,6 +52,13 @@ class Kafka:
         from kops.gateways.kafka.groups import Groups
 
         return Groups(self.client)
+
+    @cached_property
+    def streams_groups(self) -> StreamsGroups:
+        """Groups of Kafka Streams applications, with what their members say of themselves."""
+        from kops.gateways.kafka.streams_groups import StreamsGroups
+
+        return StreamsGroups(self.client)
 
     @cached_property
     def log_dirs(self) -> LogDirs:

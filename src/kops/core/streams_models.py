@@ -1,0 +1,128 @@
+"""A Kafka Streams application as its cluster shows it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kops.core.models import TopicPartition
+
+CLASSIC, STREAMS = "classic", "streams"
+
+
+@dataclass(frozen=True, order=True)
+class Task:
+    """A part of an application's work: ``<sub-topology>_<partition>``."""
+
+    subtopology: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.subtopology}_{self.partition}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A sub-topology, as far as it is known.
+
+    :param source_topics: that it reads, from outside
+    :param patterns: regular expressions by which it subscribes
+    :param repartition_topics: internal ones that it reads
+    :param changelog_topics: of its stores
+    :param sink_topics: that it writes for others; only a description of the topology names them
+    :param repartition_sinks: internal ones that it writes
+    """
+
+    subtopology: str
+    source_topics: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    repartition_topics: tuple[str, ...] = ()
+    changelog_topics: tuple[str, ...] = ()
+    sink_topics: tuple[str, ...] = ()
+    repartition_sinks: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
+    is_global: bool = False
+
+
+@dataclass(frozen=True)
+class StreamsMember:
+    """A member of the application's group: a thread in the classic protocol, an instance in the streams protocol.
+
+    :param process_id: the same for all members of an instance; empty when it is not known
+    :param application_server: ``host:port`` as ``application.server`` says; None when it is not set
+    :param partitions: that it reads
+    """
+
+    member_id: str
+    client_id: str
+    host: str
+    process_id: str = ""
+    application_server: str | None = None
+    active: tuple[Task, ...] = ()
+    standby: tuple[Task, ...] = ()
+    warmup: tuple[Task, ...] = ()
+    partitions: tuple[TopicPartition, ...] = ()
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One running ``KafkaStreams``: the members of one process id."""
+
+    process_id: str
+    application_server: str | None
+    members: tuple[StreamsMember, ...]
+
+    @property
+    def active(self) -> tuple[Task, ...]:
+        """Return the tasks that it processes."""
+        return _tasks(member.active for member in self.members)
+
+    @property
+    def standby(self) -> tuple[Task, ...]:
+        """Return the tasks whose state it keeps a copy of."""
+        return _tasks(member.standby for member in self.members)
+
+    @property
+    def warmup(self) -> tuple[Task, ...]:
+        """Return the tasks whose state it catches up with."""
+        return _tasks(member.warmup for member in self.members)
+
+    @property
+    def label(self) -> str:
+        """Return how people know it."""
+        return self.application_server or f"{self.members[0].host} ({self.members[0].client_id})"
+
+
+@dataclass(frozen=True)
+class Application:
+    """An application and its group.
+
+    :param protocol: ``classic`` or ``streams`` (KIP-1071)
+    :param parts: its sub-topologies; without stores and topics where nothing tells them
+    :param complete: whether the parts are the whole topology, as the group or a description has it
+    :param unknown: what could not be read, a sentence each
+    """
+
+    application: str
+    protocol: str
+    state: str
+    members: tuple[StreamsMember, ...] = ()
+    parts: tuple[Part, ...] = ()
+    complete: bool = False
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def instances(self) -> tuple[Instance, ...]:
+        """Return its instances, by application.server."""
+        found: dict[str, list[StreamsMember]] = {}
+        for member in self.members:
+            found.setdefault(member.process_id or member.member_id, []).append(member)
+        made = [
+            Instance(process, next((one.application_server for one in some if one.application_server), None), tuple(some))
+            for process, some in found.items()
+        ]
+        return tuple(sorted(made, key=lambda one: (one.label, one.process_id)))
+
+
+def _tasks(some: Iterable[tuple[Task, ...]]) -> tuple[Task, ...]:
+    return tuple(sorted({task for tasks in some for task in tasks}))

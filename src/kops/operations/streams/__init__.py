@@ -1,0 +1,1 @@
+"""Kafka Streams applications: found, looked at, and reset."""

@@ -1,0 +1,154 @@
+"""The Kafka Streams applications of a cluster, and one of them with its group. Nothing joins a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from kops.core.errors import KopsError, NotFound, OperationFailed, Refused, Unreachable
+from kops.core.models import Group
+from kops.core.offsets import is_streams_metadata
+from kops.core.streams_models import CLASSIC, STREAMS, Application
+from kops.core.streams_topics import is_internal_name, owner_of
+from kops.operations.groups import find_group, similar
+from kops.operations.protocol import Services
+from kops.operations.streams.records import read_application
+
+ASSIGNOR = "stream"
+"""The protocol of a classic group whose members are Kafka Streams' (``StreamsPartitionAssignor``)."""
+GONE = "GONE"
+"""The state of an application without a group, of which only topics are left."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An application.
+
+    :param topics: its internal topics
+    :param known_by: ``protocol``, ``assignor``, ``internal topics``, or ``metadata`` that it stored with its offsets
+    """
+
+    application: Application
+    topics: tuple[str, ...]
+    known_by: str
+
+
+def find_applications(services: Services) -> tuple[list[Found], list[str]]:
+    """Return every application, by name, and internal topics that no application is there for.
+
+    :raises KopsError: when groups or topics cannot be listed
+    """
+    listed = {group.group_id: group for group in services.kafka.groups.listed()}
+    internal = [name for name in services.kafka.topics.names() if is_internal_name(name)]
+    known_by = _known_by(services, listed.values(), internal)
+    owned: dict[str, list[str]] = {name: [] for name in known_by}
+    orphans: list[str] = []
+    for topic in internal:
+        owner = owner_of(topic, known_by)
+        (owned[owner] if owner else orphans).append(topic)
+    groups = described(services, [listed[name] for name in known_by])
+    found = []
+    for name in sorted(known_by):
+        application = groups[name]
+        exact = [topic for part in application.parts for topic in (*part.changelog_topics, *part.repartition_topics)]
+        existing = set(internal)
+        topics = sorted({topic for topic in exact if topic in existing}) if application.complete else owned[name]
+        found.append(Found(application, tuple(topics), known_by[name]))
+    return found, orphans
+
+
+def _known_by(services: Services, groups: Iterable[Group], internal: Sequence[str]) -> dict[str, str]:
+    """Return what tells of each group that it is an application's."""
+    known: dict[str, str] = {}
+    alive: list[str] = []
+    empty: list[str] = []
+    for group in groups:
+        if group.type == STREAMS:
+            known[group.group_id] = "protocol"
+        elif group.type == CLASSIC:
+            (empty if group.state == "EMPTY" else alive).append(group.group_id)
+    for name, answer in services.kafka.groups.describe_or_errors(alive).items():
+        if isinstance(answer, Group) and answer.protocol == ASSIGNOR:
+            known[name] = "assignor"
+    owners = {owner_of(topic, [*known, *empty]) for topic in internal}
+    unsure = [name for name in empty if name not in owners]
+    known |= {name: "internal topics" for name in empty if name in owners}
+    for name, offsets in services.kafka.groups.committed_or_errors(unsure, metadata=True).items():
+        if not isinstance(offsets, KopsError) and any(is_streams_metadata(one.metadata) for one in offsets.values()):
+            known[name] = "metadata"
+    return known
+
+
+def described(services: Services, groups: Sequence[Group]) -> dict[str, Application]:
+    """Return applications with what their groups tell; what cannot be read is said in them, not raised.
+
+    :raises Unreachable: when no broker answers
+    """
+    found: dict[str, Application] = {}
+    newer = [group.group_id for group in groups if group.type == STREAMS]
+    if newer:
+        found |= _by_streams_protocol(services, newer)
+    for group in groups:
+        if group.type == STREAMS:
+            found[group.group_id] = replace(found[group.group_id], state=group.state)
+            continue
+        try:
+            empty = group.state == "EMPTY"
+            bare = Application(group.group_id, CLASSIC, group.state)
+            found[group.group_id] = bare if empty else services.kafka.streams_groups.classic(group.group_id)
+        except Unreachable:
+            raise
+        except KopsError as problem:
+            found[group.group_id] = replace(bare, unknown=(f"its members are not known: {problem.message}",))
+    return found
+
+
+def _by_streams_protocol(services: Services, group_ids: Sequence[str]) -> dict[str, Application]:
+    answers: dict[str, Application | KopsError] = {}
+    if services.kafka.streams_groups.can_describe:
+        try:
+            answers = services.kafka.streams_groups.streams(group_ids)
+        except Unreachable:
+            raise
+        except KopsError as problem:
+            answers = dict.fromkeys(group_ids, problem)
+    found: dict[str, Application] = {}
+    for name in group_ids:
+        answer = answers.get(name) or OperationFailed("this client has no request for it")
+        found[name] = answer if isinstance(answer, Application) else _from_log(services, name, answer)
+    return found
+
+
+def _from_log(services: Services, group_id: str, why: KopsError) -> Application:
+    try:
+        if read := read_application(services, group_id):
+            return read
+    except Unreachable:
+        raise
+    except KopsError as problem:
+        why = problem
+    return Application(group_id, STREAMS, "UNKNOWN", unknown=(f"its members and topology are not known: {why.message}",))
+
+
+def find_application(services: Services, name: str) -> Application:
+    """Return one application; ``GONE`` when only internal topics are left of it.
+
+    :raises NotFound: when there is neither a group nor a topic of it
+    :raises Refused: when the group is not of Kafka Streams
+    """
+    try:
+        group = find_group(services, name)
+    except NotFound as missing:
+        topics = [topic for topic in services.kafka.topics.names() if is_internal_name(topic)]
+        ids = services.kafka.groups.ids()
+        if any(owner_of(topic, [name, *ids]) == name for topic in topics):
+            return Application(name, CLASSIC, GONE)
+        near = similar(name, ids)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`kops streams list` shows the applications"
+        raise NotFound(
+            f"there is no Kafka Streams application {name}: neither a group nor internal topics", hint=hint, group=name
+        ) from missing
+    if group.type not in (CLASSIC, STREAMS) or (group.type == CLASSIC and group.state != "EMPTY" and group.protocol not in ("", ASSIGNOR)):
+        what = f"a {group.type} group" if group.type != CLASSIC else f"a consumer group ({group.protocol})"
+        raise Refused(f"{name} is {what}, not a Kafka Streams application", hint="`kops groups describe` shows it", group=name)
+    return described(services, [group])[name]

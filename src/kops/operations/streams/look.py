@@ -1,0 +1,118 @@
+"""One application: its sub-topologies, topics, stores, and who holds what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kops.core.errors import ConfigError
+from kops.core.models import Committed, TopicPartition
+from kops.core.streams_models import Application
+from kops.core.streams_parts import StoreLook, internal_name, merged, stores_of
+from kops.core.streams_topics import CHANGELOG, Doubt, doubts, is_internal_name, is_named_of, owner_of
+from kops.core.topology import Topology, parse_topology
+from kops.operations.protocol import Services
+from kops.operations.streams.find import find_application
+
+
+@dataclass(frozen=True)
+class Look:
+    """An application as it was seen.
+
+    :param topology: the description that was given; None without one
+    :param partitions: of every topic of the cluster
+    :param internal: its internal topics that exist
+    :param by_name: those of them that are its own by nothing but their name
+    :param doubts: those by name that look like another application's
+    :param others: topics named as its internal ones which its topology does not have
+    :param input_topics: that it reads from outside
+    :param output_topics: None when nothing tells them
+    :param notes: what to know, a sentence each
+    """
+
+    application: Application
+    topology: Topology | None
+    partitions: Mapping[str, int]
+    internal: tuple[str, ...]
+    by_name: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
+    others: tuple[str, ...]
+    input_topics: tuple[str, ...]
+    output_topics: tuple[str, ...] | None
+    stores: tuple[StoreLook, ...]
+    committed: Mapping[TopicPartition, Committed]
+    notes: tuple[str, ...] = ()
+
+
+def read_topology(path: str) -> Topology:
+    """Read a file with what ``Topology.describe()`` printed.
+
+    :raises ConfigError: when it cannot be read, or holds no topology
+    """
+    try:
+        return parse_topology(Path(path).read_text(encoding="utf-8", errors="replace"), path)
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}", hint="print topology.describe() into a file") from error
+
+
+def look_at(services: Services, name: str, topology: Topology | None = None) -> Look:
+    """Look at one application. Nothing joins its group.
+
+    :param topology: what ``Topology.describe()`` says
+    :raises NotFound: when there is no such application
+    :raises Refused: when the group is not of Kafka Streams
+    """
+    seen = find_application(services, name)
+    partitions = {topic.name: len(topic.partitions) for topic in services.kafka.topics.describe().values()}
+    application, differing = merged(seen, topology, partitions)
+    named = [topic for topic in partitions if is_named_of(topic, name)]
+    ids = services.kafka.groups.ids()
+    own = [topic for topic in named if owner_of(topic, {name, *ids}) == name]
+    committed = services.kafka.groups.committed([name], metadata=True)[name]
+    internal, by_name = _internal(application, topology, own, committed, partitions)
+    changelogs = [topic for topic in internal if topic.endswith(CHANGELOG)]
+    outputs = None if topology is None else topology.output_topics
+    return Look(
+        application,
+        topology,
+        partitions,
+        tuple(internal),
+        tuple(by_name),
+        tuple(doubt for doubt in doubts(name, own) if doubt.topic in by_name),
+        tuple(sorted(set(own) - set(internal))),
+        _inputs(application, topology, committed),
+        outputs,
+        tuple(stores_of(application, topology, changelogs, partitions)),
+        committed,
+        (*application.unknown, *(f"the description is not of what runs: {text}" for text in differing)),
+    )
+
+
+def _internal(
+    application: Application,
+    topology: Topology | None,
+    own: Sequence[str],
+    committed: Mapping[TopicPartition, Committed],
+    partitions: Mapping[str, int],
+) -> tuple[list[str], list[str]]:
+    """Return the internal topics, and those that nothing but their name tells."""
+    if application.complete:
+        name = application.application
+        exact = {topic for part in application.parts for topic in (*part.changelog_topics, *part.repartition_topics)}
+        if topology is not None:
+            exact |= {internal_name(name, topic, partitions) for topic in topology.internal_topics}
+        return sorted(topic for topic in exact if topic in partitions), []
+    sure = {partition.topic for partition in committed} | {topic for part in application.parts for topic in part.repartition_topics}
+    return sorted(own), sorted(topic for topic in own if topic not in sure)
+
+
+def _inputs(application: Application, topology: Topology | None, committed: Mapping[TopicPartition, Committed]) -> tuple[str, ...]:
+    """Return the topics from outside: what sub-topologies read, and what is committed, which patterns and stopped members leave."""
+    read = {topic for part in application.parts for topic in part.source_topics}
+    stored = {partition.topic for partition in committed}
+    if topology is not None and not any(part.patterns for part in application.parts):
+        stored = set()
+    return tuple(
+        sorted(read | {topic for topic in stored if not (is_internal_name(topic) and is_named_of(topic, application.application))})
+    )

@@ -1,0 +1,103 @@
+"""Instances of a real Kafka Streams application that know each other's ``application.server``, in one long-lived JVM."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from kops.config.paths import directories
+from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
+from kops.gateways.jdk import require_jdk
+from support.streams import JVM_OPTIONS, compiled
+from support.streams_apps import wait_for
+
+JAVA_SOURCES = Path(__file__).parent.parent / "streams" / "described"
+
+
+def java(main_class: str, version: str = KAFKA_VERSION) -> list[str]:
+    """Return the command that runs a class of ``tests/streams/described``."""
+    jars = kafka_jars(directories(os.environ).cache, version)
+    classes = compiled(JAVA_SOURCES / f"{main_class}.java", version, jars)
+    return [str(require_jdk().java), *JVM_OPTIONS, "-cp", os.pathsep.join([str(classes), class_path(jars)]), main_class]
+
+
+def described_topologies(version: str) -> dict[str, dict[str, Any]]:
+    """Return, for topologies of every kind, what the library's ``describe()`` prints and what its methods answer."""
+    done = subprocess.run(java("DescribeTopologies", version), capture_output=True, text=True, check=True)
+    found: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+class Instances:
+    """Real instances; a context manager.
+
+    :param folder: for their local state
+    """
+
+    def __init__(self, servers: str, folder: Path) -> None:
+        self.servers, self.folder = servers, folder
+
+    def __enter__(self) -> Instances:
+        self._errors = tempfile.TemporaryFile("w+")
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(java("StreamsInstances"), stdin=pipe, stdout=pipe, stderr=self._errors, encoding="utf-8")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            self._process.wait(90)
+        finally:
+            self._process.kill()
+            self._process.wait()
+            self._errors.close()
+
+    def ask(self, do: str, **more: Any) -> dict[str, Any]:
+        """Make a request.
+
+        :raises RuntimeError: with what went wrong in Java
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"do": do, **more}) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            self._errors.seek(0)
+            raise RuntimeError(f"the instances have ended: {self._errors.read()[-3000:]}")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer
+
+    def start(self, name: str, prefix: str, application: str, **settings: Any) -> None:
+        """Start an instance of the topology on the topics of a prefix; ``application.server`` and others with ``_`` for ``.``."""
+        base = {
+            "application.id": application,
+            "bootstrap.servers": self.servers,
+            "state.dir": str(self.folder / name),
+            "commit.interval.ms": 100,
+            "client.id": name,
+        }
+        base |= {key.replace("_", "."): value for key, value in settings.items()}
+        self.ask("start", name=name, prefix=prefix, settings=base)
+
+    def wait_until_running(self) -> None:
+        """Wait for the state RUNNING of all."""
+        wait_for("the instances to run", lambda: self.ask("running")["running"])
+
+    def stop(self, name: str) -> None:
+        """Close one; it leaves its group."""
+        self.ask("stop", name=name)
+
+    def encoded(self, version: int) -> tuple[bytes, bytes]:
+        """Return a subscription and an assignment as the library encodes them in this version of its protocol."""
+        answer = self.ask("encode", version=version)
+        return base64.b64decode(answer["subscription"]), base64.b64decode(answer["assignment"])
