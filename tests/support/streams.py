@@ -78,10 +78,22 @@ class Oracle:
 
         :raises RuntimeError: when Kafka Streams fails on them; its message says how
         """
+        answer = self._answer({"spec": spec, "records": records})
+        return {topic: tuple(map(_decoded, written)) for topic, written in answer["topics"].items()}
+
+    def formats(self, name: str, cases: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+        """Call one of the library's own serializers for many cases; see ``FormatCalls.java``.
+
+        :return: of each case ``{"ok": ...}``, or ``{"error": ...}`` where the library refuses it
+        """
+        results: list[dict[str, Any]] = self._answer({"formats": name, "cases": cases})["results"]
+        return results
+
+    def _answer(self, request: Mapping[str, Any]) -> Any:
         assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"spec": spec, "records": records}) + "\n")
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
@@ -90,7 +102,7 @@ class Oracle:
         answer = json.loads(line)
         if "error" in answer:
             raise RuntimeError(answer["error"])
-        return {topic: tuple(map(_decoded, written)) for topic, written in answer["topics"].items()}
+        return answer
 
 
 @dataclass(frozen=True)
@@ -131,16 +143,20 @@ def java_command(main_class: str, version: str = KAFKA_VERSION, options: Sequenc
     return [str(require_jdk().java), *options, "-cp", os.pathsep.join([*classes, class_path(jars)]), main_class]
 
 
-def compiled(source: Path, version: str, jars: Sequence[Path]) -> Path:
-    """Return the folder with the classes of a Java source and of those beside it that it needs; compile them when they changed."""
+def compiled(source: Path, version: str, jars: Sequence[Path], also: Sequence[Path] = ()) -> Path:
+    """Return the folder with the classes of a Java source and of those beside it that it needs; compile them when they changed.
+
+    :param also: further sources, which are compiled in any case
+    """
     digest = hashlib.sha256(version.encode())
-    for file in sorted(source.parent.glob("*.java")):
+    for file in [*sorted(source.parent.glob("*.java")), *also]:
         digest.update(file.read_bytes())
     target = directories(os.environ).cache / "tests" / f"{source.stem}-{version}-{digest.hexdigest()[:16]}"
     if not target.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=target.parent))
         javac = [str(require_jdk().tool("javac")), "-cp", class_path(jars), "-sourcepath", str(source.parent), "-d", str(work), str(source)]
+        javac += map(str, also)
         done = subprocess.run(javac, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{source} does not compile with Kafka {version}:\n{done.stderr}")

@@ -1,0 +1,47 @@
+"""``examples/word-count``: the store is lost, or damaged, and comes back, and the application goes on as its twin."""
+
+import shutil
+import struct
+
+import pytest
+
+from kops.core.murmur2 import partition_for
+from support import twins
+from support.examples import assert_equal, damage, process, rebuild
+from support.programs import Record
+
+pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
+
+LINES = ["All streams lead to Kafka", "Hello Kafka streams", "", "Join Kafka Summit", "--- kafka's streams, and a lake", "The lake"]
+INPUTS = {"inputs": ["lines", "word-count-app-counts-store-repartition"], "outputs": ["word-counts"]}
+
+
+def lines(first, last):
+    """The same words in every partition of the lines, and a line without a value."""
+    made = [Record(b"%d" % at, LINES[at % 6].encode(), 1_700_000_000_000 + at * 37 % 1000, (), at % 3) for at in range(first, last)]
+    return {"lines": [*made, Record(b"none", None, 1_700_000_000_999, (), 1)]}
+
+
+def test_counts_come_back_partitioned_by_word(copies):
+    settings = {"processing.guarantee": "exactly_once_v2", "group.protocol": "classic"}
+    twin, wiped, stale = copies("word-count", "WordCountApplication", settings=settings, **INPUTS)
+    process([twin, wiped, stale], lines(0, 6))
+    counts = {key.decode(): struct.unpack(">q", entry.value)[0] for key, entry in twin.view("counts-store").items()}
+    assert counts == {
+        "all": 1, "streams": 3, "lead": 1, "to": 1, "kafka": 4, "hello": 1, "join": 1, "summit": 1, "s": 1, "and": 1, "a": 1, "lake": 2,
+        "the": 1,
+    }  # fmt: skip
+    earlier = twins.keep(stale.state)
+    process([twin, wiped, stale], lines(6, 13))
+    view = twin.view("counts-store")
+    assert {key: entry.partition for key, entry in view.items()} == {key: partition_for(key, 3) for key in view}
+    wiped.cluster.recreate(wiped.changelogs["counts-store"])
+    shutil.rmtree(wiped.state)
+    damage(stale)
+    twins.put_back(earlier, stale.state)
+    for broken in (wiped, stale):
+        rebuild(broken)
+        assert broken.views() == twin.views()
+    process([twin, wiped, stale], lines(13, 20))
+    for broken in (wiped, stale):
+        assert_equal(broken, twin)

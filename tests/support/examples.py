@@ -1,0 +1,252 @@
+"""The applications under ``examples/``, several copies of one beside each other, each with names of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kops.config.paths import directories
+from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
+from kops.gateways.jdk import require_jdk
+from support.command_line import Outcome
+from support.programs import Record
+from support.streams import JVM_OPTIONS, Entry, compacted_view, compiled
+from support.streams_apps import SECONDS, Cluster, wait_for
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+HOST = Path(__file__).parents[1] / "examples" / "host" / "ExamplesHost.java"
+OTHERS = ("prices",)
+"""Examples that stand for themselves: their application is one file without what the others share."""
+_NAMES = ("application", "name", "topic", "changelog", "repartition")
+"""The fields of the examples' files that name something on the cluster."""
+
+
+def class_directories(environment: Mapping[str, str]) -> str:
+    """Return the class path of all examples, compiled."""
+    jars = kafka_jars(directories(environment).cache)
+    sources = [file for file in sorted(EXAMPLES.glob("*/*.java")) if file.parent.name not in OTHERS]
+    return f"{compiled(HOST, KAFKA_VERSION, jars, sources)}:{class_path(jars)}"
+
+
+class Host:
+    """One JVM that runs many applications; a context manager."""
+
+    def __init__(self, classes: str, log: Path) -> None:
+        command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", classes, "ExamplesHost"]
+        self._log = log.open("wb")
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._log, "encoding": "utf-8"}
+        self._process = subprocess.Popen(command, **pipes)
+        self._started: set[str] = set()
+        self._answers: dict[str, str] = {}
+        self._reader = threading.Thread(target=self._listen, daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> Host:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._process as process:
+            process.kill()
+        self._log.close()
+
+    def start(self, name: str, main_class: str, *arguments: str) -> None:
+        """Start an application; see :meth:`wait`."""
+        self._started.add(name)
+        self._say("start", name, main_class, *arguments)
+
+    def stop(self, *names: str) -> None:
+        """Close those of the applications that were started, and wait until all are closed."""
+        names = tuple(name for name in names if name in self._started)
+        for name in names:
+            self._started.remove(name)
+            self._say("stop", name)
+        for name in names:
+            self.wait(name, "STOPPED")
+
+    def wait(self, name: str, answer: str) -> None:
+        """Wait until an application is ``READY``, or ``STOPPED``.
+
+        :raises RuntimeError: when it fails
+        """
+
+        def said() -> bool:
+            found = self._answers.get(name, "")
+            if found.startswith("FAILED") or self._process.poll() is not None:
+                raise RuntimeError(f"{name}: {found or 'the JVM of the examples has ended'}; its log is {self._log.name}")
+            return found.startswith(answer)
+
+        wait_for(f"{name} to be {answer}", said)
+
+    def _say(self, *fields: str) -> None:
+        assert self._process.stdin is not None
+        self._answers.pop(fields[1], None)
+        self._process.stdin.write("\t".join(fields) + "\n")
+        self._process.stdin.flush()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            what, name, why = line.rstrip("\n").split("\t")
+            self._answers[name] = f"{what} {why}"
+
+
+@dataclass
+class Copy:
+    """An example with a prefix before all of its names.
+
+    :param folder: for its files and local state
+    :param inputs: its topics that are read, repartition topics among them, without the prefix
+    :param settings: of Kafka Streams
+    """
+
+    host: Host
+    cluster: Cluster
+    run_kops: Callable[..., Outcome]
+    example: str
+    main_class: str
+    prefix: str
+    folder: Path
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    state_file_name: str = "state.yaml"
+
+    @property
+    def state(self) -> Path:
+        """Return where its local state is."""
+        return self.folder / "state"
+
+    @property
+    def application(self) -> str:
+        """Return its application id."""
+        return str(self._renamed(self.state_file_name)[0]["application"])
+
+    @property
+    def state_file(self) -> str:
+        """Write its state file and return the path."""
+        (body,) = self._renamed(self.state_file_name)
+        body["streams"]["guarantee"] = self.settings.get("processing.guarantee", "at_least_once")
+        return self._written(self.state_file_name, [body])
+
+    @property
+    def changelogs(self) -> dict[str, str]:
+        """Return the changelog of each store."""
+        (body,) = self._renamed(self.state_file_name)
+        return {name: store.get("changelog") or f"{body['application']}-{name}-changelog" for name, store in body["stores"].items()}
+
+    def kops(self, *arguments: object) -> Outcome:
+        """Run kops on the cluster."""
+        return self.run_kops(*arguments, "-B", self.cluster.servers)
+
+    def create_topics(self) -> None:
+        """Create its topics as its file declares them."""
+        self.kops("topics", "apply", self._written("topics.yaml", self._renamed("topics.yaml")), "--yes").ok()
+
+    def view(self, store: str) -> dict[bytes, Entry]:
+        """Return what the changelog of a store holds."""
+        return compacted_view(self.cluster.read(self.changelogs[store]))
+
+    def views(self) -> dict[str, dict[bytes, Entry]]:
+        """Return what all changelogs hold."""
+        return {store: self.view(store) for store in self.changelogs}
+
+    def output(self) -> dict[tuple[str, bytes | None], list[bytes | None]]:
+        """Return the values that were sent, in their order, by topic and key: between keys there is no order."""
+        found: dict[tuple[str, bytes | None], list[bytes | None]] = {}
+        for topic in self.outputs:
+            for record in self.cluster.read(self.prefix + topic):
+                found.setdefault((topic, record.key), []).append(record.value)
+        return found
+
+    def committed(self) -> dict[tuple[str, int], int]:
+        """Return the committed offsets of its input topics."""
+        found = self.cluster.committed(self.application)
+        wanted = {self.prefix + topic: topic for topic in self.inputs if not topic.endswith("-repartition")}
+        return {(wanted[topic], partition): offset for (topic, partition), offset in found.items() if topic in wanted}
+
+    def start(self) -> None:
+        """Start it in the host."""
+        options = [option for key, value in self.settings.items() for option in ("--config", f"{key}={value}")]
+        self.host.start(self.prefix, self.main_class, self.cluster.servers, str(self.state), "--prefix", self.prefix, *options)
+
+    def _renamed(self, file: str) -> list[Any]:
+        documents = list(yaml.safe_load_all((EXAMPLES / self.example / file).read_text(encoding="utf-8")))
+        return [_with_prefix(document, self.prefix) for document in documents]
+
+    def _written(self, name: str, documents: Iterable[Any]) -> str:
+        file = self.folder / name
+        file.write_text(yaml.safe_dump_all(documents), encoding="utf-8")
+        return str(file)
+
+
+def process(copies: Sequence[Copy], *steps: Mapping[str, Sequence[Record]]) -> None:
+    """Start copies, let all process each step's records by topic to the end before the next, and close them."""
+    for copy in copies:
+        copy.start()
+    for copy in copies:
+        copy.host.wait(copy.prefix, "READY")
+    for step in steps:
+        for copy in copies:
+            copy.cluster.produce_all({copy.prefix + topic: records for topic, records in step.items()})
+        for copy in copies:
+            wait_until_processed(copy)
+    copies[0].host.stop(*(copy.prefix for copy in copies))
+
+
+def wait_until_processed(copy: Copy, *, seconds: float = SECONDS) -> None:
+    """Wait until an application has committed the end of every topic that it reads."""
+    topics = [copy.prefix + topic for topic in copy.inputs]
+
+    def behind() -> list[str]:
+        committed = copy.cluster.committed(copy.application)
+        return [
+            f"{topic}:{partition}"
+            for topic in topics
+            for partition, (low, high) in copy.cluster.ends(topic).items()
+            if high > low and committed.get((topic, partition), -1) < high
+        ]
+
+    wait_for(f"{copy.application} to have processed {topics}", lambda: not behind(), seconds)
+
+
+def damage(copy: Copy) -> None:
+    """Write what nobody should into every changelog: a wrong value, a tombstone, and a key that the store does not have."""
+    for topic in copy.changelogs.values():
+        view = sorted(compacted_view(copy.cluster.read(topic)).items())
+        (key, entry), (lost, other) = view[0], view[-1]
+        assert key != lost, f"{topic} needs two keys"
+        records = [
+            Record(key, entry.value[::-1], entry.timestamp, (), entry.partition),
+            Record(lost, None, other.timestamp, (), other.partition),
+            Record(b"x" + key, entry.value, entry.timestamp, (), entry.partition),
+        ]
+        copy.cluster.produce(topic, records)
+
+
+def rebuild(copy: Copy, *options: str) -> None:
+    """Show that the state is wrong, rebuild it (which reads it back), and show that it is right."""
+    wrong = copy.kops("state", "verify", copy.state_file)
+    assert wrong.code == 1, wrong
+    copy.kops("state", "rebuild", copy.state_file, "--yes", *options).ok()
+    copy.kops("state", "verify", copy.state_file).ok()
+
+
+def assert_equal(copy: Copy, twin: Copy) -> None:
+    """Compare two copies in store, output and offsets."""
+    assert copy.views() == twin.views()
+    assert copy.output() == twin.output()
+    assert copy.committed() == twin.committed()
+
+
+def _with_prefix(body: Any, prefix: str) -> Any:
+    if isinstance(body, dict):
+        return {
+            key: prefix + value if key in _NAMES and isinstance(value, str) else _with_prefix(value, prefix) for key, value in body.items()
+        }
+    return [_with_prefix(each, prefix) for each in body] if isinstance(body, list) else body
