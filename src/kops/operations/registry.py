@@ -25,6 +25,7 @@ MUTATIONS = {
     "records.consume": "kops.operations.records_group:CONSUME",
     "records.produce": "kops.operations.records_produce:PRODUCE",
     "state.rebuild": "kops.operations.state:REBUILD",
+    "state.restore": "kops.operations.state.restore:RESTORE",
 }
 
 

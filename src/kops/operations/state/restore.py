@@ -1,0 +1,162 @@
+"""Plans to restore a snapshot: into the application that it was taken of or another one, on this cluster or another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kops.core.errors import Refused, UsageProblem
+from kops.core.models import Committed, NewTopic, Topic, TopicPartition
+from kops.core.plan import Plan
+from kops.core.statefile.fields import nearest
+from kops.operations.offsets_items import committed_json, move_item
+from kops.operations.protocol import Services
+from kops.operations.state.cut import refuse_alive
+from kops.operations.state.engine import start_engine
+from kops.operations.state.restore_offsets import restored_offsets
+from kops.operations.state.restore_stage import Files, Staging, stage_stores
+from kops.operations.state.snapshot_manifest import Manifest, read_manifest
+from kops.operations.state.switch import GROW, Switch, guard_now, local_state_warning
+from kops.operations.state.switch_topics import TopicChange, changes_json
+from kops.operations.topics_create import prepare_creation
+
+
+class Restore(Switch):
+    """Brings back what a snapshot holds."""
+
+    name = "state.restore"
+
+
+RESTORE = Restore()
+
+
+def plan_restore(
+    services: Services, path: str, *, application: str = "", stores: Sequence[str] = (), offsets: bool = True, master: str | None = None
+) -> Plan:
+    """Return the plan that gives an application the state of a snapshot.
+
+    :param application: another ``application.id`` than that of the snapshot
+    :param stores: these only; then offsets stay as they are, since the other stores do
+    :param offsets: commit the offsets of the snapshot too
+    :raises Refused: when topics do not fit, or what the offsets point to is not there
+    """
+    folder = Path(path).absolute()
+    original = _chosen(read_manifest(folder), stores)
+    manifest = original.named(application or original.application)
+    engine = start_engine(services, master)
+    group = services.kafka.groups.describe_or_errors([manifest.application])[manifest.application]
+    refuse_alive(group if not isinstance(group, Exception) else None)
+    existing = services.kafka.topics.existing([*(store.topic.name for store in manifest.stores), *(t.name for t in manifest.repartitions)])
+    _refuse_unfit(services, manifest, existing)
+    absent = [topic for topic in (*(store.topic for store in manifest.stores), *manifest.repartitions) if topic.name not in existing]
+    creation = prepare_creation(services, _on_this_cluster(services, manifest, absent), services.kafka.topics.names())
+    commits, prior = restored_offsets(services, manifest, existing) if offsets and not stores else ({}, {})
+    staged = stage_stores(engine, Files(folder, original), manifest, existing)
+    changes = [TopicChange(None, topic) for topic in creation.topics]
+    moves = [move_item(partition, prior.get(partition), found, _why(manifest, partition)) for partition, found in sorted(commits.items())]
+    items = [
+        *(change.item("it does not exist here") for change in changes),
+        *(item for found in staged for item in found.items()),
+        *moves,
+    ]
+    moved = {item.target for item in moves if item.changes}
+    plan = Plan(
+        operation=RESTORE.name,
+        summary=_summary(path, original, manifest, staged),
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=tuple(items),
+        arguments={
+            "application": manifest.application,
+            "snapshot": str(folder),
+            "exactly_once": manifest.exactly_once,
+            "master": engine.master,
+            "topics": changes_json(changes),
+            "stores": {found.store.name: found.arguments for found in staged},
+            "watched": sorted({partition.topic for partition in manifest.committed}),
+            "commit": {str(p): committed_json(found) for p, found in commits.items() if str(p) in moved},
+            "prior": {str(p): committed_json(prior.get(p)) for p in commits if str(p) in moved},
+            GROW: {},
+        },
+        warnings=(
+            *_sent_again(manifest, commits, prior),
+            *_local_state(manifest, staged),
+            *_elsewhere(services, manifest),
+        ),
+        notes=_notes(manifest, staged),
+    )
+    return replace(plan, guard=guard_now(services, plan))
+
+
+def _chosen(manifest: Manifest, stores: Sequence[str]) -> Manifest:
+    known = {store.name: store for store in manifest.stores}
+    for name in stores:
+        if name not in known:
+            raise UsageProblem(f"the snapshot has no store {name}", hint=f"{nearest(name, known)}stores: {', '.join(known)}")
+    return replace(manifest, stores=tuple(known[name] for name in stores or known))
+
+
+def _refuse_unfit(services: Services, manifest: Manifest, existing: Mapping[str, Topic]) -> None:
+    """Refuse topics that are there and cannot take the state."""
+    settings = services.kafka.topics.settings(existing)
+    for topic in (*(store.topic for store in manifest.stores), *manifest.repartitions):
+        found = existing.get(topic.name)
+        if found is None:
+            continue
+        if len(found.partitions) != topic.partitions:
+            raise Refused(
+                f"{topic.name} has {len(found.partitions)} partitions here, and the snapshot has {topic.partitions}",
+                hint="restore it into another application with --application, then `kops state repartition` moves that",
+            )
+        kind = settings[topic.name].get("message.timestamp.type")
+        if kind is not None and kind.value == "LogAppendTime":
+            raise Refused(
+                f"{topic.name} has message.timestamp.type=LogAppendTime: the broker would replace the timestamps, which are state",
+                hint=f"set it to CreateTime: kops topics alter {topic.name} --config message.timestamp.type=CreateTime",
+            )
+
+
+def _on_this_cluster(services: Services, manifest: Manifest, topics: Sequence[NewTopic]) -> list[NewTopic]:
+    """Return topics to be created; on another cluster with as many replicas as it has brokers for."""
+    if services.kafka.cluster().cluster_id == manifest.cluster_id:
+        return list(topics)
+    most = len(services.kafka.cluster().brokers)
+    return [replace(topic, replication_factor=min(topic.replication_factor or 1, most)) for topic in topics]
+
+
+def _why(manifest: Manifest, partition: TopicPartition) -> str:
+    if partition.topic in {topic.name for topic in manifest.repartitions}:
+        return "what is in it comes from input that is processed again"
+    return f"where the application was at {manifest.taken}"
+
+
+def _sent_again(
+    manifest: Manifest, commits: Mapping[TopicPartition, Committed], prior: Mapping[TopicPartition, Committed]
+) -> tuple[str, ...]:
+    back = sum(max(0, prior[at].offset - to.offset) for at, to in commits.items() if at in prior and at.topic in manifest.inputs)
+    if not back:
+        return ()
+    return (f"{back:,} records of the input are processed again, and what the application sends for them is sent again",)
+
+
+def _local_state(manifest: Manifest, staged: Sequence[Staging]) -> tuple[str, ...]:
+    """Say where local stores would not follow: a log that was emptied or made anew tells them nothing about old keys."""
+    empty = any(all(bound.log_start_offset == bound.log_end_offset for bound in found.bounds.values()) for found in staged)
+    return local_state_warning(manifest.application) if empty else ()
+
+
+def _elsewhere(services: Services, manifest: Manifest) -> tuple[str, ...]:
+    if services.kafka.cluster().cluster_id == manifest.cluster_id:
+        return ()
+    return ("this is another cluster than the snapshot's: see that the input has the same records at the same offsets here",)
+
+
+def _notes(manifest: Manifest, staged: Sequence[Staging]) -> tuple[str, ...]:
+    return tuple(f"{found.store.name}: {found.store.records:,} records in the snapshot of {manifest.taken}" for found in staged)
+
+
+def _summary(path: str, original: Manifest, manifest: Manifest, staged: Sequence[Staging]) -> str:
+    records = sum(content.records for found in staged for content in found.staged.contents.values())
+    of = "" if original.application == manifest.application else f" of {original.application}"
+    return f"restore the state of {manifest.application} from {path}{of}: append {records:,} records"

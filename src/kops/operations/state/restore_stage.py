@@ -1,0 +1,125 @@
+"""What a snapshot's stores would change in the changelogs that are there, staged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import ConfigError, Refused
+from kops.core.models import Bounds, Topic, TopicPartition
+from kops.core.plan import Item
+from kops.operations.state.engine import Engine, drop_stage, new_stage
+from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, held_json, store_folder
+
+if TYPE_CHECKING:
+    from kops.spark.stage import Staged
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where a snapshot lies, under the names that it had.
+
+    :param original: the manifest, before the application was renamed
+    """
+
+    folder: Path
+    original: Manifest
+
+
+@dataclass(frozen=True)
+class Staging:
+    """A store of the snapshot, and what its changelog lacks.
+
+    :param bounds: of the changelog as it is; none when it does not exist
+    """
+
+    store: SnapshotStore
+    bounds: Mapping[int, Bounds]
+    stage: str
+    staged: Staged
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return it as an argument of the plan."""
+        return {
+            "changelog": self.store.topic.name,
+            "stage": self.stage,
+            "backwards": False,
+            "contents": {str(number): asdict(content) for number, content in self.staged.contents.items()},
+            "prior_stage": "",
+            "prior_contents": {},
+        }
+
+    def items(self) -> list[Item]:
+        """Return one item a partition."""
+        found = []
+        for number in range(self.store.topic.partitions or 0):
+            target = f"{self.store.topic.name}:{number}"
+            end = self.bounds[number].log_end_offset if number in self.bounds else 0
+            content = self.staged.contents.get(number)
+            if content is None:
+                found.append(Item(target, "none", end, end, "as it should be"))
+                continue
+            actions = self.staged.actions.get(number, {})
+            counts = ", ".join(f"{count:,} {name}" for name, count in actions.items() if count)
+            found.append(Item(target, "append", end, end + content.records, counts))
+        return found
+
+
+def stage_stores(engine: Engine, files: Files, manifest: Manifest, existing: Mapping[str, Topic]) -> list[Staging]:
+    """Check the files of every store, and stage what its changelog lacks.
+
+    :param manifest: under the names that the stores are to have
+    :raises ConfigError: when files are not what was written
+    """
+    isolation = "read_committed" if manifest.exactly_once else "read_uncommitted"
+    done: list[Staging] = []
+    try:
+        for before, store in zip(files.original.stores, manifest.stores, strict=True):
+            numbers = range(len(existing[store.topic.name].partitions)) if store.topic.name in existing else ()
+            partitions = [TopicPartition(store.topic.name, number) for number in numbers]
+            found = engine.services.kafka.offsets.bounds(partitions, isolation=isolation) if partitions else {}
+            done.append(
+                _stage(engine, store_folder(files.folder, before), store, {at.partition: bound for at, bound in found.items()}, manifest)
+            )
+    except BaseException:
+        for staging in done:
+            drop_stage(staging.stage)
+        raise
+    return done
+
+
+def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> Staging:
+    from kops.spark.failures import explained
+    from kops.spark.snapshot import held, read_snapshot, stage_view
+    from kops.spark.source import TopicRange
+
+    if store.is_versioned and any(found.log_end_offset > found.log_start_offset for found in bounds.values()):
+        raise Refused(
+            f"{store.topic.name} is a versioned store's and not empty: the versions that it has would stay",
+            hint=f"delete it first (kops topics delete {store.topic.name}), or restore with --application into another",
+        )
+    engine.services.progress.step(f"checking {store.name}: {store.records:,} records")
+    view = read_snapshot(engine.session, str(folder))
+    with explained(f"read the snapshot of {store.name}"):
+        found = held_json(held(view))
+    if found != {number: dict(kept) for number, kept in store.contents.items()}:
+        raise ConfigError(f"{folder} is not what was written there: counts or hashes differ", hint="use another copy")
+    _refuse_headers(store)
+    ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in bounds.items()}
+    changelog = TopicRange(store.topic.name, ranges, read_committed=manifest.exactly_once) if ranges else None
+    stage = new_stage(engine.services, manifest.application)
+    engine.services.progress.step(f"comparing {store.topic.name}")
+    with explained(f"compare {store.topic.name}"):
+        return Staging(store, bounds, stage, stage_view(engine.kafka(), view, changelog, stage))
+
+
+def _refuse_headers(store: SnapshotStore) -> None:
+    records = sum(held["with_headers"] for held in store.contents.values())
+    if records:
+        raise Refused(
+            f"{records:,} records of store {store.name} have headers, which are part of such a store and cannot be written back",
+            hint="restore the other stores with --store; this one comes back by reprocessing",
+        )

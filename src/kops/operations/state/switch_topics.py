@@ -1,0 +1,153 @@
+"""Internal topics that a plan makes, deletes, or makes anew: what is there, what is left to do, doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from kops.core.errors import KopsError, StateMoved, VerificationFailed
+from kops.core.models import NewTopic, Topic
+from kops.core.plan import Item, ItemResult, Status
+from kops.core.topic_settings import same_value
+from kops.operations.protocol import Services, failed
+from kops.operations.topics_create import new_topic_json
+
+CREATE, DELETE, REPLACE = "create", "delete", "replace"
+
+
+@dataclass(frozen=True)
+class TopicChange:
+    """A topic before and after.
+
+    :param before: None: it does not exist
+    :param after: None: it is deleted
+    :param topic_id: of the topic before; one of another id was made by this plan, or by somebody else
+    :param done: whether this was done in an earlier attempt
+    """
+
+    before: NewTopic | None
+    after: NewTopic | None
+    topic_id: str | None = None
+    done: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the name of the topic."""
+        topic = self.after or self.before
+        if topic is None:
+            raise ValueError("a change of nothing")
+        return topic.name
+
+    @property
+    def action(self) -> str:
+        """Return what is done, in a word."""
+        if self.before and self.after:
+            return REPLACE
+        return CREATE if self.after else DELETE
+
+    def item(self, reason: str) -> Item:
+        """Return the change as an item of a plan."""
+        return Item(self.name, self.action, _shape(self.before), _shape(self.after), reason)
+
+    def backwards(self, topic_id: str | None) -> TopicChange:
+        """Return the change that takes it back.
+
+        :param topic_id: of the topic that was made
+        """
+        return TopicChange(self.after, self.before, topic_id)
+
+
+def changes_json(changes: Iterable[TopicChange]) -> list[dict[str, Any]]:
+    """Return changes as JSON."""
+    return [
+        {
+            **asdict(change),
+            "before": change.before and new_topic_json(change.before),
+            "after": change.after and new_topic_json(change.after),
+        }
+        for change in changes
+    ]
+
+
+def changes_of_json(body: Iterable[Mapping[str, Any]]) -> list[TopicChange]:
+    """Read changes back."""
+    return [
+        TopicChange(
+            change["before"] and NewTopic(**change["before"]),
+            change["after"] and NewTopic(**change["after"]),
+            change["topic_id"],
+            change["done"],
+        )
+        for change in body
+    ]
+
+
+def topic_ids(services: Services, changes: Iterable[TopicChange]) -> dict[str, str | None]:
+    """Return the ids of the topics that are there, None for those that are not."""
+    names = [change.name for change in changes]
+    found = services.kafka.topics.existing(names)
+    return {name: found[name].topic_id if name in found else None for name in names}
+
+
+def left_to_do(services: Services, changes: Sequence[TopicChange]) -> list[TopicChange]:
+    """Return the changes with what an earlier attempt did marked as done.
+
+    :raises StateMoved: when a topic is neither as it was, nor gone, nor as it was to be
+    """
+    found = services.kafka.topics.existing([change.name for change in changes])
+    left = []
+    for change in changes:
+        topic = found.get(change.name)
+        if topic is None:
+            left.append(replace(change, before=change.before, topic_id=None, done=change.after is None))
+        elif topic.topic_id == change.topic_id:
+            left.append(replace(change, done=False))
+        elif change.after is not None and len(topic.partitions) == change.after.partitions:
+            left.append(replace(change, topic_id=topic.topic_id, done=True))
+        else:
+            raise StateMoved(f"{change.name} was made by somebody else since", hint="see `kops topics describe`; then plan again")
+    return left
+
+
+def change_topics(services: Services, changes: Sequence[TopicChange], items: Mapping[str, Item]) -> Iterator[ItemResult]:
+    """Delete what goes, then create what comes, and yield a result for each topic."""
+    to_do = [change for change in changes if not change.done]
+    there = services.kafka.topics.existing([change.name for change in to_do])
+    gone = services.kafka.topics.delete([change.name for change in to_do if change.before and change.name in there])
+    made = services.kafka.topics.create([change.after for change in to_do if change.after and gone.get(change.name) is None])
+    found = services.kafka.topics.existing([name for name, error in made.items() if error is None])
+    for change in changes:
+        error: KopsError | None = gone.get(change.name) or made.get(change.name)
+        if error is not None:
+            yield failed(items[change.name], error)
+        else:
+            topic = found.get(change.name)
+            yield ItemResult(change.name, Status.DONE, value={"topic_id": topic.topic_id if topic else change.topic_id})
+
+
+def verified_topic(services: Services, change: TopicChange, result: ItemResult) -> ItemResult:
+    """Return a result after looking at the topic."""
+    if result.status is not Status.DONE:
+        return result
+    found = services.kafka.topics.existing([change.name]).get(change.name)
+    wrong = _wrong(services, change, found)
+    if not wrong:
+        return result
+    error = VerificationFailed(f"topic {change.name} is not as planned: {wrong}", hint="`kops topics describe` shows it")
+    return ItemResult(result.target, Status.FAILED, error=error.as_json())
+
+
+def _wrong(services: Services, change: TopicChange, found: Topic | None) -> str:
+    if change.after is None or found is None:
+        return "" if (change.after is None) == (found is None) else "it still exists" if found else "it does not exist"
+    if len(found.partitions) != change.after.partitions:
+        return f"it has {len(found.partitions)} partitions, not {change.after.partitions}"
+    settings = services.kafka.topics.settings([change.name], missing_ok=True).get(change.name, {})
+    wanted = {name: value for name, value in change.after.settings.items() if name in settings}
+    unlike = [name for name, value in wanted.items() if not same_value(name, value, settings[name].value)]
+    return f"settings differ: {', '.join(unlike)}" if unlike else ""
+
+
+def _shape(topic: NewTopic | None) -> dict[str, Any] | None:
+    return None if topic is None else {"partitions": topic.partitions, "settings": dict(topic.settings)}
