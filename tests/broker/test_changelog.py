@@ -203,7 +203,7 @@ def test_an_empty_topic(inspect, topic):
     ("arguments", "code", "message"),
     [
         (["no-such-topic"], 1, "no such topic: no-such-topic"),
-        ([], 2, "name either the changelog topic, or --application and --store"),
+        ([], 2, "name either the changelog topic, or the application and its store"),
         (["--application", "x"], 2, "name either"),
         (["t", "--store", "x"], 2, "name either"),
         (["t:x"], 2, "'x' in 't:x' is no partition"),

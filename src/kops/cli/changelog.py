@@ -2,89 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from kops.cli.changelog_options import How, named_of, reading, settled_of, target_of
 from kops.cli.lazy import Group
 from kops.cli.session import Session
-
-FORMAT_HELP = "string, bytes, long, int, short, double, float, json, uuid, avro, json-schema, or a plugin's."
 
 
 @click.group(cls=Group)
 def group() -> None:
-    """Read the changelog of a Kafka Streams store."""
+    """Read the changelogs of Kafka Streams stores."""
 
 
-@group.command()
-@click.argument("topic", required=False, metavar="[TOPIC[:PARTITIONS]]")
-@click.option("--application", metavar="ID", help="The application.id, with --store, in place of the topic.")
-@click.option("--store", metavar="NAME", help="The store, with --application.")
-@click.option("--key", "key_name", metavar="FORMAT", help=f"Format of the keys: {FORMAT_HELP}")
-@click.option("--value", "value_name", metavar="FORMAT", help="Format of the values, likewise.")
+@group.command("inspect")
+@click.argument("names", nargs=-1, metavar="TOPIC|APPLICATION STORE")
+@reading
 @click.option("--key-equals", metavar="KEY", help="Show this key only, written in the format of --key.")
+@click.option("--window", metavar="FROM..TO", help="Windows that begin in this time, such as @-1h..@-30m; @TIME: that one.")
+@click.option("--times", metavar="FROM..TO", help="Records of this time only.")
 @click.option("--tombstones", is_flag=True, help="Show deleted keys too, not only their number.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show the first N rows.")
-@click.option(
-    "--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="What to do with an undecodable record."
-)
-@click.option(
-    "--isolation",
-    type=click.Choice(["read_committed", "read_uncommitted"]),
-    default="read_committed",
-    show_default=True,
-    help="Whether to leave out aborted and open transactions.",
-)
 @click.pass_obj
-def inspect(
+def inspect_command(
     session: Session,
+    /,
     *,
-    topic: str | None,
-    application: str | None,
-    store: str | None,
-    key_name: str | None,
-    value_name: str | None,
+    names: tuple[str, ...],
+    how: How,
     key_equals: str | None,
+    window: str | None,
+    times: str | None,
     tombstones: bool,
     limit: int | None,
-    on_error: str,
-    isolation: str,
 ) -> None:
     """Show the last record of every key: what Kafka Streams would restore.
 
-    TOPIC is the changelog (`prices-app-totals-changelog`, or some of its partitions: `...-changelog:0,3-5`);
-    --application and --store find it. Nothing is written, and no group is joined.
+    A TOPIC (`prices-app-totals-changelog`, or some of its partitions: `...-changelog:0,3-5`), or an application and its store.
+    Nothing is written, and no group is joined.
     """
-    from kops.core.selection import parse_selection
-    from kops.operations import changelog
+    from kops.cli.changelog_view import show_rows
+    from kops.core.changelog_filters import Times, parse_times
+    from kops.operations.changelog.inspect import inspect
+    from kops.operations.changelog.view import Wanted
     from kops.operations.records_formats import format_for
 
-    key, value = (format_for(session, name) if name else None for name in (key_name, value_name))
-    named = key or format_for(session, "bytes")
-    wanted = named.encode(named.parse(key_equals)) if key_equals is not None else None
-    if topic and not (application or store):
-        chosen = parse_selection(topic)
-        name, partitions = chosen.topic, chosen.partitions or ()
-    elif application and store and not topic:
-        name, partitions = changelog.changelog_topic(session, application, store), ()
-    else:
-        raise click.UsageError("name either the changelog topic, or --application and --store")
-    view = changelog.read_view(session, name, partitions, isolation=isolation, key=wanted)
-    session.note(changelog.summary(view, tombstones=tombstones, limit=limit))
-    for sentence in changelog.oddities(view):
-        session.note(f"note: {sentence}")
-    key, value, sentence = changelog.choose_formats(view, key, value)
-    if sentence:
-        session.note(f"note: {sentence}")
-    records = [record for record in view.latest if tombstones or record.value is not None]
-    rows, skipped = changelog.decode(records[:limit], key, value, skip_undecodable=on_error == "skip")
-    if skipped:
-        session.note(f"warning: undecodable and left out: {len(skipped)} of {len(skipped) + len(rows)}; the first: {skipped[0].message}")
-    _render(session, rows)
-
-
-def _render(session: Session, rows: list[dict[str, Any]]) -> None:
-    from kops.output.records import as_cells, columns
-
-    session.render([as_cells(row) for row in rows] if session.output_format == "table" else rows, columns(rows, session.output_format))
+    named = named_of(session, how)
+    form = named.key or format_for(session, "bytes")
+    wanted = Wanted(
+        form.encode(form.parse(key_equals)) if key_equals is not None else None,
+        parse_times(window, session.now(), what="--window") if window else Times(),
+        parse_times(times, session.now(), what="--times") if times else Times(),
+        tombstones,
+    )
+    target = target_of(session, names, how)
+    settled = settled_of(session, target, how)
+    found = inspect(session, target, settled, wanted, named=named, limit=limit, skip=how.skip_undecodable)
+    for note in found.notes:
+        session.note(note)
+    show_rows(session, found.rows)

@@ -1,0 +1,126 @@
+"""Options that the verbs of ``kops changelog`` share, and which changelog they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from kops.cli.session import Session
+    from kops.operations.changelog.rows import Named
+    from kops.operations.changelog.settle import Settled
+    from kops.operations.changelog.target import Target
+
+FORMATS = "string, bytes, long, int, short, double, float, json, uuid, avro, json-schema, or a plugin's."
+TYPES = (
+    "key-value",
+    "versioned",
+    "window",
+    "session",
+    "join",
+    "outer-join",
+    "outer-join-3.0",
+    "suppress",
+    "suppress-window",
+    "suppress-session",
+    "join-buffer",
+    "subscription",
+)
+"""Those of ``operations.changelog.layouts``, which ``--help`` need not load."""
+
+
+@dataclass(frozen=True)
+class How:
+    """What the shared options say.
+
+    :param type_name: of the store; None: it is guessed
+    :param window_size: as typed
+    :param master: Spark's; None: without Spark, or with that of the context when ``spark`` is set
+    """
+
+    application: str | None
+    store: str | None
+    type_name: str | None
+    key_name: str | None
+    value_name: str | None
+    right_name: str | None
+    window_size: str | None
+    isolation: str
+    skip_undecodable: bool
+    spark: bool
+    master: str | None
+
+
+def reading(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which changelog, of what type, in which formats, and how it is read; the command gets them as ``how``."""
+
+    @click.option("--application", metavar="ID", help="The application.id, with --store, in place of the topic.")
+    @click.option("--store", metavar="NAME", help="The store, with --application.")
+    @click.option("--type", "type_name", type=click.Choice(TYPES), help="Type of the store. [default: guessed, and said]")
+    @click.option("--key", "key_name", metavar="FORMAT", help=f"Format of the keys: {FORMATS}")
+    @click.option("--value", "value_name", metavar="FORMAT", help="Format of the values, likewise.")
+    @click.option("--right-value", "right_name", metavar="FORMAT", help="Format of the right side's values in an outer join's store.")
+    @click.option("--window-size", metavar="DURATION", help="Size of the windows, such as 5m: it is not in the topic.")
+    @click.option(
+        "--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="What to do with an undecodable record."
+    )
+    @click.option(
+        "--isolation",
+        type=click.Choice(["read_committed", "read_uncommitted"]),
+        default="read_committed",
+        show_default=True,
+        help="Whether to leave out aborted and open transactions.",
+    )
+    @click.option("--spark", is_flag=True, help="Read with Spark: faster for millions of records, and not limited by memory.")
+    @click.option("--master", metavar="URL", help="Spark's master, with --spark. [default: the context's, or local[*]]")
+    @wraps(command)
+    def wrapped(*args: Any, on_error: str, **options: Any) -> Any:
+        own = {name: options.pop(name) for name in How.__dataclass_fields__ if name in options}
+        if own["master"] and not own["spark"]:
+            raise click.UsageError("--master needs --spark")
+        return command(*args, how=How(**own, skip_undecodable=on_error == "skip"), **options)
+
+    return wrapped
+
+
+def target_of(session: Session, names: Sequence[str], how: How) -> Target:
+    """Return the changelog that is named: a topic, an application and its store, or the options of that name."""
+    from dataclasses import replace
+
+    from kops.core.selection import parse_selection
+    from kops.operations.changelog.target import changelog_topic, find_target
+
+    if len(names) == 1 and not (how.application or how.store):
+        return find_target(session, parse_selection(names[0]), isolation=how.isolation)
+    if not names and how.application and how.store:
+        names = (how.application, how.store)
+    elif how.application or how.store or len(names) != 2:  # noqa: PLR2004 - application and store
+        raise click.UsageError("name either the changelog topic, or the application and its store")
+    application, store = names[0], parse_selection(names[1])
+    topic = changelog_topic(session, application, store.topic)
+    return find_target(session, replace(store, topic=topic), isolation=how.isolation)
+
+
+def named_of(session: Session, how: How) -> Named:
+    """Return the formats that were named, and the size of the windows."""
+    from kops.core.durations import parse_duration
+    from kops.operations.changelog.rows import Named
+    from kops.operations.records_formats import format_for
+
+    key, value, right = (format_for(session, name) if name else None for name in (how.key_name, how.value_name, how.right_name))
+    size = parse_duration(how.window_size, what="window size") if how.window_size else None
+    return Named(key, value, right, size)
+
+
+def settled_of(session: Session, target: Target, how: How) -> Settled:
+    """Return how the keys of a changelog are made; says so on stderr when it is a guess."""
+    from kops.operations.changelog.settle import settle
+
+    settled = settle(session, target, how.type_name)
+    if settled.sentence:
+        session.note(f"note: {settled.sentence}")
+    return settled

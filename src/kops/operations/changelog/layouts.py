@@ -1,0 +1,171 @@
+"""How a changelog's keys are made, by the type of its store: where in them the application's own key stands, and its window.
+
+The formats themselves are in ``kops.formats.streams``; here is what reading many records needs of them, in Python and in Spark SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from kops.core.records import timestamp_text
+from kops.formats.streams import foreign_keys, join_buffers, session_keys, stream_joins, window_keys
+from kops.formats.streams import store_types as types
+from kops.formats.streams.writing import Headers
+from kops.operations.changelog import values
+from kops.operations.changelog.values import Value
+
+LONG = 8
+INT = 4
+SUPPRESSED_WINDOWS, SUPPRESSED_SESSIONS = f"{types.SUPPRESS}-window", f"{types.SUPPRESS}-session"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The keys of one type of store.
+
+    :param name: the type, as on the command line
+    :param what: whose keys and values these are, for errors: ``of a window store``
+    :param prefix: bytes before the application's key
+    :param suffix: bytes after it
+    :param start: where the time of a key stands in it: the window's start, or the record's time in a join; negative from the end
+    :param sized: whether the application's key stands first, behind its own length
+    :param columns: takes a key apart into further columns, given the size of the windows, or None; raises ``UndecodableRecord``
+    :param value: takes a value apart, given its key and headers; raises ``UndecodableRecord``
+    :param versions: whether a key has a version of each timestamp, which later records of other timestamps do not replace
+    """
+
+    name: str
+    what: str = "of a key-value store"
+    prefix: int = 0
+    suffix: int = 0
+    start: int | None = None
+    sized: bool = False
+    columns: Callable[[bytes, int | None], dict[str, Any]] = lambda _key, _size: {}
+    value: Callable[[bytes, bytes, Headers], Value] = values.plain
+    versions: bool = False
+
+    @property
+    def has_time(self) -> bool:
+        """Tell whether a key has a time of its own."""
+        return self.start is not None
+
+    def inner(self, key: bytes) -> bytes | None:
+        """Return the application's own key, which decides the partition; None of what is too short to be such a key."""
+        if self.sized:
+            end = INT + int.from_bytes(key[:INT], "big", signed=True)
+            return key[INT:end] if INT <= end <= len(key) else None
+        end = len(key) - self.suffix
+        return key[self.prefix : end] if end >= self.prefix else None
+
+    def time(self, key: bytes) -> int | None:
+        """Return the time in a key; None where it has none."""
+        if self.start is None or len(key) < self.prefix + self.suffix:
+            return None
+        at = self.start if self.start >= 0 else len(key) + self.start
+        return int.from_bytes(key[at : at + LONG], "big", signed=True)
+
+    def inner_sql(self, key: str = "key") -> str:
+        """Return :meth:`inner` as Spark SQL."""
+        if self.sized:
+            length = f"cast(conv(hex(substring({key}, 1, {INT})), 16, -10) as int)"
+            return (
+                f"if(length({key}) >= {INT} and {length} between 0 and length({key}) - {INT}, substring({key}, {INT + 1}, {length}), null)"
+            )
+        both = self.prefix + self.suffix
+        return f"if(length({key}) >= {both}, substring({key}, {self.prefix + 1}, length({key}) - {both}), null)" if both else key
+
+    def time_sql(self, key: str = "key") -> str:
+        """Return :meth:`time` as Spark SQL."""
+        if self.start is None:
+            return "cast(null as bigint)"
+        at = self.start + 1 if self.start >= 0 else self.start
+        number = f"cast(conv(hex(substring({key}, {at}, {LONG})), 16, -10) as bigint)"
+        return f"if(length({key}) >= {self.prefix + self.suffix}, {number}, null)"
+
+
+def _window(key: bytes, size: int | None) -> dict[str, Any]:
+    found = window_keys.decode(key)
+    return window_columns(found.start_ms, None if size is None else window_keys.end_of(found.start_ms, size))
+
+
+def _session(key: bytes, _size: int | None) -> dict[str, Any]:
+    found = session_keys.decode(key)
+    return window_columns(found.start_ms, found.end_ms)
+
+
+def _join(key: bytes, _size: int | None) -> dict[str, Any]:
+    found = window_keys.decode(key)
+    return _numbered(found.start_ms) | {"sequence": found.sequence}
+
+
+def _outer_join(key: bytes, _size: int | None) -> dict[str, Any]:
+    found = stream_joins.decode_key(key)
+    return {"side": "left" if found.is_left else "right"} | _numbered(found.timestamp_ms)
+
+
+def _outer_join_3_0(key: bytes, _size: int | None) -> dict[str, Any]:
+    found = stream_joins.decode_key_of_3_0(key)
+    return {"side": "left" if found.is_left else "right"} | _numbered(found.timestamp_ms)
+
+
+def _join_buffer(key: bytes, _size: int | None) -> dict[str, Any]:
+    found = join_buffers.decode_key(key)
+    return _numbered(found.timestamp_ms) | {"sequence": found.sequence}
+
+
+def _windowed(key: bytes, size: int | None) -> dict[str, Any]:
+    start_ms = window_keys.decode_without_sequence(key).start_ms
+    return window_columns(start_ms, None if size is None else window_keys.end_of(start_ms, size))
+
+
+def _foreign_key(key: bytes, _size: int | None) -> dict[str, Any]:
+    foreign_keys.decode_key(key)
+    return {}
+
+
+def _numbered(time: int) -> dict[str, Any]:
+    return {"record_time": timestamp_text(time), "record_time_ms": time}
+
+
+def window_columns(start_ms: int, end_ms: int | None) -> dict[str, Any]:
+    """Return the columns of a window or session."""
+    return {
+        "window_start": timestamp_text(start_ms),
+        "window_start_ms": start_ms,
+        "window_end": timestamp_text(end_ms),
+        "window_end_ms": end_ms,
+    }
+
+
+LAYOUTS: Mapping[str, Layout] = MappingProxyType(
+    {
+        layout.name: layout
+        for layout in (
+            Layout(types.KEY_VALUE),
+            Layout(types.VERSIONED, "of a versioned store", versions=True),
+            Layout(types.WINDOW, "of a window store", suffix=12, start=-12, columns=_window),
+            Layout(types.SESSION, "of a session store", suffix=16, start=-8, columns=_session),
+            Layout(types.JOIN, "of a join's window store", suffix=12, start=-12, columns=_join),
+            Layout(types.OUTER_JOIN, "of an outer join", prefix=9, start=0, columns=_outer_join, value=values.of_outer_join),
+            Layout(
+                types.OUTER_JOIN_3_0,
+                "of an outer join",
+                prefix=1,
+                suffix=12,
+                start=-12,
+                columns=_outer_join_3_0,
+                value=values.of_outer_join_3_0,
+            ),
+            Layout(types.SUPPRESS, "of suppress", value=values.of_suppress),
+            Layout(SUPPRESSED_WINDOWS, "of suppress", suffix=8, start=-8, columns=_windowed, value=values.of_suppress),
+            Layout(SUPPRESSED_SESSIONS, "of suppress", suffix=16, start=-8, columns=_session, value=values.of_suppress),
+            Layout(types.JOIN_BUFFER, "of a join's buffer", prefix=9, suffix=4, start=1, columns=_join_buffer, value=values.of_join_buffer),
+            Layout(types.SUBSCRIPTION, "of a foreign-key join", sized=True, columns=_foreign_key, value=values.of_foreign_key),
+        )
+    }
+)
+"""By the types of stores, as they are named on the command line; what suppress holds back may have windows in its keys or not."""
+KEY_VALUE = LAYOUTS[types.KEY_VALUE]

@@ -1,0 +1,87 @@
+"""What the reader of a changelog should know about it, a sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kops.core.models import TopicPartition
+from kops.core.murmur2 import partition_for
+from kops.core.records import Record
+from kops.operations.changelog.layouts import Layout
+from kops.operations.changelog.target import Target
+from kops.operations.changelog.view import View
+from kops.operations.records_rows import unstable_notes
+
+COLUMNS_FROM = 20_000
+"""From this many keys on, hashing them as an Arrow column is worth importing Arrow."""
+
+
+def oddities(view: View, *, whole: bool = True) -> list[str]:
+    """Return what is odd about a view.
+
+    :param whole: whether all of the chosen partitions' keys are in it, so that they can be counted
+    """
+    found = of_settings(view.target, view.layout)
+    if not any("LogAppendTime" in sentence for sentence in found) and any(record.log_append_time for record in view.latest):
+        found.append(_broker_time(view.target.topic))
+    if view.unkeyed:
+        found.append(f"left out, for they have no key: {counted(view.unkeyed, 'record')}")
+    found.extend(unstable_notes(view.unstable))
+    if whole and (count := misplaced(view.latest, view.layout, view.target.partitions)):
+        found.append(misplaced_note(count, len(view.latest) - view.tombstones))
+    return found
+
+
+def of_settings(target: Target, layout: Layout) -> list[str]:
+    """Return what a topic's settings say about what is shown of it."""
+    policy, topic = target.setting("cleanup.policy"), target.topic
+    found = []
+    if "compact" not in policy:
+        found.append(f"{topic} is not compacted (cleanup.policy={policy}): keys that retention deleted are missing, so it is no changelog")
+    elif "delete" in policy and not layout.has_time:
+        found.append(f"{topic} is {policy}, as those of windowed and session stores are, and is read as {layout.name}")
+    if "compact" in policy and int(target.setting("min.compaction.lag.ms") or 0) > 0 and layout.name != "versioned":
+        found.append(f"{topic} has a compaction lag, as those of versioned stores have: of each key only what was written last is shown")
+    if target.setting("message.timestamp.type") == "LogAppendTime":
+        found.append(_broker_time(topic))
+    return found
+
+
+def misplaced(latest: Sequence[Record], layout: Layout, partitions: int) -> int:
+    """Return how many live keys lie in a partition that Kafka's default partitioner would not give to the application's key."""
+    live = [
+        (inner, record.partition)
+        for record in latest
+        if record.value is not None and (inner := layout.inner(record.key or b"")) is not None
+    ]
+    if len(live) < COLUMNS_FROM:
+        return sum(partition_for(key, partitions) != partition for key, partition in live)
+    import pyarrow
+
+    from kops.formats.murmur2_columns import partitions_of
+
+    given = partitions_of(pyarrow.array([key for key, _ in live], pyarrow.large_binary()), partitions).to_numpy()
+    actual = pyarrow.array([partition for _, partition in live], pyarrow.int32()).to_numpy()
+    return int((given != actual).sum())
+
+
+def misplaced_note(count: int, keys: int) -> str:
+    """Return the sentence about keys in wrong partitions."""
+    return (
+        f"keys in another partition than murmur2 of the key gives: {count:,} of {keys:,}; "
+        "normal where the input has its own partitioner or its key was changed without a repartition, wrong otherwise"
+    )
+
+
+def held_back(unstable: Mapping[TopicPartition, int]) -> list[str]:
+    """Return a sentence for each partition whose end an open transaction hides."""
+    return unstable_notes(unstable)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 key`` or ``1,200 keys``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _broker_time(topic: str) -> str:
+    return f"{topic} has timestamps of the broker (LogAppendTime): a store restored from it has the wrong timestamps"

@@ -1,0 +1,152 @@
+"""Records of a changelog as rows: keys taken apart, keys and values decoded in the formats that were named or look right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from kops.core.errors import UndecodableRecord
+from kops.core.records import Record
+from kops.formats.base import Format, Place, decode_at, readable_text
+from kops.formats.registry import FORMATS
+from kops.operations.changelog.layouts import Layout
+from kops.operations.changelog.settle import Settled
+from kops.operations.changelog.values import Value
+from kops.operations.records_rows import record_row
+
+_WIDTHS = {8: "long, or double", 4: "int, or float", 2: "short"}
+_LAST = ("value", "value_encoding", "headers", "tombstone")
+
+
+@dataclass(frozen=True)
+class Named:
+    """What was said about how records are to be shown; None where nothing was."""
+
+    key: Format | None = None
+    value: Format | None = None
+    right: Format | None = None
+    window_size: int | None = None
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the records of a changelog become rows.
+
+    :param right: format of the values of a join's right side
+    :param window_size: in milliseconds; None when it is not known, and the windows' ends neither
+    """
+
+    layout: Layout
+    key: Format
+    value: Format
+    right: Format
+    window_size: int | None = None
+
+    def row(self, record: Record) -> dict[str, Any]:
+        """Return a record as a row.
+
+        :raises UndecodableRecord: naming topic, partition and offset
+        """
+        key, columns, found = record.key, {}, Value(record.value)
+        if key is not None:
+            with _at(record, "key", self.layout):
+                columns = self.layout.columns(key, self.window_size)
+        if key is not None and record.value is not None:
+            with _at(record, "value", self.layout):
+                found = self.layout.value(key, record.value, record.headers)
+        inner = None if key is None else self.layout.inner(key)
+        form = self.right if found.right else self.value
+        one = found.data if isinstance(found.data, bytes) else None
+        row = record_row(record._replace(key=inner, value=one), self.key, form)
+        last = {name: row.pop(name) for name in _LAST if name in row} | {"tombstone": record.value is None}
+        place = Place(record.topic, record.partition, record.offset, "value")
+        if isinstance(found.data, tuple):
+            last["value"] = [form.show(decode_at(form, data, place)) for data in found.data]
+            last.pop("value_encoding", None)
+        elif found.facts is not None:
+            last["value"] = dict(found.facts)
+            last.pop("value_encoding", None)
+        also = {name: None if data is None else form.show(decode_at(form, data, place)) for name, data in found.also.items()}
+        return row | columns | dict(found.columns) | also | last
+
+
+@contextmanager
+def _at(record: Record, part: str, layout: Layout) -> Iterator[None]:
+    """Say where it was when something of a layout cannot be taken apart."""
+    try:
+        yield
+    except UndecodableRecord as wrong:
+        raise UndecodableRecord(
+            f"the {part} of {record.topic}:{record.partition} at offset {record.offset} is not {layout.what}: {wrong.message}",
+            hint="name another --type, or pass over such records with --on-error skip",
+            topic=record.topic,
+            partition=record.partition,
+            offset=record.offset,
+            part=part,
+            format=layout.name,
+        ) from wrong
+
+
+def rows_of(
+    records: Iterable[Record], shape: Shape, *, skip_undecodable: bool = False
+) -> tuple[list[dict[str, Any]], list[UndecodableRecord]]:
+    """Return the rows of the JSON contract, and the errors of the records that were passed over.
+
+    :raises UndecodableRecord: naming topic, partition and offset, unless such records are to be passed over
+    """
+    rows: list[dict[str, Any]] = []
+    skipped: list[UndecodableRecord] = []
+    for record in records:
+        try:
+            rows.append(shape.row(record))
+        except UndecodableRecord as wrong:
+            if not skip_undecodable:
+                raise
+            skipped.append(wrong)
+    return rows, skipped
+
+
+def skipped_note(skipped: Sequence[UndecodableRecord], shown: int) -> str:
+    """Return the sentence about records that were passed over; empty when there are none."""
+    if not skipped:
+        return ""
+    return f"warning: undecodable and left out: {len(skipped):,} of {len(skipped) + shown:,}; the first: {skipped[0].message}"
+
+
+def choose_shape(records: Sequence[Record], settled: Settled, named: Named) -> tuple[Shape, str]:
+    """Return how to show records, and a sentence about the formats that were not named.
+
+    A format that was not named is string when all keys or values are readable UTF-8, else bytes.
+    """
+    layout = settled.layout
+    key, about_keys = _choose("key", [layout.inner(record.key) for record in records if record.key is not None], named.key)
+    left: list[bytes] = []
+    right: list[bytes] = []
+    if named.value is None or named.right is None:
+        for found in _values(records, layout):
+            (right if found.right else left).extend((*found.samples, *filter(None, found.also.values())))
+    value, about_values = _choose("value", left, named.value)
+    other, about_right = _choose("right-value", right, named.right)
+    size = named.window_size if named.window_size is not None else settled.window_size
+    return Shape(layout, key, value, other, size), "; ".join(filter(None, (about_keys, about_values, about_right)))
+
+
+def _values(records: Iterable[Record], layout: Layout) -> Iterator[Value]:
+    for record in records:
+        if record.key is not None and record.value is not None:
+            with suppress(UndecodableRecord):
+                yield layout.value(record.key, record.value, record.headers)
+
+
+def _choose(part: str, samples: Iterable[bytes | None], named: Format | None) -> tuple[Format, str]:
+    data = [sample for sample in samples if sample is not None]
+    if named is not None or not data:
+        return named or FORMATS["string"], ""
+    if all(readable_text(sample) is not None for sample in data):
+        return FORMATS["string"], f"{part}s shown as string (--{part} names another format)"
+    widths = {len(sample) for sample in data}
+    width = widths.pop() if len(widths) == 1 else 0
+    guess = f"all have {width} bytes: --{part} {_WIDTHS[width]}?" if width in _WIDTHS else f"--{part} names another format"
+    return FORMATS["bytes"], f"{part}s shown as bytes ({guess})"

@@ -1,0 +1,133 @@
+"""Which type of store a changelog is of: as was said, or as its name, its settings and some of its records look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kops.core.errors import UndecodableRecord
+from kops.core.models import TopicPartition
+from kops.core.records import OffsetRange, Record
+from kops.formats.streams import detection, session_keys, store_types, suppression, window_keys
+from kops.formats.streams.detection import NAMED, Guess
+from kops.operations.changelog.layouts import KEY_VALUE, LAYOUTS, SUPPRESSED_SESSIONS, SUPPRESSED_WINDOWS, Layout
+from kops.operations.changelog.target import Target
+from kops.operations.protocol import Services
+
+EACH = 100
+"""Offsets at the end of a partition that are looked at."""
+PARTITIONS = 4
+"""The longest partitions are looked at."""
+_LONGEST_WINDOW = 400 * 86_400_000
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a changelog is read as.
+
+    :param guess: why
+    :param window_size: in milliseconds, where the values tell it
+    """
+
+    layout: Layout
+    guess: Guess
+    window_size: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Return what to say about it; empty when it was named and nothing speaks against it."""
+        if self.guess.confidence == NAMED:
+            return f"read as {self.layout.name}, as was said, although {'; '.join(self.guess.reasons)}" if self.guess.reasons else ""
+        others = [each.type for each in self.guess.alternatives if each.type in LAYOUTS]
+        other = f"; or {', '.join(others)}?" if others and self.guess.confidence != detection.HIGH else ""
+        reasons = "; ".join(self.guess.reasons) or "nothing speaks for another type"
+        name = self.guess.type if self.layout is KEY_VALUE else self.layout.name
+        return f"{self.guess.confidence}-confidence guess: {name} ({reasons}){other}; --type names another"
+
+
+def settle(services: Services, target: Target, named: str | None) -> Settled:
+    """Return what a changelog is read as.
+
+    :param named: the type that was said, one of ``LAYOUTS``
+    """
+    return settle_by(target, samples(services, {target.topic: target}).get(target.topic, []), named)
+
+
+def settle_by(target: Target, records: Sequence[Record], named: str | None) -> Settled:
+    """Return what a changelog is read as, by some of its records."""
+    settings = {name: setting.value or "" for name, setting in target.settings.items()}
+    said = (
+        None if named is None else named.removesuffix("-window").removesuffix("-session") if named not in store_types.ALL_TYPES else named
+    )
+    guess = detection.detect(target.topic, settings, records, named=said)
+    if named is not None:
+        layout = LAYOUTS[named]
+    elif guess.type == store_types.SUPPRESS:
+        layout = LAYOUTS[_suppressed(records)]
+    else:
+        layout = LAYOUTS.get(guess.type, KEY_VALUE)
+    return Settled(layout, guess, _size_of_suppressed(records) if layout.name == SUPPRESSED_WINDOWS else None)
+
+
+def samples(services: Services, targets: dict[str, Target]) -> dict[str, list[Record]]:
+    """Return the newest records of some topics, all in one reading."""
+    ranges: dict[TopicPartition, OffsetRange] = {}
+    for target in targets.values():
+        logs = target.ranges_of()
+        for partition in sorted(logs, key=lambda partition: logs[partition].start - logs[partition].end)[:PARTITIONS]:
+            ranges[partition] = OffsetRange(max(logs[partition].start, logs[partition].end - EACH), logs[partition].end)
+    found: dict[str, list[Record]] = {}
+    # What is not committed yet tells the type too, and is there at once where an open transaction would hide all that follows it.
+    for batch in services.kafka.records.read(ranges, isolation="read_uncommitted"):
+        for record in batch:
+            found.setdefault(record.topic, []).append(record)
+    return found
+
+
+def _suppressed(records: Sequence[Record]) -> str:
+    """Return what keys a suppressed table has: the record that a value came from lies in its window or session."""
+    times = [(record.key, time) for record in records if record.key is not None and (time := _time_of(record)) is not None]
+    if times and all(_in_session(key, time) for key, time in times):
+        return SUPPRESSED_SESSIONS
+    if times and all(_in_window(key, time) for key, time in times):
+        return SUPPRESSED_WINDOWS
+    return store_types.SUPPRESS
+
+
+def _time_of(record: Record) -> int | None:
+    if record.value is None:
+        return None
+    try:
+        context = suppression.decode(record.value, record.headers).context
+    except UndecodableRecord:
+        return None
+    return context.timestamp_ms if context else record.timestamp
+
+
+def _in_session(key: bytes, time: int) -> bool:
+    try:
+        session = session_keys.decode(key)
+    except UndecodableRecord:
+        return False
+    return session.start_ms <= time <= session.end_ms
+
+
+def _in_window(key: bytes, time: int) -> bool:
+    try:
+        start = window_keys.decode_without_sequence(key).start_ms
+    except UndecodableRecord:
+        return False
+    return start <= time <= start + _LONGEST_WINDOW
+
+
+def _size_of_suppressed(records: Sequence[Record]) -> int | None:
+    """Return the size of the windows, where each is held back until its end."""
+    sizes = set()
+    for record in records:
+        if record.key is not None and record.value is not None:
+            try:
+                time = suppression.decode(record.value, record.headers).buffer_time_ms
+                sizes.add(time - window_keys.decode_without_sequence(record.key).start_ms)
+            except UndecodableRecord:
+                continue
+    return sizes.pop() if len(sizes) == 1 else None

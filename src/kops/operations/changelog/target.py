@@ -1,0 +1,88 @@
+"""Which changelog is meant, and how far it goes now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kops.core.errors import NotFound, UsageProblem
+from kops.core.models import Setting, TopicPartition
+from kops.core.records import OffsetRange
+from kops.core.selection import Selection
+from kops.operations.protocol import Services
+
+SUFFIX = "-changelog"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A changelog topic, frozen: what is written after it was looked up does not count.
+
+    :param partitions: that the topic has
+    :param ranges: the whole log of every partition
+    :param chosen: the partitions that are wanted
+    :param isolation: ``read_committed`` leaves out aborted and open transactions
+    """
+
+    topic: str
+    partitions: int
+    settings: dict[str, Setting]
+    ranges: dict[TopicPartition, OffsetRange]
+    chosen: tuple[int, ...]
+    isolation: str = "read_committed"
+
+    def ranges_of(self, partitions: Sequence[int] | None = None) -> dict[TopicPartition, OffsetRange]:
+        """Return the logs of some partitions; of the chosen ones when None."""
+        wanted = self.chosen if partitions is None else partitions
+        return {TopicPartition(self.topic, number): self.ranges[TopicPartition(self.topic, number)] for number in wanted}
+
+    @property
+    def offsets(self) -> int:
+        """Return how many offsets the chosen partitions have: there are at most so many records."""
+        return sum(found.end - found.start for found in self.ranges_of().values())
+
+    def setting(self, name: str) -> str:
+        """Return the value of a setting, empty when the broker does not show it."""
+        found = self.settings.get(name)
+        return (found.value or "") if found else ""
+
+
+def find_target(services: Services, selection: Selection, *, isolation: str) -> Target:
+    """Return a topic with its settings and bounds as they are now.
+
+    :raises NotFound: when there is no such topic
+    :raises UsageProblem: when it has no such partition
+    """
+    topic = selection.topic
+    described = services.kafka.topics.describe([topic])[topic]
+    numbers = [part.partition for part in described.partitions]
+    for number in selection.partitions or ():
+        if number not in numbers:
+            raise UsageProblem(f"{topic} has no partition {number}", hint=f"it has {len(numbers)}: 0 to {len(numbers) - 1}")
+    bounds = services.kafka.offsets.bounds(TopicPartition(topic, number) for number in numbers)
+    ranges = {partition: OffsetRange(found.log_start_offset, found.log_end_offset) for partition, found in bounds.items()}
+    settings = services.kafka.topics.settings([topic])[topic]
+    return Target(topic, len(numbers), settings, ranges, selection.partitions or tuple(numbers), isolation)
+
+
+def changelog_topic(services: Services, application: str, store: str) -> str:
+    """Return the changelog topic of a store (``ProcessorStateManager.storeChangelogTopic``).
+
+    :raises NotFound: naming the changelogs that the application has
+    """
+    topic = f"{application}-{store}{SUFFIX}"
+    names = services.kafka.topics.names()
+    if topic in names:
+        return topic
+    stores = stores_of(application, names)
+    hint = f"stores of {application} with a changelog: {', '.join(stores)}" if stores else f"no changelog begins with {application}-"
+    raise NotFound(f"store {store} of application {application} has no changelog topic {topic}", hint=hint, topics=[topic])
+
+
+def stores_of(application: str, topics: Sequence[str]) -> list[str]:
+    """Return what the names of the changelogs that begin with an application's hold between it and the end."""
+    return [
+        name[len(application) + 1 : -len(SUFFIX)]
+        for name in topics
+        if name.startswith(f"{application}-") and name.endswith(SUFFIX) and len(name) > len(application) + 1 + len(SUFFIX)
+    ]

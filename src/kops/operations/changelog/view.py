@@ -1,0 +1,134 @@
+"""The compacted view of a changelog: the last record of every key, which is what Kafka Streams would restore."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kops.core.changelog_filters import Times
+from kops.core.errors import Refused
+from kops.core.models import TopicPartition
+from kops.core.records import Record
+from kops.operations.changelog.layouts import Layout
+from kops.operations.changelog.target import Target
+from kops.operations.protocol import Services
+
+MOST_BYTES = 1 << 30
+"""What the last records may take in memory before kops refuses to go on without Spark."""
+OVERHEAD = 500
+"""Bytes that a record takes beside its key and value, in CPython."""
+ADVISABLE = 3_000_000
+"""From so many offsets on Spark is faster, its start included."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which rows of a changelog are wanted.
+
+    :param key: the application's own key, as bytes
+    :param windows: times at which their windows begin; of a join, the records' own times
+    :param times: timestamps of their records
+    """
+
+    key: bytes | None = None
+    windows: Times = field(default_factory=Times)
+    times: Times = field(default_factory=Times)
+    tombstones: bool = False
+
+    def fits_key(self, layout: Layout) -> Callable[[bytes], bool]:
+        """Return whether a changelog's key is wanted, whatever its record says."""
+        key, windows = self.key, self.windows
+        if windows == Times():
+            return (lambda _data: True) if key is None else (lambda data: layout.inner(data) == key)
+        return lambda data: (key is None or layout.inner(data) == key) and windows.include(layout.time(data))
+
+    @property
+    def is_all(self) -> bool:
+        """Tell whether every key is wanted, so that nothing but deleted keys is left out."""
+        return self.key is None and self.windows == Times() and self.times == Times()
+
+
+@dataclass(frozen=True)
+class View:
+    """The last record of every key, in log order, and what was read for it.
+
+    :param latest: those that are wanted, tombstones included
+    :param unkeyed: records without a key, which belong to no store
+    :param read: records read
+    :param unstable: partitions whose end an open transaction hides, and the offset where it begins
+    """
+
+    target: Target
+    layout: Layout
+    latest: tuple[Record, ...]
+    unkeyed: int
+    read: int
+    unstable: dict[TopicPartition, int]
+
+    @property
+    def tombstones(self) -> int:
+        """Return the number of deleted keys that the log still mentions."""
+        return sum(record.value is None for record in self.latest)
+
+
+def read_view(services: Services, target: Target, layout: Layout, wanted: Wanted) -> View:
+    """Read the chosen partitions of a changelog. Memory: the last record of each wanted key.
+
+    :raises Refused: when that is too much
+    """
+    reader = services.kafka.records.read(target.ranges_of(), isolation=target.isolation)
+    services.progress.step(f"reading {target.topic}")
+    fits, everything = wanted.fits_key(layout), wanted.key is None and wanted.windows == Times()
+    unkeyed = 0
+
+    def batches() -> Iterator[Iterable[Record]]:
+        nonlocal unkeyed
+        for batch in reader:
+            keyed = [record for record in batch if record.key is not None]
+            unkeyed += len(batch) - len(keyed)
+            services.progress.advance(reader.done, reader.total, "offsets")
+            yield keyed if everything else [record for record in keyed if fits(record.key or b"")]
+
+    latest = compacted(batches(), versions=layout.versions, refuse=lambda keys: _too_much(target, keys))
+    return View(target, layout, in_times(latest, wanted.times), unkeyed, reader.records, reader.stable_until)
+
+
+def compacted(batches: Iterable[Iterable[Record]], *, versions: bool, refuse: Callable[[int], Refused]) -> tuple[Record, ...]:
+    """Return what log compaction would leave, in log order.
+
+    :param versions: keep the last record of every version of a key: of every timestamp
+    :param refuse: makes the error for too many keys
+    """
+    latest: dict[Any, Record] = {}
+    held = 0
+    for batch in batches:
+        for record in batch:
+            identity = (record.partition, record.key, record.timestamp) if versions else (record.partition, record.key)
+            before = latest.get(identity)
+            latest[identity] = record
+            held += len(record.value or b"") + (OVERHEAD + len(record.key or b"") if before is None else -len(before.value or b""))
+        if held > MOST_BYTES:
+            raise refuse(len(latest))
+    return tuple(sorted(latest.values(), key=lambda record: (record.partition, record.offset)))
+
+
+def in_times(latest: tuple[Record, ...], times: Times) -> tuple[Record, ...]:
+    """Return the records whose timestamps are wanted."""
+    return latest if times == Times() else tuple(record for record in latest if times.include(record.timestamp))
+
+
+def _too_much(target: Target, keys: int) -> Refused:
+    return Refused(
+        f"{target.topic} does not fit in memory: its first {keys:,} keys take {MOST_BYTES >> 20:,} MiB already",
+        hint=f"--spark reads it without that limit; or narrow it down: {target.topic}:0, --key-equals, --window",
+        topic=target.topic,
+        keys=keys,
+    )
+
+
+def advice(target: Target) -> str:
+    """Return a sentence that recommends Spark for a big topic; empty for others."""
+    if target.offsets < ADVISABLE:
+        return ""
+    return f"{target.topic} has up to {target.offsets:,} records to read; --spark is faster with so many, and not limited by memory"
