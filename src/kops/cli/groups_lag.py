@@ -15,6 +15,7 @@ from kops.core.errors import ExitCode, UsageProblem
 from kops.core.lag import Limits, age_text
 
 if TYPE_CHECKING:
+    from kops.core.blocks import Block, Row
     from kops.operations.groups_lag import LagReport
 
 
@@ -49,11 +50,13 @@ class Question:
 
         return lag(session, self.names, regex=self.regex, isolation=self.isolation, times=self.times, within=self.within)
 
-    def summed(self, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    def summed(self, blocks: Iterable[Block]) -> Sequence[Row]:
         """Return rows as --by sums them up."""
         from kops.operations.groups_lag import by_group, by_topic
 
-        return rows if self.by == "partition" else by_group(rows) if self.by == "group" else by_topic(rows)
+        if self.by == "partition":
+            return [row for block in blocks for row in block.rows()]
+        return by_group(blocks) if self.by == "group" else by_topic(blocks)
 
 
 def once(session: Session, question: Question) -> int:
@@ -79,12 +82,14 @@ def _once(session: Session, question: Question) -> int:
 
     report = question.ask(session)
     total, exceeded = Sums(), Exceeded(question.limits)
-    rows = counted(report.rows, total)
+    blocks = counted(report.blocks, total)
     if question.by == "partition":
-        render_partitions(session, report, exceeded.watch(rows))
+        render_partitions(session, report, exceeded.watched(blocks))
     else:
         first = ("group", "state") if question.by == "group" else ("topic", "groups")
-        render_sums(session, exceeded.watch(question.summed(rows)), first)
+        sums = question.summed(blocks)
+        exceeded.look_at(sums)
+        render_sums(session, sums, first)
     session.note(total.sentence() if total.partitions else f"no committed offsets of {' '.join(question.names)}")
     if report.without_offsets:
         named, more = report.without_offsets[: Exceeded.NAMED], len(report.without_offsets) - Exceeded.NAMED
@@ -109,21 +114,22 @@ class Exceeded:
         self.first: list[str] = []
         self.count = 0
 
-    def watch(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield rows unchanged."""
-        if self._limits == Limits():
-            yield from rows
-            return
-        for row in rows:
-            self._add(row)
-            yield row
+    def watched(self, blocks: Iterable[Block]) -> Iterable[Block]:
+        """Return blocks unchanged, remembering as they are read."""
+        return blocks if self._limits == Limits() else self._watched(blocks)
 
-    def look_at(self, rows: Iterable[dict[str, Any]]) -> None:
+    def look_at(self, rows: Iterable[Row]) -> None:
         """Remember those of some rows."""
-        for row in rows:
-            self._add(row)
+        if self._limits != Limits():
+            for row in rows:
+                self._add(row)
 
-    def _add(self, row: dict[str, Any]) -> None:
+    def _watched(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        for block in blocks:
+            self.look_at(block.rows())
+            yield block
+
+    def _add(self, row: Row) -> None:
         said = self._limits.exceeded_by(row)
         if said:
             self.count += 1
@@ -136,28 +142,29 @@ class Exceeded:
         return f"over the limit: {', '.join(self.first)}{more}"
 
 
-def render_partitions(session: Session, report: LagReport, rows: Iterator[dict[str, Any]]) -> None:
+def render_partitions(session: Session, report: LagReport, blocks: Iterable[Block]) -> None:
     """Render a row for each partition; a table of one group leaves its name away, and what nobody has."""
     from kops.output.render import Column
     from kops.output.wide import write_json_rows, write_wide
 
     if session.output_format == "json":
-        write_json_rows(rows, sys.stdout)
+        write_json_rows(blocks, sys.stdout)
         return
     where: list[str | Column] = ["group", "topic", "partition", "committed", "log_start_offset", "log_end_offset", "lag"]
     if session.output_format != "table":
-        session.render(rows, [*where, "time_lag_ms", "note"])
+        session.render((row for block in blocks for row in block.rows()), [*where, "time_lag_ms", "note"])
         return
     columns = [Column("topic"), Column("partition", "PART"), Column("committed"), Column("log_end_offset", "END"), Column("lag")]
     if len(report.offsets) > 1:
         columns.insert(0, Column("group"))
     if report.details.known:
         columns.append(Column("time_lag_ms", "TIME"))
-    write_wide(rows, [*columns, Column("note")], sys.stdout, terminal=sys.stdout.isatty(), texts={"time_lag_ms": age_text})
+    write_wide(blocks, [*columns, Column("note")], sys.stdout, terminal=sys.stdout.isatty(), texts={"time_lag_ms": age_text})
 
 
-def render_sums(session: Session, rows: Iterable[dict[str, Any]], first: Sequence[str]) -> None:
+def render_sums(session: Session, rows: Sequence[Row], first: Sequence[str]) -> None:
     """Render sums by group or topic."""
+    from kops.core.blocks import blocks_of
     from kops.output.render import Column
     from kops.output.wide import write_wide
 
@@ -167,4 +174,4 @@ def render_sums(session: Session, rows: Iterable[dict[str, Any]], first: Sequenc
         return
     titles = {"largest_lag": "LARGEST", "time_lag_ms": "TIME", "without_commit": "NO COMMIT"}
     columns = [Column(key, titles.get(key, "")) for key in keys]
-    write_wide(rows, columns, sys.stdout, terminal=sys.stdout.isatty(), texts={"time_lag_ms": age_text})
+    write_wide(blocks_of(rows), columns, sys.stdout, terminal=sys.stdout.isatty(), texts={"time_lag_ms": age_text})

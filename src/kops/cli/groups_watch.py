@@ -52,14 +52,14 @@ def watched(session: Session, question: Question, interval: str, count: int | No
 def _look(session: Session, question: Question, rates: Rates) -> tuple[Look, list[str], int]:
     report = question.ask(session)
     now = time.monotonic()
-    rows = list(report.rows)
+    blocks = list(report.blocks)
     exceeded = Exceeded(question.limits)
-    exceeded.look_at(question.summed(rows))
+    exceeded.look_at(question.summed(blocks))
     code = ExitCode.FAILED if exceeded.first else ExitCode.PARTIAL if report.problems else ExitCode.DONE
     problems: list[KopsError] = list(report.problems.values())
     for problem in problems:
         session.note(f"warning: {problem.message}")
-    return rates.look(rows, now), exceeded.first, int(code)
+    return rates.look((row for block in blocks for row in block.rows()), now), exceeded.first, int(code)
 
 
 def _shown(session: Session, by: str) -> AbstractContextManager[Show]:

@@ -16,11 +16,12 @@ from kops.cli.options import Approval
 if TYPE_CHECKING:
     from kops.config.connection import Connection
     from kops.config.paths import Directories
+    from kops.core.blocks import Row
     from kops.core.plan import Plan
     from kops.core.progress import Progress
     from kops.gateways.kafka import Kafka
     from kops.operations.journal import Journal
-    from kops.output.render import Column, Row
+    from kops.output.render import Column
 
 
 class Session:

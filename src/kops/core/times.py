@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 
 from kops.core.durations import parse_duration
 from kops.core.errors import UsageProblem
@@ -87,6 +88,7 @@ def to_milliseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
+@lru_cache(maxsize=10_000)  # many groups wait for the same record, and it would be half of the time that their rows take
 def time_text(milliseconds: int) -> str:
     """Return milliseconds since the epoch as ISO 8601 in UTC; the number itself when it lies outside of the calendar."""
     try:

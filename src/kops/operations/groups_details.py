@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, islice
 from typing import Any
 
 from kops.core.errors import KopsError, NotFound
 from kops.core.lag import Headroom, OpenTransaction, Place, TimeLag, age_text, held_text
-from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.models import Bounds, TopicPartition
 from kops.core.rights import reason
 from kops.core.times import time_text, to_milliseconds
 from kops.gateways.kafka.offsets import READ_COMMITTED
+from kops.gateways.kafka.offsets_many import GroupOffsets
 from kops.operations.groups_headroom import headrooms
-from kops.operations.groups_time_lag import MOST_PLACES, places_of, time_lags
+from kops.operations.groups_time_lag import MOST_PLACES, time_lags, unread_places
 from kops.operations.protocol import Services
 
 OLD_TRANSACTION_MS = 5_000
 """A younger one is how an exactly-once application works: it is in the JSON, and no news for the table."""
-
-Offsets = Mapping[str, Mapping[TopicPartition, Committed]]
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ NO_DETAILS = Details()
 
 def details_of(
     services: Services,
-    offsets: Offsets,
+    offsets: Mapping[str, GroupOffsets],
     bounds: Mapping[TopicPartition, Bounds | KopsError],
     *,
     isolation: str,
@@ -84,12 +82,10 @@ def details_of(
     warnings: list[str] = []
     if isolation == READ_COMMITTED:
         stable = _stable(services, (partition for partition, ends in bounds.items() if isinstance(ends, Bounds)))
-    unread = set(islice(chain.from_iterable(places_of(committed, bounds) for committed in offsets.values()), MOST_PLACES + 1))
+    unread = unread_places(offsets.values(), bounds, most=None if times or within is not None else MOST_PLACES)
     wanted = len(unread) <= MOST_PLACES if times is None else times
     if times is None and not wanted:
         warnings.append(f"more than {MOST_PLACES:,} partitions are behind: --time reads their age, and open transactions, all the same")
-    if len(unread) > MOST_PLACES and (wanted or within is not None):
-        unread = set(chain.from_iterable(places_of(committed, bounds) for committed in offsets.values()))
     held: dict[TopicPartition, OpenTransaction] = {}
     found: dict[Place, TimeLag] = {}
     if wanted:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
+from kops.core.blocks import Block
 from kops.core.errors import KopsError, NotFound, Refused
-from kops.core.models import Bounds, Committed, Group, TopicPartition
-from kops.core.offsets import lag_of
-from kops.core.rights import reason
+from kops.core.models import Bounds, Group, TopicPartition
 from kops.core.selection import is_glob
-from kops.gateways.kafka.offsets import READ_COMMITTED, READ_UNCOMMITTED
+from kops.gateways.kafka.offsets import READ_UNCOMMITTED
+from kops.gateways.kafka.offsets_many import GroupOffsets
 from kops.operations.groups import WITH_OFFSETS, matching_listed
 from kops.operations.groups_details import NO_DETAILS, Details, details_of
+from kops.operations.groups_lag_rows import LagRows
 from kops.operations.protocol import Services
 
 Row = dict[str, Any]
@@ -25,31 +27,29 @@ class LagReport:
     """What groups have committed, and where their partitions end.
 
     :param bounds: log start and high watermark, or why they are not known
-    :param stable: where open transactions begin (the last stable offset); of partitions for which it was asked
     :param problems: the groups that could not be read
     :param isolation: by which lag is counted: to the high watermark, or with ``read_committed`` to the last stable offset
     :param without_offsets: groups that a pattern matched whose type has no committed offsets
     """
 
     groups: Mapping[str, Group]
-    offsets: Mapping[str, Mapping[TopicPartition, Committed]]
+    offsets: Mapping[str, GroupOffsets]
     bounds: Mapping[TopicPartition, Bounds | KopsError]
     problems: Mapping[str, KopsError]
     isolation: str = READ_UNCOMMITTED
     details: Details = field(default=NO_DETAILS)
     without_offsets: tuple[str, ...] = ()
-    templates: dict[TopicPartition, Row] = field(default_factory=dict, repr=False)
+
+    @property
+    def blocks(self) -> Iterator[Block]:
+        """Yield a row for each partition that a group has committed or is assigned. They are made as they are read, and not kept."""
+        made = LagRows(self.bounds, self.details, self.isolation)
+        return chain.from_iterable(made.of(self.groups[name], self.offsets[name]) for name in sorted(self.offsets))
 
     @property
     def rows(self) -> Iterator[Row]:
-        """Yield a row for each partition that a group has committed or is assigned. They are made as they are read, and not kept."""
-        for name in sorted(self.offsets):
-            yield from _rows(self, self.groups[name], self.offsets[name])
-
-    @property
-    def empty(self) -> bool:
-        """Tell whether there is no row."""
-        return next(self.rows, None) is None
+        """Yield the same rows, one by one."""
+        return chain.from_iterable(block.rows() for block in self.blocks)
 
 
 def lag(
@@ -85,15 +85,19 @@ def lag(
             raise Refused(f"{name} is a {answer.type} group: it has no committed offsets", hint="`kops groups describe` shows it")
         else:
             without.append(f"{name} ({answer.type})")
-    offsets: dict[str, dict[TopicPartition, Committed]] = {}
-    for name, committed in services.kafka.groups.committed_or_errors(groups).items():
+    offsets: dict[str, GroupOffsets] = {}
+    seen: dict[str, set[int]] = defaultdict(set)
+    for name, committed in services.kafka.group_offsets.read(sorted(groups)):
         if isinstance(committed, KopsError):
             problems[name] = committed
-        else:
-            offsets[name] = committed
-    assigned = (partition for name in offsets for member in groups[name].members for partition in member.assignment)
-    partitions = {*assigned}.union(*offsets.values())
-    bounds = services.kafka.offsets.bounds_or_errors(partitions)
+            continue
+        offsets[name] = committed
+        for topic, found_offsets in committed.offsets.items():
+            seen[topic].update(found_offsets)
+    assigned = {partition for name in offsets for member in groups[name].members for partition in member.assignment}
+    bounds = services.kafka.offsets.bounds_or_errors(
+        assigned.union(TopicPartition(topic, partition) for topic, partitions in seen.items() for partition in partitions)
+    )
     for partition, found in bounds.items():
         if isinstance(found, KopsError) and not isinstance(found, NotFound):
             problems.setdefault(f"topic {partition.topic}", found)
@@ -107,26 +111,20 @@ class Sums:
     def __init__(self) -> None:
         self.groups: set[str] = set()
         self.partitions = self.lag = self.without_commit = 0
-        self._last: str | None = None
         self.largest_lag: int | None = None
         self.time_lag_ms: int | None = None
 
-    def add(self, row: Row) -> None:
-        """Count a row."""
-        self.partitions += 1
-        if (group := row["group"]) != self._last:
-            self.groups.add(group)
-            self._last = group
-        lag_now = row["lag"]
-        if lag_now is not None:
-            self.lag += lag_now
-            if self.largest_lag is None or lag_now > self.largest_lag:
-                self.largest_lag = lag_now
-        elif row["committed"] is None:
-            self.without_commit += 1
-        time_lag = row["time_lag_ms"]
-        if time_lag is not None and (self.time_lag_ms is None or time_lag > self.time_lag_ms):
-            self.time_lag_ms = time_lag
+    def add(self, block: Block) -> None:
+        """Count the rows of one group and topic."""
+        self.partitions += block.length
+        self.groups.add(block.common["group"])
+        lags = [lag for lag in block.column("lag") if lag is not None]
+        self.lag += sum(lags)
+        self.largest_lag = max(lags, default=self.largest_lag) if self.largest_lag is None else max(self.largest_lag, *lags)
+        if len(lags) < block.length:
+            self.without_commit += block.column("committed").count(None)
+        times = {time for time in block.column("time_lag_ms") if time is not None}
+        self.time_lag_ms = max(times, default=self.time_lag_ms) if self.time_lag_ms is None else max(self.time_lag_ms, *times)
 
     def as_row(self) -> Row:
         """Return the sums; ``time_lag_ms`` is the largest that is known."""
@@ -147,90 +145,31 @@ class Sums:
         return f"{_count(len(self.groups), 'group')}, {_count(self.partitions, 'partition')}: lag {self.lag}{behind}{without}"
 
 
-def counted(rows: Iterable[Row], *sums: Sums) -> Iterator[Row]:
-    """Yield rows, adding each up on the way."""
-    for row in rows:
+def counted(blocks: Iterable[Block], *sums: Sums) -> Iterator[Block]:
+    """Yield rows, adding them up on the way."""
+    for block in blocks:
         for one in sums:
-            one.add(row)
-        yield row
+            one.add(block)
+        yield block
 
 
-def by_group(rows: Iterable[Row]) -> list[Row]:
+def by_group(blocks: Iterable[Block]) -> list[Row]:
     """Sum rows up by group."""
     states: dict[str, str] = {}
     sums: dict[str, Sums] = defaultdict(Sums)
-    for row in rows:
-        states[row["group"]] = row["state"]
-        sums[row["group"]].add(row)
+    for block in blocks:
+        group = block.common["group"]
+        states[group] = block.common["state"]
+        sums[group].add(block)
     return [{"group": name, "state": states[name], **found.as_row()} for name, found in sorted(sums.items())]
 
 
-def by_topic(rows: Iterable[Row]) -> list[Row]:
+def by_topic(blocks: Iterable[Block]) -> list[Row]:
     """Sum rows up by topic; each group counts."""
     sums: dict[str, Sums] = defaultdict(Sums)
-    for row in rows:
-        sums[row["topic"]].add(row)
+    for block in blocks:
+        sums[block.common["topic"]].add(block)
     return [{"topic": name, "groups": len(found.groups), **found.as_row()} for name, found in sorted(sums.items())]
-
-
-def _rows(report: LagReport, group: Group, committed: Mapping[TopicPartition, Committed]) -> Iterator[Row]:
-    name, state, details = group.group_id, group.state, report.details
-    owners = {partition: member.client_id for member in group.members for partition in member.assignment}
-    whole = not owners.keys() - committed.keys()
-    places = committed.items() if whole else ((p, committed.get(p)) for p in sorted({*committed, *owners}))
-    to_stable = report.isolation == READ_COMMITTED
-    templates = report.templates
-    for partition, found in places:
-        ends = report.bounds[partition]
-        template = templates.get(partition)
-        if template is None:
-            template = templates[partition] = _template(partition, ends, details.stable.get(partition))
-        row = template.copy()
-        row["group"], row["state"] = name, state
-        if owners:
-            row["client_id"] = owners.get(partition)
-        if found is not None:
-            row["committed"] = found.offset
-        if isinstance(ends, Bounds):
-            if found is not None and not to_stable and ends.log_start_offset <= found.offset <= ends.log_end_offset:
-                lag_now: int | None = ends.log_end_offset - found.offset  # as lag_of has it: this is nearly every row
-            else:
-                stable = row["last_stable_offset"]
-                lag_now, row["note"] = lag_of(found, _until_stable(ends, stable, found) if to_stable and stable is not None else ends)
-            row["lag"] = lag_now
-            if lag_now == 0:
-                row["time_lag_ms"] = 0
-            if details.known and found is not None:
-                details.complete(row, partition, max(found.offset, ends.log_start_offset))
-        yield row
-
-
-def _template(partition: TopicPartition, ends: Bounds | KopsError, stable: int | None) -> Row:
-    """Return what the rows of a partition have in common: with thousands of groups, copying it is the better part of making a row."""
-    note = "" if isinstance(ends, Bounds) else "does not exist any more" if isinstance(ends, NotFound) else reason(ends)
-    return {
-        "group": "",
-        "topic": partition.topic,
-        "partition": partition.partition,
-        "committed": None,
-        "log_start_offset": ends.log_start_offset if isinstance(ends, Bounds) else None,
-        "log_end_offset": ends.log_end_offset if isinstance(ends, Bounds) else None,
-        "last_stable_offset": stable,
-        "lag": None,
-        "time_lag_ms": None,
-        "first_unread": None,
-        "note": note,
-        "client_id": None,
-        "state": "",
-        "transaction": None,
-        "expires": None,
-    }
-
-
-def _until_stable(ends: Bounds, stable: int, found: Committed | None) -> Bounds:
-    """Return bounds that end at the last stable offset, or at the committed one of a group that does not mind transactions."""
-    beyond = min(found.offset, ends.log_end_offset) if found else 0
-    return Bounds(ends.log_start_offset, max(stable, beyond))
 
 
 def _count(number: int, what: str) -> str:

@@ -6,26 +6,39 @@ from collections.abc import Iterable, Mapping
 
 from kops.core.errors import KopsError
 from kops.core.lag import Place, TimeLag, time_lag_of
-from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.models import Bounds, TopicPartition
 from kops.core.rights import reason
 from kops.core.times import to_milliseconds
 from kops.gateways.kafka.offsets import READ_UNCOMMITTED
+from kops.gateways.kafka.offsets_many import GroupOffsets
 from kops.operations.protocol import Services
 
 MOST_PLACES = 2_000
 """So many are read in about a second: what is asked for more asks for it by name."""
 
 
-def place_of(partition: TopicPartition, committed: Committed, bounds: Bounds) -> Place | None:
-    """Return where a group would read on; None when nothing is left to read."""
-    offset = max(committed.offset, bounds.log_start_offset)
-    return (partition, offset) if offset < bounds.log_end_offset else None
+def unread_places(
+    groups: Iterable[GroupOffsets], bounds: Mapping[TopicPartition, Bounds | KopsError], *, most: int | None = None
+) -> set[Place]:
+    """Return where groups would read on, of the partitions with something left to read.
 
-
-def places_of(committed: Mapping[TopicPartition, Committed], bounds: Mapping[TopicPartition, Bounds | KopsError]) -> list[Place]:
-    """Return where a group would read on, of the partitions with something left to read."""
-    found = (place_of(p, at, ends) for p, at in committed.items() if isinstance(ends := bounds.get(p), Bounds))
-    return [place for place in found if place is not None]
+    :param most: stop when there are more
+    """
+    ends: dict[str, dict[int, Bounds]] = {}
+    for partition, found in bounds.items():
+        if isinstance(found, Bounds):
+            ends.setdefault(partition.topic, {})[partition.partition] = found
+    unread: set[tuple[str, int, int]] = set()
+    for group in groups:
+        for topic, offsets in group.offsets.items():
+            known = ends.get(topic, {})
+            for number, committed in offsets.items():
+                there = known.get(number)
+                if there is not None and committed < there.log_end_offset > there.log_start_offset:
+                    unread.add((topic, number, max(committed, there.log_start_offset)))
+        if most is not None and len(unread) > most:
+            break
+    return {(TopicPartition(topic, number), offset) for topic, number, offset in unread}
 
 
 def time_lags(services: Services, places: Iterable[Place], *, isolation: str = READ_UNCOMMITTED) -> dict[Place, TimeLag]:

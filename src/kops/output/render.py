@@ -10,13 +10,16 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO, TypeAlias
+from itertools import islice
+from typing import Any, TextIO
+
+from kops.core.blocks import Row
 
 FORMATS = ("table", "json", "yaml", "csv", "name")
 LONG_LIST = 1_000
 """From so many elements on, indenting each of their parts would take most of a command's time."""
-
-Row: TypeAlias = Mapping[str, Any]
+TOGETHER = 1_000
+"""So many lines are written at once."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +107,22 @@ def csv_cell(value: Any) -> Any:
 
 def write_json_list(rows: Iterable[Row], stream: TextIO) -> None:
     """Write a JSON array, one row a line: many rows are written as they come, and `grep` still finds them."""
-    separator = "[\n  "
-    for row in rows:
-        stream.write(separator + json.dumps(row, ensure_ascii=False))
-        separator = ",\n  "
-    stream.write("[]\n" if separator.startswith("[") else "\n]\n")
+    write_array((json.dumps(row, ensure_ascii=False) for row in rows), stream)
+
+
+def write_array(elements: Iterable[str], stream: TextIO, *, indent: str = "  ", end: str = "\n") -> None:
+    """Write a JSON array, one element a line.
+
+    :param elements: JSON texts
+    :param indent: of each element; the closing bracket stands two to the left of it
+    """
+    remaining = iter(elements)
+    opening, separator = f"[\n{indent}", f",\n{indent}"
+    start = opening
+    while some := list(islice(remaining, TOGETHER)):
+        stream.write(start + separator.join(some))
+        start = separator
+    stream.write(f"[]{end}" if start is opening else f"\n{indent[2:]}]{end}")
 
 
 def write_json(body: Any, stream: TextIO) -> None:
@@ -126,12 +140,8 @@ def _write_long_object(body: Mapping[str, Any], stream: TextIO) -> None:
     for key, value in body.items():
         stream.write(f"{separator}{encode(key)}: ")
         separator = ",\n  "
-        if isinstance(value, list) and value:
-            between = "[\n    "
-            for element in value:
-                stream.write(between + encode(element))
-                between = ",\n    "
-            stream.write("\n  ]")
+        if isinstance(value, list):
+            write_array(map(encode, value), stream, indent="    ", end="")
         else:
             stream.write(encode(value))
     stream.write("\n}")
@@ -146,24 +156,47 @@ def write_yaml(body: Any, stream: TextIO) -> None:
 
 
 def write_table(rows: Sequence[Row], columns: Sequence[Column], stream: TextIO, *, terminal: bool, headings: bool = True) -> None:
-    """Write a borderless table, one row a line, so that grep and awk work on it."""
-    import tabulate
+    """Write a borderless table, one row a line, so that grep and awk work on it: numbers to the right, everything else to the left."""
+    values = [[row.get(column.key) for row in rows] for column in columns]
+    numeric = [bool(rows) and all(map(is_number, column)) for column in values]
+    texts = [[line_cell(value) for value in column] for column in values]
+    titles = [column.heading for column in columns] if headings else []
+    widths = [max(map(len, [*column, *titles[at : at + 1]]), default=0) for at, column in enumerate(texts)]
+    write_lines(zip(*texts, strict=True), titles, widths, numeric, stream, terminal=terminal)
 
-    tabulate.MIN_PADDING = 0  # its two spaces more under each heading are columns that a terminal of 80 lacks
-    body = [[cell(row.get(column.key)) for column in columns] for row in rows]
-    numeric = [bool(rows) and all(is_number(row.get(column.key)) for row in rows) for column in columns]
-    text = tabulate.tabulate(
-        body,
-        headers=[column.heading for column in columns] if headings else (),
-        tablefmt="plain",
-        disable_numparse=True,
-        colalign=["right" if number else "left" for number in numeric] if body else None,
-        preserve_whitespace=True,
-    )
-    width = shutil.get_terminal_size().columns if terminal else 0
-    for line in text.splitlines():
-        clean = line.rstrip()
-        stream.write((clean[: width - 1] + "…" if width and len(clean) > width else clean) + "\n")
+
+def write_lines(
+    rows: Iterable[tuple[str, ...]],
+    headings: Sequence[str],
+    widths: Sequence[int],
+    numeric: Sequence[bool],
+    stream: TextIO,
+    *,
+    terminal: bool,
+) -> None:
+    """Write the lines of a table.
+
+    :param headings: empty for none
+    :param widths: of the columns
+    :param numeric: the columns that stand to the right
+    :param terminal: cut them to the terminal's width
+    """
+    line = "  ".join(f"%{width}s" if number else f"%-{width}s" for width, number in zip(widths, numeric, strict=True))
+    limit = shutil.get_terminal_size().columns if terminal else 0
+    if headings:
+        stream.write(_cut((line % tuple(headings)).rstrip(), limit) + "\n")
+    remaining = iter(rows)
+    while some := list(islice(remaining, TOGETHER)):
+        stream.write("".join([_cut((line % row).rstrip(), limit) + "\n" for row in some]))
+
+
+def line_cell(value: Any) -> str:
+    """Return a value as text for a person, on one line."""
+    return cell(value).replace("\n", "\\n")
+
+
+def _cut(text: str, limit: int) -> str:
+    return text[: limit - 1] + "…" if limit and len(text) > limit else text
 
 
 def is_number(value: Any) -> bool:

@@ -4,6 +4,7 @@ import io
 
 import pytest
 
+from kops.core.blocks import blocks_of
 from kops.output.render import Column, render_rows
 from kops.output.wide import write_json_rows, write_wide
 
@@ -18,7 +19,7 @@ ROWS = [
 def test_json_is_the_renderers(rows):
     expected, written = io.StringIO(), io.StringIO()
     render_rows(rows, ["group"], "json", expected)
-    write_json_rows(iter(rows), written)
+    write_json_rows(blocks_of(iter(rows)), written)
     assert written.getvalue() == expected.getvalue()
 
 
@@ -27,7 +28,7 @@ def test_tables_are_the_renderers(rows):
     columns = [Column("group"), Column("topic"), Column("partition", "PART"), Column("lag"), Column("note")]
     expected, written = io.StringIO(), io.StringIO()
     render_rows(rows, columns, "table", expected)
-    write_wide(iter(rows), columns, written)
+    write_wide(blocks_of(iter(rows)), columns, written)
     assert written.getvalue() == expected.getvalue()
 
 
@@ -35,5 +36,5 @@ def test_a_terminal_cuts_and_columns_have_words(monkeypatch):
     monkeypatch.setenv("COLUMNS", "12")
     stream = io.StringIO()
     rows, columns = [{"lag": 5, "note": "a long note"}], [Column("lag"), Column("note")]
-    write_wide(rows, columns, stream, terminal=True, texts={"lag": lambda lag: f"{lag}!"})
+    write_wide(blocks_of(rows), columns, stream, terminal=True, texts={"lag": lambda lag: f"{lag}!"})
     assert stream.getvalue() == "LAG  NOTE\n 5!  a long…\n"

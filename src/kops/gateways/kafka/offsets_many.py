@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 AT_ONCE = 48
 """Groups that are asked at once: enough to keep a broker busy while the answers before are looked at."""
 
+_TOPIC, _PARTITION, _OFFSET = attrgetter("topic"), attrgetter("partition"), attrgetter("offset")
+_ERROR, _EPOCH, _METADATA = attrgetter("error"), attrgetter("leader_epoch"), attrgetter("metadata")
+
 
 @dataclass(frozen=True, slots=True)
 class GroupOffsets:
@@ -35,6 +40,20 @@ class GroupOffsets:
     offsets: dict[str, dict[int, int]] = field(default_factory=dict)
     epochs: dict[str, dict[int, int]] = field(default_factory=dict)
     metadata: dict[str, dict[int, str | None]] = field(default_factory=dict)
+
+    def columns(self) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+        """Yield each topic with the partitions that have a commit, and their offsets; in order."""
+        for topic in sorted(self.offsets):
+            offsets = self.offsets[topic]
+            partitions = tuple(sorted(offsets))
+            yield topic, partitions, tuple(map(offsets.__getitem__, partitions))
+
+    def commits(self) -> Iterator[tuple[TopicPartition, Committed]]:
+        """Yield each commit, in the order of partitions."""
+        for topic, partitions, offsets in self.columns():
+            epochs, metadata = self.epochs.get(topic, {}), self.metadata.get(topic, {})
+            for partition, offset in zip(partitions, offsets, strict=True):
+                yield TopicPartition(topic, partition), Committed(offset, metadata.get(partition, ""), epochs.get(partition))
 
     def add(self, topic: str, partition: int, committed: Committed) -> None:
         """Put a commit in."""
@@ -146,23 +165,34 @@ class PendingCommit:
 
 
 def _offsets(answers: Sequence[Any], doing: str) -> GroupOffsets | KopsError:
-    """Return an answer in columns; each comprehension runs over as many partitions as a topic has."""
-    failed = next((answer for answer in answers if answer.error is not None), None)
-    if failed is not None:
+    """Return an answer in columns; what is done for each partition is done in C."""
+    if any(map(_ERROR, answers)):
+        failed = next(answer for answer in answers if answer.error is not None)
         return translate(failed.error, f"{doing} ({failed.topic}:{failed.partition})")
-    topics: dict[str, list[Any]] = {}
-    for answer in answers:
-        if answer.offset >= 0:
-            topics.setdefault(answer.topic, []).append(answer)
     found = GroupOffsets()
-    for topic, parts in topics.items():
-        found.offsets[topic] = {answer.partition: answer.offset for answer in parts}
-        if epochs := {answer.partition: epoch for answer in parts if (epoch := answer.leader_epoch) is not None}:
-            found.epochs[topic] = epochs
-        try:
-            unread = [answer.partition for answer in parts if answer.metadata]
-        except UnicodeDecodeError:
-            unread = [answer.partition for answer in parts if empty_or_unread(answer) is None]
-        if unread:
-            found.metadata[topic] = dict.fromkeys(unread)
+    for topic, some in groupby(answers, _TOPIC):
+        parts = list(some)
+        offsets = list(map(_OFFSET, parts))
+        if min(offsets) < 0:  # asked for by name, and without a commit
+            parts, offsets = [part for part in parts if part.offset >= 0], [offset for offset in offsets if offset >= 0]
+        if not parts:
+            continue
+        partitions = list(map(_PARTITION, parts))
+        found.offsets.setdefault(topic, {}).update(zip(partitions, offsets, strict=True))
+        epochs = list(map(_EPOCH, parts))
+        if epochs.count(None) < len(epochs):
+            known = {partition: epoch for partition, epoch in zip(partitions, epochs, strict=True) if epoch is not None}
+            found.epochs.setdefault(topic, {}).update(known)
+        if unread := _unread(parts):
+            found.metadata.setdefault(topic, {}).update(dict.fromkeys(unread))
     return found
+
+
+def _unread(answers: Sequence[Any]) -> list[int]:
+    """Return the partitions whose commit has metadata."""
+    try:
+        if not any(map(_METADATA, answers)):
+            return []
+    except UnicodeDecodeError:
+        pass
+    return [answer.partition for answer in answers if empty_or_unread(answer) is None]

@@ -57,7 +57,7 @@ def look_at_groups(
 
 
 def _first_look(report: LagReport, name: str, scope: Scope, settings: Settings) -> GroupLook:
-    group, committed = report.groups[name], report.offsets[name]
+    group, committed = report.groups[name], dict(report.offsets[name].commits())
     owners = {partition: member.client_id for member in group.members for partition in member.assignment}
     partitions = []
     for partition in sorted({*committed, *owners}):

@@ -1,0 +1,43 @@
+"""Rows in columns, for hundreds of thousands of rows that have most of their values in common. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, TypeAlias
+
+Row: TypeAlias = Mapping[str, Any]
+
+SIZE = 1_000
+"""Rows of a block that is made of single rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows with the same keys in the same order.
+
+    :param length: how many rows
+    :param common: the keys of each row, in order, with the values that all rows have
+    :param each: by key, the values of the rows, where they differ
+    """
+
+    length: int
+    common: Row
+    each: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def column(self, key: str) -> Sequence[Any]:
+        """Return the values of a key."""
+        return self.each[key] if key in self.each else [self.common[key]] * self.length
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows."""
+        return (dict(zip(self.common, values, strict=True)) for values in zip(*map(self.column, self.common), strict=True))
+
+
+def blocks_of(rows: Iterable[Row]) -> Iterator[Block]:
+    """Put rows together: the keys of the first are the keys of all."""
+    remaining = iter(rows)
+    while some := list(islice(remaining, SIZE)):
+        columns = zip(*(row.values() for row in some), strict=True)
+        yield Block(len(some), some[0], dict(zip(some[0], columns, strict=True)))
