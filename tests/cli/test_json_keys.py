@@ -29,6 +29,7 @@ ELSEWHERE = {
     "kops state diff": "tests/streams",
     "kops streams list": "tests/streams",
     "kops streams describe": "tests/streams",
+    "kops streams reset": "tests/streams",
     "kops sandbox up": "tests/sandbox",
     "kops sandbox down": "tests/sandbox",
     "kops sandbox status": "tests/sandbox",

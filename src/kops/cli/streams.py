@@ -8,6 +8,7 @@ import click
 
 from kops.cli.lazy import Group
 from kops.cli.session import Session
+from kops.cli.streams_reset import reset
 
 SHOWN = 5
 
@@ -120,3 +121,6 @@ def _render_look(session: Session, look: Any) -> None:
             session.render(rows, [column for column in columns if any(row[column.key] for row in rows)])
     for sentence in (*look.notes, *look_notes(look)):
         session.note(f"note: {sentence}")
+
+
+group.command("reset")(reset)

@@ -24,7 +24,9 @@ MUTATIONS = {
     "offsets.delete": "kops.operations.offsets_delete:DELETE",
     "records.consume": "kops.operations.records_group:CONSUME",
     "records.produce": "kops.operations.records_produce:PRODUCE",
+    "streams.reset": "kops.operations.streams.mutation:RESET",
     "state.rebuild": "kops.operations.state:REBUILD",
+    "state.into": "kops.operations.state.switch_into:INTO",
     "state.restore": "kops.operations.state.restore:RESTORE",
 }
 

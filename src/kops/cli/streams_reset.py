@@ -1,0 +1,82 @@
+"""``kops streams reset``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kops.cli.options import Approval, mutation
+from kops.cli.session import Session
+
+
+@click.argument("application", metavar="[APPLICATION]", required=False)
+@click.option("--application-id", metavar="ID", help="The application, as Apache's tool takes it.")
+@click.option(
+    "--input-topic",
+    "--input-topics",
+    "input_topics",
+    metavar="TOPIC[:PARTITIONS]",
+    multiple=True,
+    help="Move these only; repeatable, or with commas. [default: all that it reads]",
+)
+@click.option("--to", metavar="POSITION", help="start, end, an offset, or a time such as @-1h. [default: start]")
+@click.option("--to-earliest", is_flag=True, help="To the log start.")
+@click.option("--to-latest", is_flag=True, help="To the log end.")
+@click.option("--to-offset", type=int, metavar="OFFSET", help="To one offset, or the nearest that the log has.")
+@click.option("--to-datetime", metavar="TIME", help="To the first record at or after YYYY-MM-DDTHH:mm:SS.sss.")
+@click.option("--by-duration", metavar="DURATION", help="To the first record of the last PnDTnHnMnS, or 6h.")
+@click.option("--shift-by", type=int, metavar="N", help="So many offsets on, or back when negative.")
+@click.option("--from-file", type=click.Path(dir_okay=False, path_type=Path), help="To what a file says, such as Apache's CSV.")
+@click.option(
+    "--internal-topic",
+    "--internal-topics",
+    "internal_topics",
+    metavar="TOPIC",
+    multiple=True,
+    help="Delete these only; repeatable, or with commas. [default: all of its own]",
+)
+@click.option("--output-topic", "output_topics", metavar="TOPIC", multiple=True, help="A topic that it writes, to see who reads it.")
+@click.option("--topology", "topology_file", metavar="FILE", type=click.Path(), help="A file with what Topology.describe() prints.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait so long for all instances to stop, such as 60s.")
+@mutation
+@click.pass_obj
+def reset(
+    session: Session,
+    /,
+    *,
+    application: str | None,
+    application_id: str | None,
+    input_topics: tuple[str, ...],
+    internal_topics: tuple[str, ...],
+    output_topics: tuple[str, ...],
+    topology_file: str | None,
+    wait_empty: str | None,
+    approval: Approval,
+    **given: Any,
+) -> int:
+    """Let an application begin anew: move its input, delete its internal topics.
+
+    It does what kafka-streams-application-reset does, and takes its flags. All instances must be stopped. Deleted are the topics that
+    the group registered, or that --topology names; else those that are the application's by name, and none that may belong to a
+    neighbour (`orders` and `orders-v2`).
+
+    State on the disks of the instances is not touched: the plan says what to delete there. Undo moves the offsets back; the deleted
+    topics do not come back.
+    """
+    from kops.operations.offsets_strategies import Choice, only_one
+    from kops.operations.protocol import refuse_read_only
+    from kops.operations.streams.look import read_topology
+    from kops.operations.streams.reset import Wanted, plan_reset, split_topics
+
+    if (application is None) == (application_id is None):
+        raise click.UsageError("name one APPLICATION, as an argument or with --application-id")
+    choice = Choice(**given)
+    choice = choice if choice != Choice() else Choice(to_earliest=True)
+    only_one(choice)
+    if wait_empty and not approval.dry_run and not approval.plan_out:
+        refuse_read_only(session.connection)
+    wanted = Wanted(split_topics(input_topics), split_topics(internal_topics), split_topics(output_topics), wait_empty)
+    topology = read_topology(topology_file) if topology_file else None
+    return session.carry_out(plan_reset(session, application or application_id or "", choice, wanted, topology), approval)

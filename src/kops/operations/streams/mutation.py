@@ -1,0 +1,96 @@
+"""The mutation of a reset: offsets as ``offsets.move`` moves them, then topics as ``topics.delete`` deletes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from kops.core.errors import Refused
+from kops.core.plan import ItemResult, Plan, Status
+from kops.operations.offsets_move import MOVE
+from kops.operations.protocol import Mutation, Services
+from kops.operations.streams.blast import local_state
+from kops.operations.streams.reset import NAME, compose
+from kops.operations.topics_delete import DELETE
+
+
+class Reset(Mutation):
+    """Moves the input of an application without members, and deletes its internal topics."""
+
+    name: ClassVar[str] = NAME
+
+    def locks(self, plan: Plan) -> Iterable[str]:
+        """Name the group."""
+        return (plan.arguments["application"],)
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Refuse when the group, its commits, the log, or a topic are no longer as planned."""
+        MOVE.check(services, _offsets(plan))
+        DELETE.check(services, _topics(plan))
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Commit, then delete; where an offset could not be committed, nothing is deleted."""
+        failed = False
+        for result in MOVE.apply(services, _offsets(plan)):
+            failed = failed or result.status is not Status.DONE
+            yield result
+        topics = _topics(plan)
+        if failed:
+            error = {"code": "skipped", "message": "left alone, as not every offset could be moved"}
+            yield from (ItemResult(item.target, Status.SKIPPED, error=error) for item in topics.changes)
+        elif topics.changes:
+            yield from DELETE.apply(services, topics)
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Read the offsets back, and see that the topics are gone."""
+        topics = set(plan.arguments["topics"])
+        moved = MOVE.verify(services, _offsets(plan), [result for result in results if result.target not in topics])
+        deleted = [result for result in results if result.target in topics]
+        return (*moved, *(DELETE.verify(services, _topics(plan), deleted) if deleted else ()))
+
+    def can_be_undone(self, plan: Plan) -> bool:
+        """Tell whether it moved offsets: those can be moved back, and deleted topics cannot."""
+        return bool(_offsets(plan).changes)
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that moves the input back; the state that was deleted does not come back."""
+        topics = plan.arguments["topics"]
+        gone = [result.target for result in results if result.target in topics and result.status is Status.DONE]
+        if not _offsets(plan).changes:
+            raise Refused("the internal topics were deleted, and their records are gone", hint="`kops state rebuild` computes state again")
+        back = MOVE.invert(services, _offsets(plan), [result for result in results if result.target not in topics])
+        if not gone:
+            return back
+        what = f"{', '.join(gone)} and what they held do not come back: run `kops state rebuild` before the application starts"
+        return replace(back, warnings=(what, *back.warnings))
+
+    def resume(self, services: Services, plan: Plan) -> Plan:
+        """Return the plan for the offsets that are still where they were, and the topics that are still there."""
+        offsets = MOVE.resume(services, _offsets(plan)) if plan.arguments["offsets"]["write"] else _offsets(plan)
+        rest = compose(plan.arguments["application"], offsets, DELETE.resume(services, _topics(plan)), verb="finish resetting")
+        return replace(rest, notes=plan.notes, warnings=plan.warnings)
+
+    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+        """Say what is left to do by hand, and what undo cannot do."""
+        topics = set(plan.arguments["topics"])
+        if not any(result.target in topics and result.status is Status.DONE for result in results):
+            return ()
+        undo = ("undo moves the offsets back; it does not bring the state back",) if self.can_be_undone(plan) else ()
+        noted = next((note for note in plan.notes if note.startswith("before it starts")), local_state(plan.arguments["application"]))
+        return (noted, *undo)
+
+
+def _offsets(plan: Plan) -> Plan:
+    moved = plan.arguments["offsets"]["write"]
+    items = tuple(item for item in plan.items if item.target in moved)
+    return replace(plan, operation=MOVE.name, items=items, guard=plan.guard["offsets"], arguments=plan.arguments["offsets"])
+
+
+def _topics(plan: Plan) -> Plan:
+    deleted = set(plan.arguments["topics"])
+    items = tuple(item for item in plan.items if item.target in deleted)
+    return replace(plan, operation=DELETE.name, items=items, guard=plan.guard["topics"], arguments={})
+
+
+RESET = Reset()

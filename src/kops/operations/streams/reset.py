@@ -1,0 +1,202 @@
+"""``kops streams reset``: an application back to where it has processed nothing, as a plan.
+
+What Apache's ``kafka-streams-application-reset`` does (``StreamsResetter``): offsets of input topics moved, internal topics deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kops.core.durations import parse_duration
+from kops.core.errors import NotFound, Refused, UsageProblem
+from kops.core.models import Committed, Group, TopicPartition
+from kops.core.offsets import Strategy
+from kops.core.plan import Item, Plan, Severity
+from kops.core.selection import Selection, parse_selection
+from kops.core.topology import Topology
+from kops.operations.groups import refuse_active, wait_until_empty
+from kops.operations.offsets_files import file_offsets
+from kops.operations.offsets_items import committed_json, places
+from kops.operations.offsets_move import group_or_none
+from kops.operations.offsets_plan import plan_strategies, selected
+from kops.operations.offsets_strategies import Choice, strategy_of
+from kops.operations.protocol import Services
+from kops.operations.streams.blast import blast_radius
+from kops.operations.streams.find import find_application
+from kops.operations.streams.look import Look, look_at
+from kops.operations.topics_delete import plan_delete_of
+
+NAME = "streams.reset"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a reset is to touch.
+
+    :param input_topics: whose offsets move, ``orders`` or ``orders:0,3-5``; all that the application reads when empty
+    :param internal_topics: to be deleted; all of its own when empty
+    :param output_topics: that it writes, where no description names them
+    :param wait_empty: how long to wait for the instances to stop
+    """
+
+    input_topics: tuple[str, ...] = ()
+    internal_topics: tuple[str, ...] = ()
+    output_topics: tuple[str, ...] = ()
+    wait_empty: str | None = None
+
+
+def plan_reset(services: Services, name: str, choice: Choice, wanted: Wanted, topology: Topology | None = None) -> Plan:
+    """Return the plan that resets an application.
+
+    :param choice: where its input topics go
+    :param topology: what ``Topology.describe()`` says
+    :raises GroupActive: while an instance runs
+    :raises Refused: when a topic does not exist, and when one by its name may be another application's
+    :raises NotFound: when there is no such application
+    """
+    ran = find_application(services, name).instances
+    if wanted.wait_empty is not None:
+        wait_until_empty(services, name, parse_duration(wanted.wait_empty))
+    group = group_or_none(services, name)
+    if group is not None:
+        refuse_active(group)
+    look = look_at(services, name, topology)
+    offsets = _plan_offsets(services, look, group, choice, wanted.input_topics)
+    topics = plan_delete_of(services, services.kafka.topics.describe(names) if (names := _to_delete(look, wanted.internal_topics)) else {})
+    kept = _left_alone(look, names)
+    plan = compose(name, offsets, topics, items=kept)
+    hosts = tuple(instance.label for instance in ran)
+    return replace(plan, **blast_radius(services, look, plan, wanted.output_topics, hosts))
+
+
+def compose(name: str, offsets: Plan, topics: Plan, *, items: Sequence[Item] = (), verb: str = "reset") -> Plan:
+    """Return one plan of one that moves offsets and one that deletes topics.
+
+    The offsets come first: the broker refuses them to a group that somebody has joined, so that nothing is deleted then.
+    """
+    deleted = len(topics.changes)
+    done = [f"move {places(_moved(offsets))}"] if offsets.has_changes else []
+    done += [f"delete {deleted} internal topic{'s' if deleted > 1 else ''}"] if deleted else []
+    return Plan(
+        operation=NAME,
+        summary=f"{verb} the application {name}: {' and '.join(done) or 'nothing is left of it to reset'}",
+        cluster_id=offsets.cluster_id,
+        context=offsets.context,
+        items=(*offsets.items, *topics.items, *items),
+        severity=Severity.SEVERE if topics.has_changes else Severity.MODERATE,
+        confirm=name,
+        guard={"offsets": offsets.guard, "topics": topics.guard},
+        arguments={"application": name, "offsets": offsets.arguments, "topics": [item.target for item in topics.changes]},
+        warnings=(*offsets.warnings, *topics.warnings),
+    )
+
+
+def _moved(plan: Plan) -> list[TopicPartition]:
+    return [TopicPartition(topic, int(number)) for topic, _, number in (item.target.rpartition(":") for item in plan.changes)]
+
+
+def _plan_offsets(services: Services, look: Look, group: Group | None, choice: Choice, topics: Sequence[str]) -> Plan:
+    name = look.application.application
+    selections = [parse_selection(topic) for topic in topics]
+    if choice.from_file is not None:
+        strategies = _of_file(services, name, choice.from_file, selections)
+    else:
+        strategy = strategy_of(choice, services.now())
+        chosen = selections or [Selection(topic) for topic in input_topics(look) if topic in look.partitions]
+        _refuse_foreign(look, chosen)
+        strategies = {partition: strategy for some in selected(services, chosen) for partition in some}
+    plan = plan_strategies(services, name, group, strategies, look.committed, summary=f"reset {name}")
+    return _without_stream_time(replace(plan, warnings=()), look.committed)
+
+
+def input_topics(look: Look) -> tuple[str, ...]:
+    """Return the topics whose offsets the application commits; a global store's has none."""
+    global_ones = {topic for part in look.application.parts if part.is_global for topic in part.source_topics}
+    others = {topic for part in look.application.parts if not part.is_global for topic in part.source_topics}
+    return tuple(topic for topic in look.input_topics if topic not in global_ones - others)
+
+
+def _refuse_foreign(look: Look, chosen: Iterable[Selection]) -> None:
+    """Refuse topics that the application is known not to read; where not all of its topology is known, any may be one."""
+    foreign = [one.topic for one in chosen if look.application.complete and one.topic not in look.input_topics]
+    has_patterns = any(part.patterns for part in look.application.parts)
+    if foreign and not has_patterns:
+        what = f"{look.application.application} does not read {', '.join(foreign)}"
+        raise Refused(what, hint=f"it reads {', '.join(input_topics(look)) or 'nothing'}", topics=foreign)
+
+
+def _of_file(services: Services, name: str, path: Path, selections: Sequence[Selection]) -> dict[TopicPartition, Strategy]:
+    found = file_offsets(path, name, selections, services.now())
+    strategies: dict[TopicPartition, Strategy] = {}
+    for selection, partitions in zip(found, selected(services, list(found)), strict=True):
+        strategies |= dict.fromkeys(partitions, found[selection])
+    return strategies
+
+
+def _without_stream_time(plan: Plan, current: Mapping[TopicPartition, Committed]) -> Plan:
+    """Return a plan of offsets that keeps nothing of what Kafka Streams stored with them: with the stores, stream time begins anew."""
+    write = {target: body and {**body, "metadata": ""} for target, body in plan.arguments["write"].items()}
+    prior, guard = dict(plan.arguments["prior"]), dict(plan.guard["committed"])
+    items = []
+    for item in plan.items:
+        topic, _, number = item.target.rpartition(":")
+        before = current.get(TopicPartition(topic, int(number)))
+        if item.changes or before is None or before.metadata == "":
+            items.append(item)
+            continue
+        items.append(Item(item.target, "move", before.offset, before.offset, "its stream time is forgotten"))
+        write[item.target] = committed_json(Committed(before.offset))
+        prior[item.target], guard[item.target] = committed_json(before), before.offset
+    arguments = {**plan.arguments, "write": write, "prior": prior}
+    return replace(plan, items=tuple(items), arguments=arguments, guard={**plan.guard, "committed": dict(sorted(guard.items()))})
+
+
+def _to_delete(look: Look, chosen: Sequence[str]) -> list[str]:
+    """Return the internal topics to delete.
+
+    :raises Refused: when one that is not named explicitly may be another application's
+    """
+    name = look.application.application
+    own = {*look.internal, *look.others}
+    if foreign := [topic for topic in chosen if topic not in own]:
+        hint = f"those of {name}: {', '.join(sorted(own)) or 'none'}"
+        if missing := [topic for topic in foreign if topic not in look.partitions]:
+            raise NotFound(f"there is no topic {', '.join(missing)}", hint=hint, topics=missing)
+        raise Refused(f"{', '.join(foreign)} is no internal topic of {name}", hint=hint, topics=foreign)
+    if chosen:
+        return sorted(set(chosen))
+    if look.doubts:
+        doubt, more = look.doubts[0], len(look.doubts) - 1
+        others = f" (and {more} more topics like it)" if more else ""
+        raise Refused(
+            f"{doubt.topic} may be of another application, {doubt.other}, whose group is gone: it {doubt.reason}{others}",
+            hint="--topology FILE, with what Topology.describe() prints, tells whose it is; or name what to delete with --internal-topic",
+            topics=[one.topic for one in look.doubts],
+        )
+    return list(look.internal)
+
+
+def _left_alone(look: Look, deleted: Sequence[str]) -> tuple[Item, ...]:
+    left = [(topic, "not named with --internal-topic") for topic in look.internal if topic not in deleted]
+    left += [(topic, "not in the application's topology") for topic in look.others if topic not in deleted]
+    return tuple(Item(topic, "none", reason=reason) for topic, reason in sorted(left))
+
+
+def split_topics(values: Iterable[str]) -> tuple[str, ...]:
+    """Return topics as Apache's tool takes them, several in one value: ``orders,payments`` and ``orders:0,1`` both.
+
+    :raises UsageProblem: for an empty one
+    """
+    found: list[str] = []
+    for value in values:
+        for word in value.split(","):
+            numbers = word.replace("-", "")
+            if found and ":" in found[-1] and numbers.isdigit():
+                found[-1] += f",{word}"  # `orders:0,1`: a further partition of the topic before it
+            elif not word.strip():
+                raise UsageProblem(f"{value!r} names an empty topic", hint="write them like orders,payments or orders:0,3-5")
+            else:
+                found.append(word.strip())
+    return tuple(found)
