@@ -22,6 +22,13 @@ def oracle():
 
 
 @pytest.fixture(scope="session")
+def older_oracle():
+    """The oldest Kafka Streams that kops is tested with, without a broker."""
+    with Oracle("4.1.1") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
 def cluster(broker):
     """The shared broker, through plain client calls."""
     return Cluster(broker.bootstrap_servers)

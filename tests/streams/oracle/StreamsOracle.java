@@ -48,6 +48,10 @@ public final class StreamsOracle {
         ObjectNode answer = Codecs.JSON.createObjectNode();
         try {
             JsonNode request = Codecs.JSON.readTree(line);
+            if (request.has("formats")) {
+                answer.set("results", FormatCalls.answer(request));
+                return answer.toString();
+            }
             answer.set("topics", run(request.required("spec"), request.required("records")));
         } catch (Exception problem) { // every failure is an answer: the process serves the next request
             Throwable cause = problem;

@@ -50,9 +50,9 @@ def decode(data: bytes) -> dict[TopicPartition, int]:
     if version != 0:
         raise UndecodableRecord(f"version {version} of a position is not known")
     position = {}
-    for _ in range(reader.int32()):
+    for _ in range(_count(reader)):
         topic = text(reader.sized())
-        for _ in range(reader.int32()):
+        for _ in range(_count(reader)):
             partition = reader.int32()
             position[TopicPartition(topic, partition)] = reader.int64()
     return position
@@ -71,3 +71,10 @@ def position_of(headers: Headers) -> dict[TopicPartition, int] | None:
     found = dict(headers)  # of several, the last counts
     position = found.get(POSITION_HEADER)
     return decode(position) if found.get(VERSION_HEADER) == VERSION and position is not None else None
+
+
+def _count(reader: Reader) -> int:
+    count = reader.int32()
+    if count < 0:
+        raise UndecodableRecord(f"a position cannot have {count} parts")
+    return count

@@ -49,7 +49,7 @@ def encode(window: WindowKey) -> bytes:
 def decode(data: bytes) -> WindowKey:
     """Return what the key of a windowed store's changelog holds.
 
-    :raises UndecodableRecord: when it is too short, or its start is before the epoch: Kafka Streams itself cannot read such a key
+    :raises UndecodableRecord: when it is too short, or no window can begin there: Kafka Streams itself cannot read such a key
     """
     at = _length_of_key(data, _STORED)
     start_ms, sequence = _STORED.unpack_from(data, at)
@@ -59,7 +59,7 @@ def decode(data: bytes) -> WindowKey:
 def decode_without_sequence(data: bytes) -> WindowKey:
     """Return what a windowed key of a topic, or of the changelog of suppress, holds.
 
-    :raises UndecodableRecord: when it is too short, or its start is before the epoch
+    :raises UndecodableRecord: when it is too short, or no window can begin there
     """
     at = _length_of_key(data, _WRITTEN)
     (start_ms,) = _WRITTEN.unpack_from(data, at)
@@ -78,6 +78,6 @@ def _length_of_key(data: bytes, form: struct.Struct) -> int:
 
 
 def _checked(start_ms: int) -> int:
-    if start_ms < 0:
-        raise UndecodableRecord(f"a window cannot begin at {start_ms}, before the epoch")
+    if not 0 <= start_ms < NO_END:
+        raise UndecodableRecord(f"a window cannot begin at {start_ms}, before the epoch or at the end of time")
     return start_ms

@@ -23,7 +23,7 @@ def test_golden_keys_of_kafka_streams_4_3():
     assert session_keys.encode(SessionKey(b"k", 100, 103)) == session
 
 
-@given(st.binary(max_size=40), TIMES, st.integers(-(2**31), 2**31 - 1) | st.none())
+@given(st.binary(max_size=40), st.integers(0, 2**63 - 2), st.integers(-(2**31), 2**31 - 1) | st.none())
 def test_windows_come_back(key, start, sequence):
     window = WindowKey(key, start, sequence)
     decode = window_keys.decode_without_sequence if sequence is None else window_keys.decode
@@ -56,6 +56,7 @@ def test_bytes_are_decoded_and_written_again_or_refused(data):
         (window_keys.decode, b"12345678901", "11 bytes are too few"),
         (window_keys.decode_without_sequence, b"", "0 bytes are too few"),
         (window_keys.decode, b"\xff" * 12, "begin at -1, before"),
+        (window_keys.decode, b"\x7f" + b"\xff" * 7 + bytes(4), "at the end of time"),
         (session_keys.decode, b"1" * 15, "15 bytes are too few"),
         (session_keys.decode, b"\xff" * 16, "begin at -1, before"),
         (session_keys.decode, bytes(15) + b"\x01", "end at 0, before it begins at 1"),
