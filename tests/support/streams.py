@@ -81,6 +81,13 @@ class Oracle:
         answer = self._answer({"spec": spec, "records": records})
         return {topic: tuple(map(_decoded, written)) for topic, written in answer["topics"].items()}
 
+    def store_type(
+        self, spec: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
+    ) -> tuple[dict[str, tuple[Record, ...]], dict[str, Any]]:
+        """Run a program of ``StoreTypes.java``; return what it wrote, and what Kafka Streams sets for its internal topics, by topic."""
+        answer = self._answer({"spec": spec, "records": records})
+        return {topic: tuple(map(_decoded, written)) for topic, written in answer["topics"].items()}, answer["settings"]
+
     def formats(self, name: str, cases: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
         """Call one of the library's own serializers for many cases; see ``FormatCalls.java``.
 

@@ -22,6 +22,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.TestInputTopic;
 import org.apache.kafka.streams.TestOutputTopic;
+import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.TopologyTestDriver;
 import org.apache.kafka.streams.test.TestRecord;
 
@@ -52,7 +53,12 @@ public final class StreamsOracle {
                 answer.set("results", FormatCalls.answer(request));
                 return answer.toString();
             }
-            answer.set("topics", run(request.required("spec"), request.required("records")));
+            JsonNode spec = request.required("spec");
+            Topology topology = spec.has("store_type") ? StoreTypes.build(spec) : Topologies.build(spec);
+            answer.set("topics", run(topology, spec, request.required("records")));
+            if (spec.has("store_type")) {
+                answer.set("settings", StoreTypes.settings(topology));
+            }
         } catch (Exception problem) { // every failure is an answer: the process serves the next request
             Throwable cause = problem;
             while (cause.getCause() != null) {
@@ -63,14 +69,14 @@ public final class StreamsOracle {
         return answer.toString();
     }
 
-    private static ObjectNode run(JsonNode spec, JsonNode records) throws IOException {
+    private static ObjectNode run(Topology topology, JsonNode spec, JsonNode records) throws IOException {
         Path state = Files.createTempDirectory("streams-oracle");
         Properties settings = Topologies.settings(spec);
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "unused:1");
         settings.put(StreamsConfig.STATE_DIR_CONFIG, state.toString());
         settings.put(StreamsConfig.DEFAULT_DSL_STORE_CONFIG, StreamsConfig.IN_MEMORY); // the changelog is the same, and RocksDB is slow to open
         ObjectNode topics = Codecs.JSON.createObjectNode();
-        try (TopologyTestDriver driver = new TopologyTestDriver(Topologies.build(spec), settings, Instant.EPOCH)) {
+        try (TopologyTestDriver driver = new TopologyTestDriver(topology, settings, Instant.EPOCH)) {
             Map<String, TestInputTopic<byte[], byte[]>> inputs = new HashMap<>();
             for (JsonNode record : records) {
                 String topic = record.path("topic").asText(spec.at("/from/topic").textValue());
