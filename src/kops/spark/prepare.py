@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import ConfigError
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.models import TABLE
+from kops.core.statefile.models import SESSION, TABLE, WINDOW
 from kops.spark.codec import WIDENS, decoding, encoding, sql_type, written_again
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ FATES = {
     NULL_VALUE: "null_value",
 }
 """What becomes of a record, by the number in the column ``fate``; 0 is kept."""
+TAKES_NULLS = (WINDOW, SESSION)
+"""Stores whose processors (``KStreamWindowAggregate``, ``KStreamSessionWindowAggregate``) drop null keys only."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,10 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
         (encoding(key, store.key_form) if key else written_again("key", "_key", store.source.key)) + " as new_key",
         f"{value} as v",
     )
-    null_value = "false" if store.aggregate.kind == TABLE else "v is null"
     fate = (
         f"case when key_wrong or value_wrong then {UNDECODABLE} when timestamp_ms < 0 then {NEGATIVE_TIME}"
-        f" when not coalesce(passes, false) then {FILTERED} when new_key is null then {NULL_KEY} when {null_value} then {NULL_VALUE}"
-        f" else {KEPT} end as fate"
+        f" when not coalesce(passes, false) then {FILTERED} when new_key is null then {NULL_KEY} "
+        f" when {_is_dropped(store)} then {NULL_VALUE} else {KEPT} end as fate"
     )
     judged = keyed.selectExpr("partition", "offset", "timestamp_ms", "new_key as key", "v", "key_wrong", fate, *member)
     return Prepared(judged, value_type, "count_if(coalesce(member, 0) = 0)" if store.explode else "count(*)")
@@ -112,10 +113,17 @@ def _exploded(decoded: DataFrame, expression: str, place: Place) -> DataFrame:
     return decoded.selectExpr(*others, f"posexplode_outer({expression}) as (member, value)")
 
 
+def _is_dropped(store: Store) -> str:
+    """Return SQL of whether a record is dropped for its value: never by a table; windows and sessions take null values too."""
+    if store.type in TAKES_NULLS:
+        return "member is null" if store.explode else "false"
+    return "false" if store.aggregate.kind == TABLE else "v is null"
+
+
 def _value(decoded: DataFrame, store: Store, place: Place) -> tuple[str, str]:
     aggregate = store.aggregate
     if aggregate.kind == "count":
-        return "if(value is null, null, 1)", "int"
+        return "1" if store.type in TAKES_NULLS else "if(value is null, null, 1)", "int"
     if aggregate.is_whole_value and aggregate.form.name == store.source.value.name and not store.explode:
         return written_again("value", "_value", store.source.value), "binary"
     if aggregate.kind == "reducer":

@@ -1,0 +1,120 @@
+"""What a store should hold: how it is told, whatever type the store is of, and how its records were judged on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kops.core.errors import Refused
+from kops.spark.aggregates import MIXED, ROUNDED
+from kops.spark.prepare import FATES, Prepared
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+    from kops.spark.jobs import Job
+
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen while a view was computed.
+
+    :param read: records read of the topic
+    :param dropped: how many of them did not count, by reason (``kops.spark.prepare.FATES``)
+    :param keys: that the store should hold
+    :param mixed: keys whose records' order is not known, where it matters
+    :param rounded: sums that another order of additions would have changed: the view does not count
+    :param noted: what else was counted, by name: of windows, see ``kops.spark.windows_view.NOTED``
+    """
+
+    read: int
+    dropped: dict[str, int]
+    keys: int
+    mixed: int
+    rounded: int = 0
+    noted: Mapping[str, int] = field(default_factory=dict)
+
+
+def _whole(current: DataFrame) -> DataFrame:
+    return current
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class View:
+    """What a store should hold.
+
+    :param rows: ``kops.spark.aggregates.COLUMNS``, every partition filled in; a null value is a key that should not be there
+    :param seen: tells what was seen; to be called once, after ``rows`` was computed whole. Raises for records that nothing can be made of
+    :param live: takes from the compacted view of the changelog what does not count any more, such as windows that have expired
+    :param done: gives back what the computation holds
+    :param empty: a value that the changelog may hold although it is not in the rows: that of a group that is empty
+    """
+
+    rows: DataFrame
+    seen: Callable[[], Seen]
+    live: Callable[[DataFrame], DataFrame] = _whole
+    done: Callable[[], None] = _nothing
+    empty: bytes | None = None
+
+
+def observed_records(prepared: Prepared) -> tuple[DataFrame, Observation]:
+    """Return the judged records, counted as they pass by: ``read``, and each of ``FATES``."""
+    from pyspark.sql import Observation, functions
+
+    of_records = Observation()
+    fates = [functions.expr(f"count_if(fate = {number}) as {name}") for number, name in FATES.items()]
+    return prepared.judged.observe(of_records, functions.expr(f"{prepared.records} as read"), *fates), of_records
+
+
+def observed_keys(rows: DataFrame) -> tuple[DataFrame, Observation]:
+    """Return the rows of a view, counted as they pass by: ``keys``, ``mixed`` and ``rounded``."""
+    from pyspark.sql import Observation, functions
+
+    of_keys = Observation()
+    doubts = [functions.expr(f"count_if(doubt = {number}) as {name}") for number, name in ((MIXED, "mixed"), (ROUNDED, "rounded"))]
+    return rows.observe(of_keys, functions.expr("count_if(value is not null) as keys"), *doubts), of_keys
+
+
+def seen_of(prepared: Prepared, job: Job, of_records: Observation, of_keys: Observation) -> Seen:
+    """Return what two observations saw.
+
+    :raises UndecodableInput: naming the first records that are not of the formats, when they are not to be skipped
+    """
+    fates, keys = of_records.get, of_keys.get
+    refuse_undecodable(prepared, job, fates["undecodable"])
+    return Seen(fates["read"], {name: fates[name] for name in FATES.values()}, keys["keys"], keys["mixed"], keys["rounded"])
+
+
+class UndecodableInput(Refused):
+    """Records whose bytes are not of the formats that the state file names; nothing was changed."""
+
+    slug = "undecodable_record"
+
+
+def refuse_undecodable(prepared: Prepared, job: Job, count: int) -> None:
+    """Refuse to go on when there are records that are not of the formats, and they are not to be skipped.
+
+    :raises UndecodableInput: naming the first of them
+    """
+    if not count or job.skip_undecodable:
+        return
+    topic, source = job.source.topic, job.store.source
+    first = prepared.undecodable.orderBy("partition", "offset").limit(_NAMED).collect()
+    places = [f"{topic}:{row.partition} at offset {row.offset} ({row.part})" for row in first]
+    more = f" and {count - len(places)} more" if count > len(places) else ""
+    plural = "record is" if count == 1 else "records are"
+    formats = f"key {source.key}, value {source.value}"
+    raise UndecodableInput(
+        f"store {job.store.name}: {count} {plural} not of the formats of {job.state_file.path} ({formats}): {', '.join(places)}{more}",
+        hint="correct the formats, or, when the application itself passes over such records, use --on-error skip",
+        topic=topic,
+        count=count,
+        records=[{"partition": row.partition, "offset": row.offset, "part": row.part} for row in first],
+    )

@@ -1,0 +1,87 @@
+"""Keys of windows and sessions in Spark SQL: how they are made, their times, and what of them has expired.
+
+The formats are those of ``kops.formats.streams``; here they are expressions over columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kops.core.statefile import Store, Windows
+from kops.core.statefile.models import SESSION
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+WINDOW_SUFFIX, SESSION_SUFFIX = 12, 16
+"""Bytes after the application's own key: start and sequence of a window; end and start of a session."""
+
+
+def windows_of(store: Store) -> Windows:
+    """Return the windows of a store that has some."""
+    if store.window is None:
+        raise AssertionError(f"{store.name} has no windows")
+    return store.window
+
+
+def suffix_of(windows: Windows) -> int:
+    """Return how many bytes follow the application's own key."""
+    return SESSION_SUFFIX if windows.kind == SESSION else WINDOW_SUFFIX
+
+
+def window_key(key: str, start: str) -> str:
+    """Return the key of a window (``WindowKeySchema.toStoreKeyBinary``); its sequence is 0.
+
+    :param key: SQL of the application's key, and ``start`` of the window's start in milliseconds
+    """
+    return f"concat({key}, cast({start} as binary), X'00000000')"
+
+
+def time_of(windows: Windows, key: str = "key") -> str:
+    """Return the time by which the store keeps a key: a window's start, a session's end; null for what is too short."""
+    suffix = suffix_of(windows)
+    number = f"cast(conv(hex(substring({key}, length({key}) - {suffix - 1}, 8)), 16, -10) as bigint)"
+    return f"if(length({key}) >= {suffix}, {number}, null)"
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """Up to where each task's store has come, and what it has forgotten.
+
+    :param latest: partition -> the greatest time of a key that was put into the store: its own stream time (``observedStreamTime``)
+    """
+
+    windows: Windows
+    latest: Mapping[int, int]
+
+    def is_live(self, time: str, ahead: int = 0) -> str:
+        """Return SQL that is true for what the store can still read: a window that began after ``latest - retention``.
+
+        :param time: SQL of the time of a key
+        :param ahead: so much further the stream time is taken to be, in milliseconds
+        """
+        return f"coalesce({time} > {self.bound()} + {ahead - self.windows.retention_ms}, true)"
+
+    def bound(self) -> str:
+        """Return SQL of ``latest`` by the column ``partition``; null where nothing was put."""
+        if not self.latest:
+            return "cast(null as bigint)"
+        pairs = ", ".join(f"{partition}, {time}L" for partition, time in sorted(self.latest.items()))
+        return f"element_at(map({pairs}), partition)"
+
+    def live(self, rows: DataFrame) -> DataFrame:
+        """Leave out what has expired: whether a changelog still has it is left to its retention and to chance."""
+        return rows.where(self.is_live(time_of(self.windows)))
+
+
+def horizon_of(windows: Windows, rows: DataFrame) -> Horizon:
+    """Find the stream time of each task's store.
+
+    :param rows: all that was put, deleted keys as well: partition, key
+    """
+    from pyspark.sql import functions
+
+    found = rows.groupBy("partition").agg(functions.expr(f"max({time_of(windows)}) as latest")).collect()
+    return Horizon(windows, {row.partition: row.latest for row in found})

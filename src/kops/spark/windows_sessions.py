@@ -1,0 +1,130 @@
+"""Sessions, made record by record as ``KStreamSessionWindowAggregate`` makes them. Pure Python over the records of one key.
+
+A record joins the sessions that lie no further from it than the gap: they are merged into one, which takes their place. It is dropped
+when even the merged session ended longer ago than gap and grace. The store finds no session that its retention has expired.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kops.core.statefile import Windows
+from kops.spark.windows_steps import Steps
+
+
+@dataclass
+class Tally:
+    """What was counted on the way.
+
+    :param late: records that were dropped because their session had closed
+    :param boundary: records that were kept, and would have been dropped, or not have found a session, after records of other partitions
+    :param expired: live sessions that the retention has since expired
+    """
+
+    late: int = 0
+    boundary: int = 0
+    expired: int = 0
+
+
+Put = tuple[int, int, "bytes | None", int]
+"""What the store was given last for a session: end, start, value (None: a tombstone), timestamp."""
+
+
+@dataclass
+class KeySessions:
+    """The sessions of one key.
+
+    :param before: the task's stream time before the record at hand
+    """
+
+    key: bytes
+    windows: Windows
+    steps: Steps
+    tally: Tally
+    _live: list[tuple[int, int]] = field(default_factory=list)
+    """Bounds (end, start), ascending: the order in which the store finds them."""
+    _found: dict[tuple[int, int], tuple[Any, int]] = field(default_factory=dict)
+    """What each live session holds, and the timestamp of its changelog record."""
+    _gone: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Sessions that were deleted, with the timestamp of the tombstone."""
+
+    def process(self, timestamp: int, value: Any, before: int, others: int) -> None:
+        """Take a record.
+
+        :param before: the task's stream time before it
+        :param others: greatest timestamp that may have come before it as well
+        """
+        gap, close = self.windows.size_ms, self.windows.grace_ms + self.windows.size_ms
+        expired_until = before - self.windows.retention_ms
+        self._expire(expired_until)
+        merged = self._near(timestamp)
+        aggregate = self.steps.initial()
+        for bounds in merged:
+            aggregate = self.steps.merge(self.key, aggregate, self._found[bounds][0])
+        end = max([timestamp, *(bounds[0] for bounds in merged)])
+        start = min([timestamp, *(bounds[1] for bounds in merged)])
+        if end < max(before, timestamp) - close:
+            self.tally.late += 1
+            return
+        if others > before and (
+            end < others - close or any(timestamp - gap <= bounds[0] <= others - self.windows.retention_ms for bounds in merged)
+        ):
+            self.tally.boundary += 1
+        for bounds in merged:
+            self._remove(bounds)
+            if (end, start) != (timestamp, timestamp):
+                self._gone[bounds] = timestamp
+        if end > expired_until:
+            self._put((end, start), self.steps.add(self.key, value, aggregate), timestamp)
+        else:  # which the processor still takes, and the store does not
+            self.tally.expired += 1
+
+    def puts(self) -> Iterator[Put]:
+        """Return what the store was last given for each session that has not expired."""
+        for bounds, (aggregate, timestamp) in self._found.items():
+            yield *bounds, self.steps.encode(aggregate), timestamp
+        for bounds, timestamp in self._gone.items():
+            yield *bounds, None, timestamp
+
+    def _near(self, timestamp: int) -> list[tuple[int, int]]:
+        """Return the sessions that a record at this time joins (``SessionStore.findSessions``)."""
+        gap = self.windows.size_ms
+        first = bisect_left(self._live, (timestamp - gap, -1))
+        return [bounds for bounds in self._live[first:] if bounds[1] <= timestamp + gap]
+
+    def _put(self, bounds: tuple[int, int], aggregate: Any, timestamp: int) -> None:
+        if aggregate is None:
+            self._gone[bounds] = timestamp
+            return
+        self._gone.pop(bounds, None)
+        insort(self._live, bounds)
+        self._found[bounds] = (aggregate, timestamp)
+
+    def _remove(self, bounds: tuple[int, int]) -> None:
+        del self._live[bisect_left(self._live, bounds)]
+        del self._found[bounds]
+
+    def _expire(self, until: int) -> None:
+        """Forget what ended so long ago that neither the store finds it nor a rebuild writes it."""
+        count = bisect_left(self._live, (until + 1, -1))
+        if count:
+            self.tally.expired += count
+            for bounds in self._live[:count]:
+                del self._found[bounds]
+            del self._live[:count]
+        if self._gone and min(self._gone)[0] <= until:
+            self._gone = {bounds: timestamp for bounds, timestamp in self._gone.items() if bounds[0] > until}
+
+
+def sessions_of(key: bytes, records: Iterable[tuple[int, Any, int, int]], windows: Windows, steps: Steps, tally: Tally) -> Iterator[Put]:
+    """Return what the store holds for a key.
+
+    :param records: timestamp, value, before, others (``KeySessions.process``), in the order in which they are processed
+    """
+    sessions = KeySessions(key, windows, steps, tally)
+    for timestamp, value, before, others in records:
+        sessions.process(timestamp, value, before, others)
+    yield from sessions.puts()

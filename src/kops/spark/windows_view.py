@@ -1,0 +1,193 @@
+"""The view of a store of windows or sessions that one stream fills."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kops.core.statefile.models import SESSION, SLIDING, WINDOW
+from kops.spark.aggregates import COLUMNS, MIXED, ROUNDED, TIMED, aggregated, depends_on_order
+from kops.spark.partitions import with_partitions
+from kops.spark.prepare import Prepared, prepare
+from kops.spark.stream_time import Known, is_in_pieces, known_of_pieces, known_of_sources, read_in_order, with_stream_time, with_task
+from kops.spark.views import Seen, View, observed_records, refuse_undecodable
+from kops.spark.windows_folds import ordered_by_key, ordered_by_task, reduced_windows, sessions, sliding_windows
+from kops.spark.windows_keys import Horizon, horizon_of, suffix_of, time_of, windows_of
+from kops.spark.windows_steps import PASSES_NULLS
+from kops.spark.windows_time import in_windows, is_boundary, is_late
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Observation
+
+    from kops.spark.jobs import Job
+    from kops.spark.source import KafkaSource
+
+NOTED = ("late", "boundary", "null_values", "expired", "hidden", "timed")
+"""What is counted of windows: records that came after a window of theirs had closed; records that an order which is not known may have
+made late; null values given to an aggregate that takes none; windows that the retention has expired; windows that later ones in the
+changelog will have expired once it is restored; keys whose timestamp depends on an order that is not known."""
+
+_DELETABLE = ("last", "first")
+"""Aggregates of windows that a null value deletes or begins anew."""
+
+
+def windowed_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
+    """Compute windows or sessions.
+
+    What was put is computed and kept first, since only all of it tells what has expired.
+    """
+    store = job.store
+    windows = windows_of(store)
+    prepared, of_records, timed = _timed(kafka, job, any_order=any_order)
+    rows, of_time = _put(prepared, timed, job, any_order=any_order)
+    put = (with_partitions(rows, job.partitions, suffix_of(windows)) if store.key_by and windows.kind == WINDOW else rows).persist()
+    try:
+        horizon = horizon_of(windows, put.where("key is not null"))
+        refuse_undecodable(prepared, job, of_records.get["undecodable"])
+    except BaseException:
+        put.unpersist()
+        raise
+    found = _Found(prepared, job, horizon, put, of_records, of_time)
+    return View(found.rows(), found.seen, found.live, found.done)
+
+
+def _timed(kafka: KafkaSource, job: Job, *, any_order: bool) -> tuple[Prepared, Observation, DataFrame]:
+    """Return the records that reach the processor, each with its stream time."""
+    in_pieces = _is_in_pieces(job, any_order=any_order)
+    source = read_in_order(kafka, job.source) if in_pieces else kafka.read(replace(job.source, split=False))
+    prepared = prepare(source, job.state_file, job.store, lenient=job.skip_undecodable)
+    judged, of_records = observed_records(prepared)
+    placed = with_task(prepared.kept(judged), job.partitions if job.store.key_by else None)
+    return prepared, of_records, with_stream_time(placed, _known(kafka, job, in_pieces=in_pieces))
+
+
+def _known(kafka: KafkaSource, job: Job, *, in_pieces: bool) -> Known:
+    """Read what has to be known before: only where partitions are read in pieces, or meet after a new key."""
+    several = _is_several(job)
+    if not (in_pieces or several):
+        return Known()
+    kept = prepare(kafka.read(job.source), job.state_file, job.store, lenient=job.skip_undecodable).kept()
+    return known_of_sources(with_task(kept, job.partitions)) if several else known_of_pieces(kept)
+
+
+def _is_several(job: Job) -> bool:
+    """Tell whether the records of several source partitions meet in a task."""
+    return bool(job.store.key_by) and sum(end > start for start, end in job.source.ranges.values()) > 1
+
+
+def _is_in_pieces(job: Job, *, any_order: bool) -> bool:
+    """Tell whether big partitions may be read in pieces: where all that is needed of the order is the stream time, or rows move anyhow."""
+    store, windows = job.store, windows_of(job.store)
+    if store.key_by or windows.kind == SLIDING or not is_in_pieces(job.source):
+        return False
+    return windows.kind == SESSION or any_order or store.aggregate.kind in _DELETABLE or not depends_on_order(store.aggregate)
+
+
+def _put(prepared: Prepared, timed: DataFrame, job: Job, *, any_order: bool) -> tuple[DataFrame, Observation]:
+    """Return all that was put into the store, as ``COLUMNS``, and what is counted of it."""
+    from pyspark.sql import Observation
+
+    store, windows = job.store, windows_of(job.store)
+    several, in_pieces = _is_several(job), _is_in_pieces(job, any_order=any_order)
+    passed_over = f"{store.aggregate.kind in PASSES_NULLS} and v is null"
+    of_time = Observation()
+    if windows.kind == WINDOW:
+        counts = {"null_values": passed_over, "late": f"not ({passed_over}) and {is_late(windows)}", "boundary": is_boundary(windows)}
+        counted = timed.observe(of_time, *(_count(condition, name) for name, condition in counts.items()))
+        inside = in_windows(counted.where(f"not ({passed_over})"), windows)
+        if store.aggregate.kind not in _DELETABLE:
+            return aggregated(prepared, inside, store, any_order=any_order), of_time
+        ordered = ordered_by_key(inside.selectExpr("*", "0L as before", "0L as others"), in_pieces=in_pieces, several=several)
+        return reduced_windows(ordered, store, prepared.value_type).where("key is not null").select(*COLUMNS), of_time
+    of_nulls = timed.selectExpr("*", f"({passed_over}) as passed_over")
+    taken = of_nulls.observe(of_time, _count("passed_over", "null_values")).where("not passed_over").drop("passed_over")
+    if windows.kind == SESSION:
+        rows = sessions(ordered_by_key(taken, in_pieces=in_pieces, several=several), store, prepared.value_type)
+    else:
+        rows = sliding_windows(ordered_by_task(taken, by_new_key=bool(store.key_by), several=several), store, prepared.value_type)
+    return rows, of_time
+
+
+def _count(condition: str, name: str) -> Column:
+    from pyspark.sql import functions
+
+    return functions.expr(f"count_if({condition}) as {name}")
+
+
+def _observation() -> Observation:
+    from pyspark.sql import Observation
+
+    return Observation()
+
+
+@dataclass
+class _Found:
+    """What was computed, once all that was put is known.
+
+    :param put: kept by Spark; rows without a key carry the counts of ``kops.spark.windows_folds``
+    :param looked: the changelog was read too
+    """
+
+    prepared: Prepared
+    job: Job
+    horizon: Horizon
+    put: DataFrame
+    of_records: Observation
+    of_time: Observation
+    of_keys: Observation = field(default_factory=_observation)
+    of_changelog: Observation = field(default_factory=_observation)
+    looked: bool = False
+
+    @property
+    def time(self) -> str:
+        """Return SQL of the time of a key."""
+        return time_of(self.horizon.windows)
+
+    def rows(self) -> DataFrame:
+        """Return what the store holds: what was put and has not expired."""
+        from pyspark.sql import functions
+
+        is_live = self.horizon.is_live(self.time)
+        counts = {
+            "keys": f"key is not null and value is not null and {is_live}",
+            "expired": f"key is not null and value is not null and not ({is_live})",
+            "mixed": f"doubt = {MIXED} and {is_live}",
+            "timed": f"doubt = {TIMED} and value is not null and {is_live}",
+            "rounded": f"doubt = {ROUNDED}",
+        }
+        tallies = [functions.expr(f"coalesce(sum({name}), 0) as {name}_before") for name in ("late", "boundary", "expired")]
+        folded = tallies if "late" in self.put.columns else []
+        counted = self.put.observe(self.of_keys, *(_count(condition, name) for name, condition in counts.items()), *folded)
+        return counted.where(f"key is not null and {is_live}").select(*COLUMNS)
+
+    def live(self, current: DataFrame) -> DataFrame:
+        """Leave out of a changelog's compacted view what has expired, and note how far the changelog is ahead."""
+        from pyspark.sql import functions
+
+        self.looked = True
+        ahead = functions.expr(f"coalesce(max({self.time} - {self.horizon.bound()}), 0L) as ahead")
+        return self.horizon.live(current.observe(self.of_changelog, ahead))
+
+    def seen(self) -> Seen:
+        """Return what was seen."""
+        records, times, keys = self.of_records.get, self.of_time.get, self.of_keys.get
+        dropped = {name: records[name] for name in records if name != "read"}
+        ahead = self.of_changelog.get["ahead"] if self.looked else 0
+        noted = {
+            "late": times.get("late", 0) + keys.get("late_before", 0),
+            "boundary": times.get("boundary", 0) + keys.get("boundary_before", 0),
+            "null_values": times["null_values"],
+            "expired": keys["expired"] + keys.get("expired_before", 0),
+            "hidden": self._hidden(ahead) if ahead > 0 else 0,
+            "timed": keys["timed"],
+        }
+        return Seen(records["read"], dropped, keys["keys"], keys["mixed"], keys["rounded"], noted)
+
+    def _hidden(self, ahead: int) -> int:
+        """Count what a store that restores the changelog would have expired: its stream time is that of the latest key."""
+        live, later = self.horizon.is_live(self.time), self.horizon.is_live(self.time, ahead)
+        return self.put.where(f"key is not null and value is not null and {live} and not ({later})").count()
+
+    def done(self) -> None:
+        """Let Spark forget what was put."""
+        self.put.unpersist()
