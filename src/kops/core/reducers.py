@@ -30,6 +30,17 @@ class Reducer(Protocol):
         """
 
 
+@runtime_checkable
+class Subtractor(Reducer, Protocol):
+    """A reducer that can also take a value out again, as a grouped table needs (``KGroupedTable``)."""
+
+    def remove(self, key: Any, value: Any, aggregate: Any) -> Any:
+        """Return the aggregate without a value that was added before; ``None`` deletes the key.
+
+        :param aggregate: never ``None``; not to be changed in place
+        """
+
+
 @dataclass(frozen=True)
 class FunctionReducer:
     """A plain function as a reducer that starts from nothing."""

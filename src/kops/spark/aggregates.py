@@ -17,8 +17,9 @@ from kops.spark.prepare import Prepared
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-SURE, MIXED, ROUNDED = range(3)
-"""What is known of a row, in the column ``doubt``: exact; of records whose order is not known; a sum that may have been rounded."""
+SURE, MIXED, ROUNDED, TIMED, EMPTIED = range(5)
+"""What is known of a row, in the column ``doubt``: exact; of records whose order is not known; a sum that may have been rounded; a
+timestamp that another order of two topics would change; a group of a table that is empty, and may never have been filled."""
 COLUMNS = ("partition", "key", "value", "timestamp", "doubt")
 ORDERED_KINDS = ("last", "first", "reducer")
 
@@ -96,7 +97,7 @@ def _sum(kept: DataFrame, store: Store, *, any_order: bool) -> DataFrame:
     return _finish(_collect(kept, store, "sum(cast(v as bigint))"), store, encoding(f"cast(result as {sql})", form))
 
 
-def _order_free(form: Form) -> str:
+def order_free(form: Form) -> str:
     """Return SQL that is true for a group of values whose sum is the same bits in any order, since no addition rounds.
 
     Whole numbers whose sums stay below 2^53 (2^24 in float), or multiples of 2^-20 (2^-8) below 2^33 (2^16).
@@ -111,7 +112,7 @@ def _order_free(form: Form) -> str:
 def _order_free_sum(kept: DataFrame, store: Store) -> DataFrame:
     """Add in any order, telling for each key whether the order would have mattered."""
     form = store.aggregate.form
-    columns = ["sum(v) as result", _NEWEST, f"if({_order_free(form)}, {SURE}, {ROUNDED}) as doubt"]
+    columns = ["sum(v) as result", _NEWEST, f"if({order_free(form)}, {SURE}, {ROUNDED}) as doubt"]
     grouped = kept.groupBy(*_groups(store)).agg(*(_expr(column) for column in columns))
     return _finish(grouped, store, encoding(f"cast(result as {form.name})", form))
 
@@ -129,7 +130,7 @@ def _ordered_sum(kept: DataFrame, store: Store) -> DataFrame:
         return float_sums(kept, store)
     columns = ["sum(v) as result", _NEWEST]
     if store.key_by:
-        columns.append(f"if(min(partition) < max(partition) and not {_order_free(store.aggregate.form)}, {MIXED}, {SURE}) as doubt")
+        columns.append(f"if(min(partition) < max(partition) and not {order_free(store.aggregate.form)}, {MIXED}, {SURE}) as doubt")
     grouped = in_order(kept, store).groupBy(*_groups(store)).agg(*(_expr(column) for column in columns))
     return _finish(grouped if store.key_by else grouped.selectExpr("*", _SURE), store, encoding("result", store.aggregate.form))
 

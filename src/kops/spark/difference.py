@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kops.spark.aggregates import EMPTIED, TIMED
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -41,21 +43,27 @@ def compacted_view(records: DataFrame) -> DataFrame:
     return last.selectExpr("partition", "key", "last.value as value", "last.timestamp_ms as timestamp", "coalesce(last.odd, false) as odd")
 
 
-def difference(expected: DataFrame, current: DataFrame) -> DataFrame:
+def difference(expected: DataFrame, current: DataFrame, *, empty: bytes | None = None) -> DataFrame:
     """Return the rows that differ, as ``STAGE_COLUMNS``.
 
     A key in the wrong partition is one to remove there, and one to add where it belongs.
 
-    :param expected: partition, key, value (null: should not be there), timestamp
+    :param expected: partition, key, value (null: should not be there), timestamp, and a ``doubt`` (``aggregates``), if any
+    :param empty: a value that may be there although it is not expected: that of a group that is empty
     """
     from pyspark.sql import functions
 
     wanted, found = expected.alias("wanted"), current.alias("found")
     same_key = functions.expr("wanted.partition = found.partition and wanted.key = found.key")
     joined = wanted.join(found, same_key, "full_outer")
-    unlike = "wanted.value != found.value or wanted.timestamp != found.timestamp or found.odd"
+    doubt = "wanted.doubt" if "doubt" in expected.columns else "0"
+    untimed = f"coalesce({doubt}, 0) in ({TIMED}, {EMPTIED})"
+    unlike = f"wanted.value != found.value or (wanted.timestamp != found.timestamp and not {untimed}) or found.odd"
+    may_be_left_out = f"found.value = {_bytes(empty)}" if empty is not None else "false"
     action = (
-        "case when wanted.value is not null and found.value is null then 'added'"
+        f"case when coalesce({doubt}, 0) = {EMPTIED} and found.value is null then null"
+        f" when wanted.key is null and {may_be_left_out} then null"
+        " when wanted.value is not null and found.value is null then 'added'"
         f" when wanted.value is not null and ({unlike}) then 'changed'"
         " when wanted.value is null and found.value is not null then 'removed'"
         " when wanted.value is null and found.key is null then 'erased' end as action"
@@ -71,6 +79,10 @@ def difference(expected: DataFrame, current: DataFrame) -> DataFrame:
         "wanted.timestamp as after_timestamp",
         action,
     ).where("action is not null")
+
+
+def _bytes(value: bytes) -> str:
+    return f"X'{value.hex()}'"
 
 
 def all_added(expected: DataFrame) -> DataFrame:

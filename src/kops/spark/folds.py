@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Batches = Iterable[pyarrow.RecordBatch]
 
-_SCHEMA = "partition int, key binary, value binary, timestamp bigint, doubt int"
+SCHEMA = "partition int, key binary, value binary, timestamp bigint, doubt int"
 _ROWS = 20_000
 
 
@@ -56,10 +56,10 @@ def _folded(kept: DataFrame, store: Store, make_folder: Callable[[], Folder]) ->
     by_partition = not store.key_by
 
     def fold(batches: Batches) -> Batches:
-        yield from _output(_fold_rows(_rows(batches), make_folder(), by_partition=by_partition))
+        yield from folded_batches(_fold_rows(_rows(batches), make_folder(), by_partition=by_partition))
 
     rows = in_order(kept, store).select("partition", "key", "timestamp_ms", "v")
-    return rows.mapInArrow(fold, _SCHEMA)
+    return rows.mapInArrow(fold, SCHEMA)
 
 
 def _rows(batches: Batches) -> Iterator[Row]:
@@ -101,7 +101,8 @@ class _Seen:
         return row[3], row[2]
 
 
-def _output(rows: Iterator[tuple[Any, ...]]) -> Batches:
+def folded_batches(rows: Iterator[tuple[Any, ...]]) -> Batches:
+    """Return rows of ``SCHEMA`` as Arrow batches."""
     from itertools import islice
 
     import pyarrow

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from kops.core.errors import Refused
 from kops.core.statefile import StateFile, Store
-from kops.spark.aggregates import MIXED, ROUNDED, aggregated, depends_on_order
+from kops.core.statefile.models import KEY_VALUE, SESSION, SLIDING, TABLES, WINDOW
+from kops.spark.aggregates import depends_on_order
 from kops.spark.difference import all_added, compacted_view, difference
-from kops.spark.partitions import with_partitions
-from kops.spark.prepare import FATES, Prepared, prepare
+from kops.spark.prepare import prepare
 from kops.spark.source import KafkaSource, TopicRange
 from kops.spark.stage import Staged, write_stage
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation
+from kops.spark.streams import stream_view
+from kops.spark.tables_view import tables_view
+from kops.spark.views import View
+from kops.spark.windows_view import windowed_view
 
 _SAMPLE = 200
-_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class Job:
     :param changelog: all of its changelog, as it is now
     :param partitions: of the changelog
     :param skip_undecodable: pass over records that are not of the formats, as ``LogAndContinueExceptionHandler`` does
+    :param others: what is read of its further topics
+    :param loose: of a grouped table: not every change of the table is known, or not their order
     """
 
     state_file: StateFile
@@ -37,6 +39,13 @@ class Job:
     changelog: TopicRange
     partitions: int
     skip_undecodable: bool = False
+    others: tuple[TopicRange, ...] = ()
+    loose: bool = False
+
+    @property
+    def sources(self) -> tuple[TopicRange, ...]:
+        """Return what is read of all its topics."""
+        return (self.source, *self.others)
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,7 @@ class Counts:
     :param keys: that the store should hold
     :param mixed: keys whose records' order is not known, where it matters
     :param staged: what its changelog lacks
+    :param noted: what else was counted, by name (``kops.spark.views.Seen``)
     """
 
     read: int
@@ -55,6 +65,27 @@ class Counts:
     keys: int
     mixed: int
     staged: Staged
+    noted: Mapping[str, int] = field(default_factory=dict)
+
+
+class Viewer(Protocol):
+    """Computes what stores of a type should hold."""
+
+    def __call__(self, kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
+        """Return the view, to be computed when its rows are read.
+
+        :param any_order: floating-point values are believed to be such that no addition rounds; ``Seen.rounded`` tells where this is wrong
+        """
+
+
+VIEWS: Mapping[str, Viewer] = {
+    KEY_VALUE: stream_view,
+    TABLES: tables_view,
+    WINDOW: windowed_view,
+    SLIDING: windowed_view,
+    SESSION: windowed_view,
+}
+"""What computes a store, by the type that its state file names."""
 
 
 def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
@@ -74,36 +105,17 @@ def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
 
 def _attempt(kafka: KafkaSource, job: Job, path: str, *, any_order: bool) -> Counts | None:
     """Compute and stage; None when the order of additions matters after all."""
-    from pyspark.sql import Observation
-
-    ordered = depends_on_order(job.store.aggregate) and not any_order and not job.store.key_by
-    prepared = prepare(kafka.read(replace(job.source, split=not ordered)), job.state_file, job.store, lenient=job.skip_undecodable)
-    of_records, of_keys = Observation(), Observation()
-    expected = _expected(prepared, job, of_records, of_keys, any_order=any_order)
-    if job.changelog.records:
-        stage = difference(expected, compacted_view(kafka.read(replace(job.changelog, headers=True))))
-    else:
-        stage = all_added(expected)
-    staged = write_stage(stage, path)
-    fates, keys = of_records.get, of_keys.get
-    if fates["undecodable"] and not job.skip_undecodable:
-        raise _undecodable(prepared, job, fates["undecodable"])
-    if keys["rounded"]:
-        return None
-    dropped = {name: fates[name] for name in FATES.values()}
-    return Counts(fates["read"], dropped, keys["keys"], keys["mixed"], staged)
-
-
-def _expected(prepared: Prepared, job: Job, of_records: Observation, of_keys: Observation, *, any_order: bool) -> DataFrame:
-    """Return what the store should hold, counting on the way."""
-    from pyspark.sql import functions
-
-    fates = [functions.expr(f"count_if(fate = {number}) as {name}") for number, name in FATES.items()]
-    judged = prepared.judged.observe(of_records, functions.expr(f"{prepared.records} as read"), *fates)
-    expected = aggregated(prepared, prepared.kept(judged), job.store, any_order=any_order)
-    doubts = [functions.expr(f"count_if(doubt = {number}) as {name}") for number, name in ((MIXED, "mixed"), (ROUNDED, "rounded"))]
-    counted = expected.observe(of_keys, functions.expr("count_if(value is not null) as keys"), *doubts)
-    return with_partitions(counted, job.partitions) if job.store.key_by else counted
+    view = VIEWS[job.store.type](kafka, job, any_order=any_order)
+    try:
+        if job.changelog.records:
+            stage = difference(view.rows, view.live(compacted_view(kafka.read(replace(job.changelog, headers=True)))), empty=view.empty)
+        else:
+            stage = all_added(view.rows)
+        staged = write_stage(stage, path)
+        seen = view.seen()
+    finally:
+        view.done()
+    return None if seen.rounded else Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted)
 
 
 def partition_times(kafka: KafkaSource, wanted: TopicRange) -> dict[int, int]:
@@ -115,7 +127,7 @@ def partition_times(kafka: KafkaSource, wanted: TopicRange) -> dict[int, int]:
 
 
 def _is_float_sum(store: Store) -> bool:
-    return store.aggregate.kind == "sum" and depends_on_order(store.aggregate)
+    return store.aggregate.kind == "sum" and depends_on_order(store.aggregate) and store.type == KEY_VALUE
 
 
 def _looks_order_free(kafka: KafkaSource, job: Job) -> bool:
@@ -126,25 +138,3 @@ def _looks_order_free(kafka: KafkaSource, job: Job) -> bool:
     prepared = prepare(kafka.read(replace(job.source, ranges=ranges)), job.state_file, job.store)
     found = prepared.kept().agg(functions.expr("coalesce(bool_and(v * 256 = floor(v * 256)), true) as exact")).collect()
     return bool(found[0].exact)
-
-
-class UndecodableInput(Refused):
-    """Records whose bytes are not of the formats that the state file names; nothing was changed."""
-
-    slug = "undecodable_record"
-
-
-def _undecodable(prepared: Prepared, job: Job, count: int) -> UndecodableInput:
-    topic, source = job.source.topic, job.store.source
-    first = prepared.undecodable.orderBy("partition", "offset").limit(_NAMED).collect()
-    places = [f"{topic}:{row.partition} at offset {row.offset} ({row.part})" for row in first]
-    more = f" and {count - len(places)} more" if count > len(places) else ""
-    plural = "record is" if count == 1 else "records are"
-    formats = f"key {source.key}, value {source.value}"
-    return UndecodableInput(
-        f"store {job.store.name}: {count} {plural} not of the formats of {job.state_file.path} ({formats}): {', '.join(places)}{more}",
-        hint="correct the formats, or, when the application itself passes over such records, use --on-error skip",
-        topic=topic,
-        count=count,
-        records=[{"partition": row.partition, "offset": row.offset, "part": row.part} for row in first],
-    )

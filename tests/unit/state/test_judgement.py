@@ -37,7 +37,7 @@ def store(aggregate, value="long"):
     ],
 )
 def test_the_class_that_an_input_allows(aggregate, bounds, policy, grade):
-    found = of_input(store(aggregate), bounds, policy)
+    found = of_input(store(aggregate), bounds, policy, "t")
     assert found.grade == grade
     assert bool(found.reasons) == (grade != "A")
     if bounds is TRIMMED:
@@ -45,16 +45,16 @@ def test_the_class_that_an_input_allows(aggregate, bounds, policy, grade):
 
 
 def test_json_that_is_kept_says_what_that_rests_on():
-    found = of_input(store({"last": "value"}, "json"), WHOLE, "delete")
+    found = of_input(store({"last": "value"}, "json"), WHOLE, "delete", "t")
     assert found.grade == "B"
     assert "serde" in found.text
 
 
 def test_the_worst_class_counts_with_all_reasons():
-    found = worst([of_input(store({"last": "value"}), WHOLE, "compact"), of_order(10, 3)])
+    found = worst([of_input(store({"last": "value"}), WHOLE, "compact", "t"), of_order(store({"last": "value"}), 10, 3)])
     assert found.grade == "C"
     assert len(found.reasons) == 2
-    assert of_order(10, 0).grade == "A"
+    assert of_order(store({"last": "value"}), 10, 0).grade == "A"
 
 
 def test_metadata_is_that_of_kafka_streams():

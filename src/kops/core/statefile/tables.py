@@ -8,7 +8,7 @@ from dataclasses import replace
 from kops.core.statefile.aggregates import read_aggregate
 from kops.core.statefile.fields import Fields, nearest
 from kops.core.statefile.forms import read_duration, read_form, read_optional_name
-from kops.core.statefile.models import FORMATS, KEY_VALUE, TABLE, VERSIONED, Aggregation, Source, Store
+from kops.core.statefile.models import FORMATS, KEY_VALUE, TABLE, TABLES, VERSIONED, Aggregation, Source, Store
 from kops.core.statefile.stores import read_source
 from kops.core.statefile.table_models import INNER, JOINS, LEFT, Join, Table
 
@@ -122,6 +122,7 @@ def read_table_store(tables: Tables, stores: Fields, name: str, application: str
         changelog=read_optional_name(fields, "changelog") or f"{application}-{name}-changelog",
         key_by=key_by,
         repartition_topic=(read_optional_name(fields, "repartition") or f"{application}-{name}-repartition") if key_by else None,
+        type=TABLES,
         table=table,
     )
 

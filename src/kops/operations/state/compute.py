@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kops.core.statefile import StateFile
 from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, new_stage
-from kops.operations.state.exactness import Exactness, of_order, worst
+from kops.operations.state.exactness import Exactness, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ class Computed:
     def summary(self) -> str:
         """Return what was computed, and how exact it is, in one line."""
         store = self.facts.store
-        return f"{store.name}: {self.counts.keys:,} keys from {self.counts.read:,} records of {store.source.topic}; {self.exactness.text}"
+        topics = " and ".join(source.topic for source in store.inputs)
+        return f"{store.name}: {self.counts.keys:,} keys from {self.counts.read:,} records of {topics}; {self.exactness.text}"
 
     @property
     def warnings(self) -> list[str]:
@@ -96,13 +97,13 @@ def compute_stores(
     """
     jobs = [_job(state_file, found, cut, skip_undecodable=skip_undecodable) for found in facts]
     names = ", ".join(job.store.name for job in jobs[:_NAMED]) + (f" and {len(jobs) - _NAMED} more stores" if len(jobs) > _NAMED else "")
-    records = sum(job.source.records for job in jobs)
+    records = sum(source.records for job in jobs for source in job.sources)
     engine.services.progress.step(f"computing {names} from {records:,} records")
     stages = [new_stage(engine.services, state_file.application) for _ in jobs]
     kafka = engine.kafka()
     pool = ThreadPoolExecutor(_AT_A_TIME, "kops-store")
     try:
-        with engine.reading(*(job.source for job in jobs), *(job.changelog for job in jobs)):
+        with engine.reading(*(source for job in jobs for source in job.sources), *(job.changelog for job in jobs)):
             running = [pool.submit(_compute, kafka, found, job, stage) for found, job, stage in zip(facts, jobs, stages, strict=True)]
             return [future.result() for future in running]
     except BaseException:
@@ -121,10 +122,15 @@ def _job(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodable
     from kops.spark.source import TopicRange
 
     store = facts.store
+    source, *others = (
+        TopicRange(found.topic, cut.ranges(facts, found.topic), read_committed=state_file.exactly_once) for found in store.inputs
+    )
     return Job(
         state_file=state_file,
         store=store,
-        source=TopicRange(store.source.topic, cut.ranges(facts), read_committed=state_file.exactly_once),
+        source=source,
+        others=tuple(others),
+        loose=facts.loose,
         changelog=changelog_range(state_file, facts),
         partitions=facts.partitions,
         skip_undecodable=skip_undecodable,
@@ -137,7 +143,9 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str) -> Com
 
     with explained(f"compute {job.store.name}"):
         counts = stage_difference(kafka, job, stage)
-    exactness = worst([facts.exactness, of_order(counts.keys, counts.mixed)])
+    exactness = worst(
+        [facts.exactness, of_order(facts.store, counts.keys, counts.mixed), of_time(facts.store, counts.keys, counts.noted.get("timed", 0))]
+    )
     return Computed(facts, stage, counts, exactness)
 
 

@@ -45,12 +45,12 @@ class Cut:
             if partition not in self.committed or self.committed[partition].offset != offset
         }
 
-    def ranges(self, facts: StoreFacts) -> dict[int, tuple[int, int]]:
-        """Return the offsets that count of a store's input, by partition."""
-        topic = facts.store.source.topic
+    def ranges(self, facts: StoreFacts, topic: str) -> dict[int, tuple[int, int]]:
+        """Return the offsets that count of one of a store's topics, by partition."""
         return {
-            number: (bounds.log_start_offset, max(bounds.log_start_offset, self.offsets[TopicPartition(topic, number)]))
-            for number, bounds in facts.input_bounds.items()
+            partition.partition: (bounds.log_start_offset, max(bounds.log_start_offset, self.offsets[partition]))
+            for partition, bounds in facts.input_bounds.items()
+            if partition.topic == topic
         }
 
 
@@ -90,7 +90,7 @@ def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts],
     :raises Refused: when the application has committed nothing at all
     """
     committed = services.kafka.groups.committed([state_file.application], metadata=True, stable=True)[state_file.application]
-    bounds = {TopicPartition(found.store.source.topic, number): bound for found in facts for number, bound in found.input_bounds.items()}
+    bounds = {partition: bound for found in facts for partition, bound in found.input_bounds.items()}
     if at.kind == "end":
         return Cut({partition: bound.log_end_offset for partition, bound in bounds.items()}, committed, is_new=True)
     if at.kind == "time":

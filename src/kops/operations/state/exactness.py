@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kops.core.models import Bounds
-from kops.core.statefile import Store
+from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import TABLE
 
+REDUCER = "reducer"
 MEANINGS = {
     "A": "the same bytes, timestamps and partitions",
     "B": "the same values; other bytes or timestamps are possible",
@@ -34,13 +35,13 @@ class Exactness:
         return f"exactness {self.grade}, {MEANINGS[self.grade]}{why}"
 
 
-def of_input(store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str) -> Exactness:
-    """Judge by what the input topic still holds, before it is read.
+def of_input(store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str, topic: str) -> Exactness:
+    """Judge by what an input topic still holds, before it is read.
 
     :param bounds: of the input topic, by partition
     :param cleanup_policy: of the input topic
     """
-    topic, kind = store.source.topic, store.aggregate.kind
+    kind = TABLE if store.table else store.aggregate.kind
     reasons = [
         f"{topic}:{number} begins at offset {bound.log_start_offset}: older records are gone"
         for number, bound in sorted(bounds.items())
@@ -54,12 +55,47 @@ def of_input(store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str) ->
         reasons.append(f"{topic} is compacted (cleanup.policy={cleanup_policy}): records that a {kind} needs may be gone")
     if reasons:
         return Exactness("D", tuple(reasons))
+    if store.table and store.aggregate.kind == TABLE and store.aggregate.form.name == "json":
+        return Exactness(
+            "B", ("JSON is written here with the fields in the order of the expression, which the application's serde may not",)
+        )
     if store.aggregate.is_whole_value and store.source.value.name == "json":
         return Exactness("B", ("JSON is kept as it was read, and the application's serde may write it in another way",))
     return Exactness("A")
 
 
-def of_order(keys: int, mixed: int) -> Exactness:
+def of_changes(state_file: StateFile, store: Store, cleanup_policies: Sequence[str]) -> Exactness:
+    """Judge what is grouped from a table by whether every change of it can be known.
+
+    :param cleanup_policies: of the input topics
+    """
+    if store.table is None or not store.key_by:
+        return Exactness("A")
+    may = "timestamps, and groups that are empty by now, may differ"
+    reasons = [
+        f"{source.topic} is compacted, so changes are gone: {may}"
+        for source, policy in zip(store.inputs, cleanup_policies, strict=True)
+        if "compact" in policy.split(",")
+    ]
+    if store.others:
+        reasons.append(f"in which order {' and '.join(source.topic for source in store.inputs)} were read is not known: {may}")
+    if state_file.cache:
+        reasons.append(f"the application's cache passes over changes (streams.cache): {may}")
+    return Exactness("B", tuple(reasons)) if reasons else Exactness("A")
+
+
+def of_time(store: Store, keys: int, timed: int) -> Exactness:
+    """Judge by the rows whose timestamp depends on the order in which topics were read; for groups ``of_changes`` has said it.
+
+    :param keys: that the store should hold
+    :param timed: such rows
+    """
+    if not timed or store.key_by:
+        return Exactness("A")
+    return Exactness("B", (f"the timestamps of {timed} of {keys} keys depend on the order in which topics were read",))
+
+
+def of_order(store: Store, keys: int, mixed: int) -> Exactness:
     """Judge by what was seen while computing.
 
     :param keys: that the store should hold
@@ -67,6 +103,10 @@ def of_order(keys: int, mixed: int) -> Exactness:
     """
     if not mixed:
         return Exactness("A")
+    if store.table and store.aggregate.kind != REDUCER:
+        return Exactness("C", (f"{mixed} of {keys} sums round, differently in another order of additions and subtractions",))
+    if store.others and not store.key_by:
+        return Exactness("C", (f"{mixed} of {keys} keys are fed by several topics, in an order that nothing holds",))
     partitions = f"{mixed} of {keys} keys are fed by several partitions, in an order that only the purged repartition topic had"
     return Exactness("C", (partitions,))
 

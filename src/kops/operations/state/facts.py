@@ -10,7 +10,7 @@ from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
 from kops.operations.protocol import Services
-from kops.operations.state.exactness import Exactness, of_input
+from kops.operations.state.exactness import Exactness, of_changes, of_input, worst
 
 READ_COMMITTED = "read_committed"
 READ_UNCOMMITTED = "read_uncommitted"
@@ -20,17 +20,19 @@ READ_UNCOMMITTED = "read_uncommitted"
 class StoreFacts:
     """One store and the topics that belong to it.
 
-    :param input_bounds: of the input topic, by partition
+    :param input_bounds: of the input topics
     :param changelog_bounds: up to the end; up to the last stable offset for an exactly-once application
     :param settings: of the changelog
-    :param exactness: as far as the input topic decides it
+    :param exactness: as far as the input topics decide it
+    :param loose: of a grouped table: not every change of the table is known, or not their order
     """
 
     store: Store
-    input_bounds: Mapping[int, Bounds]
+    input_bounds: Mapping[TopicPartition, Bounds]
     changelog_bounds: Mapping[int, Bounds]
     settings: Mapping[str, str]
     exactness: Exactness
+    loose: bool = False
 
     @property
     def partitions(self) -> int:
@@ -57,14 +59,20 @@ def read_facts(services: Services, state_file: StateFile) -> list[StoreFacts]:
 
     facts = []
     for store in state_file.stores:
+        judged = [
+            of_input(store, of(source.topic), settings[source.topic].get("cleanup.policy", "delete"), source.topic)
+            for source in store.inputs
+        ]
+        loose = of_changes(state_file, store, [settings[source.topic].get("cleanup.policy", "delete") for source in store.inputs])
         found = StoreFacts(
             store=store,
-            input_bounds=of(store.source.topic),
+            input_bounds={partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]},
             changelog_bounds=of(store.changelog),
             settings=settings[store.changelog],
-            exactness=of_input(store, of(store.source.topic), settings[store.source.topic].get("cleanup.policy", "delete")),
+            exactness=worst([*judged, loose]),
+            loose=loose.grade > "A",
         )
-        _refuse_unfit(found, len(topics[store.repartition_topic]) if store.repartition_topic else len(found.input_bounds))
+        _refuse_unfit(found, _tasks(store, {name: len(partitions) for name, partitions in topics.items()}))
         facts.append(found)
     return facts
 
@@ -74,7 +82,8 @@ def _partitions(services: Services, state_file: StateFile) -> dict[str, tuple[To
     wanted: dict[str, str] = {}
     for store in state_file.stores:
         place = f"stores.{store.name}"
-        wanted.setdefault(store.source.topic, f"{place}.from.topic")
+        for source in store.inputs:
+            wanted.setdefault(source.topic, f"{place}.from.topic")
         wanted.setdefault(store.changelog, f"{place}.changelog")
         if store.repartition_topic:
             wanted.setdefault(store.repartition_topic, f"{place}.repartition")
@@ -89,6 +98,23 @@ def _partitions(services: Services, state_file: StateFile) -> dict[str, tuple[To
             f"{state_file.path}: {place}: there is no topic {topic}", hint=hint or "`kops topics list` shows them", topic=topic
         )
     return {name: tuple(TopicPartition(name, partition.partition) for partition in topic.partitions) for name, topic in described.items()}
+
+
+def _tasks(store: Store, partitions: Mapping[str, int]) -> int:
+    """Return how many tasks fill a store.
+
+    :param partitions: of every topic
+    :raises Refused: when tables are joined whose topics have not the same partitions, which Kafka Streams refuses too
+    """
+    if store.repartition_topic:
+        return partitions[store.repartition_topic]
+    if store.table and not store.table.foreign and len({partitions[source.topic] for source in store.inputs}) > 1:
+        counts = ", ".join(f"{source.topic} {partitions[source.topic]}" for source in store.inputs)
+        raise Refused(
+            f"store {store.name}: the topics of joined tables have not the same number of partitions: {counts}",
+            hint="Kafka Streams itself refuses to start so; see which of them was altered",
+        )
+    return partitions[store.source.topic] if store.table else max(partitions[source.topic] for source in store.inputs)
 
 
 def _refuse_unfit(facts: StoreFacts, tasks: int) -> None:
@@ -107,8 +133,9 @@ def _refuse_unfit(facts: StoreFacts, tasks: int) -> None:
             hint=f"set it to CreateTime: kops topics alter {store.changelog} --config message.timestamp.type=CreateTime",
         )
     if all(bound.log_start_offset == bound.log_end_offset for bound in facts.input_bounds.values()):
+        topics = " and ".join(source.topic for source in store.inputs)
         raise Refused(
-            f"{store.source.topic} has no records: rebuilding {store.name} would empty it",
+            f"{topics} {'have' if store.others else 'has'} no records: rebuilding {store.name} would empty it",
             hint="see whether retention or a truncation emptied the topic; its state cannot come back from there",
         )
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.statefile import StateFile, Store, parse_state_file
 from kops.core.statefile.fields import nearest
+
+if TYPE_CHECKING:
+    from kops.core.reducers import Reducer
 
 
 def read_state_file(path: str, stores: Sequence[str] = ()) -> StateFile:
@@ -52,8 +56,15 @@ def _with_reducer(store: Store, path: str) -> Store:
 
     try:
         reference = reducer_reference(store.aggregate.expression)
-        load_reducer(reference)
+        _refuse_without_subtraction(store, load_reducer(reference))
     except ConfigError as wrong:
         message = f"{path}: stores.{store.name}.aggregate.reducer: {wrong.message}"
         raise ConfigError(message, hint=wrong.hint, **wrong.details) from wrong
     return replace(store, aggregate=replace(store.aggregate, expression=reference))
+
+
+def _refuse_without_subtraction(store: Store, reducer: Reducer) -> None:
+    from kops.core.reducers import Subtractor
+
+    if store.table is not None and not isinstance(reducer, Subtractor):
+        raise ConfigError(f"{store.aggregate.expression} cannot take back what left a group", hint="give it remove(key, value, aggregate)")

@@ -163,8 +163,8 @@ def _commits(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts],
 
     commits = {}
     for topic in sorted({partition.topic for partition in cut.moves}):
-        found = next(found for found in facts if found.store.source.topic == topic)
-        ranges = {p: bounds for p, bounds in cut.ranges(found).items() if TopicPartition(topic, p) in cut.moves}
+        found = next(found for found in facts if any(source.topic == topic for source in found.store.inputs))
+        ranges = {p: bounds for p, bounds in cut.ranges(found, topic).items() if TopicPartition(topic, p) in cut.moves}
         times = partition_times(engine.kafka(), TopicRange(topic, ranges, read_committed=state_file.exactly_once))
         for number in ranges:
             partition = TopicPartition(topic, number)
@@ -193,7 +193,10 @@ def _changelogs(computed: Sequence[Computed]) -> list[str]:
 def _watched(facts: Sequence[StoreFacts]) -> list[str]:
     """Return the topics whose committed offsets must not move."""
     stores = [found.store for found in facts]
-    return sorted({store.source.topic for store in stores} | {store.repartition_topic for store in stores if store.repartition_topic})
+    return sorted(
+        {source.topic for store in stores for source in store.inputs}
+        | {store.repartition_topic for store in stores if store.repartition_topic}
+    )
 
 
 def _local_state(computed: Sequence[Computed]) -> list[str]:

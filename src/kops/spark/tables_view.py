@@ -1,0 +1,69 @@
+"""The view of a store that is made of tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kops.core.statefile import Store
+from kops.core.statefile.table_models import Table
+from kops.spark.aggregates import COLUMNS, MIXED, SURE, TIMED
+from kops.spark.partitions import with_partitions
+from kops.spark.prepare import FATES
+from kops.spark.tables import Expressions, Topics, expression, last_rows
+from kops.spark.tables_changes import changes
+from kops.spark.tables_groups import as_bytes, grouped
+from kops.spark.views import Seen, View
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+    from kops.spark.jobs import Job
+    from kops.spark.source import KafkaSource
+
+
+def tables_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # noqa: ARG001 - the contract: sums say themselves whether they round
+    """Compute a table made of others, or what is grouped from one."""
+    table = job.store.table
+    if table is None:
+        raise TypeError(f"{job.store.name} is no table")
+    topics = Topics(kafka, job, clocks=len(job.sources) > 1)
+    place = Expressions(job.state_file, job.store, table)
+    if job.store.key_by:
+        rows = grouped(changes(topics, table), job.store, place, loose=job.loose)
+    else:
+        rows = _stored(last_rows(topics, table), place, table)
+    counted, of_keys = _observed(rows)
+    placed = with_partitions(counted, job.partitions) if job.store.key_by else counted
+    return View(placed, lambda: _seen(topics, of_keys), empty=_empty(job.store) if job.loose else None)
+
+
+def _empty(store: Store) -> bytes | None:
+    """Return the value of a group that everything has left."""
+    if store.aggregate.kind not in ("count", "sum"):
+        return None
+    from kops.plugins.loader import load_format
+
+    return load_format(store.aggregate.form.name).encode(0)
+
+
+def _stored(rows: DataFrame, place: Expressions, table: Table) -> DataFrame:
+    """Return the rows of a table as its changelog has them."""
+    value = as_bytes(rows, place, table.form) if table.joins else "_raw"
+    doubt = f"if(value is null or _sure, {SURE}, {TIMED}) as doubt"
+    return rows.selectExpr(
+        "_partition as partition", "_key as key", f"if(value is null, null, {value}) as value", "_ts as timestamp", doubt
+    ).select(*COLUMNS)
+
+
+def _observed(rows: DataFrame) -> tuple[DataFrame, Observation]:
+    from pyspark.sql import Observation
+
+    of_keys = Observation()
+    counts = ["count_if(value is not null) as keys", f"count_if(doubt = {MIXED}) as mixed", f"count_if(doubt = {TIMED}) as timed"]
+    return rows.observe(of_keys, *(expression(count) for count in counts)), of_keys
+
+
+def _seen(topics: Topics, of_keys: Observation) -> Seen:
+    fates, keys = topics.fates(), of_keys.get
+    dropped = {name: fates[name] for name in FATES.values()}
+    return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], noted={"timed": keys["timed"]})

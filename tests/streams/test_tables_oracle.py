@@ -1,0 +1,203 @@
+"""Joins, grouped tables and filters of tables against what the real Kafka Streams holds, over random inputs.
+
+Where the order in which two topics were read shows only in a timestamp, the row must say so; where it is the order of time, all is equal.
+"""
+
+import re
+from collections import Counter
+
+import pytest
+
+from support.table_cases import Case, Frames, cases, in_partitions, job, marked
+from support.tables import TableProgram, views
+
+pytestmark = [pytest.mark.streams, pytest.mark.spark]
+
+COUNT = 60
+TEXT = {"key": "string", "value": "string"}
+JSON = {"key": "string", "value": {"format": "json", "schema": "r string, n bigint"}}
+LEFT, RIGHT = [b"l1", b"l2", b""], [b"r1", b"r2"]
+REGIONS = [b'{"r":"x","n":1}', b'{"r":"y","n":-7}', b'{"r":"x","n":9223372036854775807}', b'{"r":null,"n":3}', b'{"r":"z"}']
+PREFERENCES = [b'{"n":20}', b'{"n":29}', b'{"n":30}', b'{"n":31}']
+PAIR = "concat(coalesce(left, '-'), '|', coalesce(right, '-'))"
+
+
+def table(name, topic, form):
+    return {"name": name, "topic": topic, "key": "string", "value": form}
+
+
+def from_topic(topic, how):
+    return {"from": {"topic": topic, **how}}
+
+
+def joined(kind, *, where=None, parent="l", right="r"):
+    return {
+        "from": {"table": parent},
+        "join": {"table": right, "type": kind, "value": PAIR, "as": "string"},
+        **({"where": where} if where else {}),
+    }
+
+
+TWO = (table("l", "left", "string"), table("r", "right", "string"))
+TWO_STORES = {"l": from_topic("left", TEXT), "r": from_topic("right", TEXT)}
+
+
+def join_program(kind):
+    """A join; the same filtered and joined again, with nothing between stored; both at once."""
+    return TableProgram(
+        (
+            *TWO,
+            {"name": "j", "join": {"left": "l", "right": "r", "kind": kind, "as": "string"}},
+            {"name": "f", "filter": {"table": "j", "op": "ne", "value": "l1|r1"}, "store": True},
+        ),
+        {
+            **TWO_STORES,
+            "j": joined(kind),
+            "f": {"from": {"table": "j"}, "where": "value <> 'l1|r1'"},
+        },
+    )
+
+
+def grouped(kind, **aggregate):
+    """Groups of one table by a field."""
+    field = aggregate.pop("field", None)
+    return TableProgram(
+        (
+            table("t", "left", "json"),
+            {"name": "f", "filter": {"table": "t", "field": "n", "op": "lt", "value": 5}},
+            {"name": "g", "group": {"table": "f", "field": "r", "as": "string"}, "aggregate": {"kind": kind, "field": field, "as": "long"}},
+        ),
+        {
+            "t": from_topic("left", JSON),
+            "g": {"from": {"table": "t"}, "where": "value.n < 5", "key_by": "value.r", "aggregate": aggregate},
+        },
+    )
+
+
+def regions(kind):
+    """Users joined with preferences, those under 30 counted per region."""
+    return TableProgram(
+        (
+            table("l", "left", "json"),
+            table("r", "right", "json"),
+            {"name": "j", "join": {"left": "l", "right": "r", "kind": kind, "as": "json"}, "store": False},
+            {"name": "f", "filter": {"table": "j", "field": "n", "op": "lt", "value": 30}},
+            {"name": "g", "group": {"table": "f", "field": "r", "as": "string"}, "aggregate": {"kind": "count", "as": "long"}},
+        ),
+        {
+            "l": from_topic("left", JSON),
+            "r": from_topic("right", JSON),
+            "g": {
+                "from": {"table": "l"},
+                "join": {"table": "r", "type": kind, "value": "named_struct('r', left.r, 'n', coalesce(right.n, left.n))", "as": "json"},
+                "where": "value.n < 30",
+                "key_by": "value.r",
+                "aggregate": {"count": True},
+            },
+        },
+    )
+
+
+def mark_region(value: bytes, number: int) -> bytes:
+    """Groups of several cases meet nowhere: each has its own."""
+    return re.sub(rb'"r":"', b'"r":"%d:' % number, value)
+
+
+def same(value: bytes, _number: int) -> bytes:
+    return value
+
+
+@pytest.fixture(scope="module")
+def computed(spark):
+    """Return what kops computes: (case, key) -> (value, timestamp, doubt), for a store."""
+    shuffled = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+
+    def compute(program: TableProgram, store: str, several: list[Case], mark, *, loose=False):
+        from kops.spark.tables_view import tables_view
+
+        wanted = job(program, store, len(several), loose=loose)
+        rows = tables_view(Frames(spark, in_partitions(several, mark)), wanted, any_order=False).rows.collect()
+        grouped_store = wanted.store.key_by is not None
+        found = {}
+        for row in rows:
+            if row.value is not None:
+                case = int(bytes(row.key).split(b":")[0]) if grouped_store else row.partition
+                assert (case, bytes(row.key)) not in found
+                found[case, bytes(row.key)] = bytes(row.value), row.timestamp, row.doubt
+        return found
+
+    yield compute
+    spark.conf.set("spark.sql.shuffle.partitions", shuffled)
+
+
+def expected(oracle, program, store, several, mark):
+    return {
+        (number, key): (entry.value, entry.timestamp)
+        for number, case in enumerate(several)
+        for key, entry in views(oracle, program, marked(case, mark, number), [store])[store].items()
+    }
+
+
+def without_doubt(found):
+    return {at: (value, timestamp) for at, (value, timestamp, _doubt) in found.items()}
+
+
+BY_TIME = {
+    "inner": (join_program("inner"), ("j", "f"), same),
+    "left": (join_program("left"), ("j", "f"), same),
+    "outer": (join_program("outer"), ("j", "f"), same),
+    "count": (grouped("count", count=True), ("g",), mark_region),
+    "sum": (grouped("sum", sum="value.n", **{"as": "long"}, field="n"), ("g",), mark_region),
+    "reduce": (grouped("reduce", sum="value.n", **{"as": "long"}, field="n"), ("g",), mark_region),
+    "regions-inner": (regions("inner"), ("g",), mark_region),
+    "regions-left": (regions("left"), ("g",), mark_region),
+}
+
+
+def inputs(program: TableProgram, *, by_time: bool = True) -> list[Case]:
+    json = program.tables[0]["value"] == "json"
+    topics = {"left": REGIONS if json else LEFT}
+    if any(one.get("topic") == "right" for one in program.tables):
+        topics["right"] = PREFERENCES if json else RIGHT
+    return cases(topics, COUNT, by_time=by_time)
+
+
+@pytest.mark.parametrize("name", BY_TIME)
+def test_read_in_the_order_of_time_all_is_equal(oracle, computed, name):
+    program, stores, mark = BY_TIME[name]
+    several = inputs(program)
+    for store in stores:
+        assert without_doubt(computed(program, store, several, mark)) == expected(oracle, program, store, several, mark), store
+
+
+@pytest.mark.parametrize("kind", ["inner", "left", "outer"])
+def test_read_in_any_order_a_join_differs_only_in_timestamps_that_it_doubts(oracle, computed, kind):
+    from kops.spark.aggregates import SURE, TIMED
+
+    program = join_program(kind)
+    several = inputs(program, by_time=False)
+    found, wanted = computed(program, "j", several, same), expected(oracle, program, "j", several, same)
+    assert {at: value for at, (value, _, _) in found.items()} == {at: value for at, (value, _) in wanted.items()}
+    differing = {at for at in wanted if found[at][1] != wanted[at][1]}
+    assert all(found[at][2] == TIMED for at in differing)
+    doubts = Counter(doubt for _, _, doubt in found.values())
+    assert set(doubts) <= {SURE, TIMED}
+    assert bool(differing) == (kind != "inner")
+    assert doubts[SURE] > doubts[TIMED]
+
+
+@pytest.mark.parametrize("kind", ["inner", "left"])
+def test_read_in_any_order_groups_over_a_join_have_the_same_members(oracle, computed, kind):
+    program = regions(kind)
+    several = inputs(program, by_time=False)
+    zero = bytes(8)
+    found, wanted = (
+        {at: entry[0] for at, entry in held.items() if entry[0] != zero}
+        for held in (
+            computed(program, "g", several, mark_region, loose=True),
+            expected(oracle, program, "g", several, mark_region),
+        )
+    )
+    assert found == wanted
+    assert found
