@@ -72,25 +72,43 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
 @group.command("rebuild")
 @computing
 @click.option("--accept-inexact", is_flag=True, help="Go on where the result cannot be exact.")
+@click.option("--into", metavar="APPLICATION", help="Build another application's state, side by side; see --offsets-of.")
+@click.option("--offsets-of", metavar="GROUP", help="Whose committed offsets count, with --into. [default: the state file's]")
 @click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
 @options.mutation
 def rebuild(
-    session: Session, state_file: Any, *, at: Any, how: dict[str, Any], accept_inexact: bool, wait_empty: str | None, approval: Approval
+    session: Session,
+    state_file: Any,
+    *,
+    at: Any,
+    how: dict[str, Any],
+    accept_inexact: bool,
+    into: str | None,
+    offsets_of: str | None,
+    wait_empty: str | None,
+    approval: Approval,
 ) -> int:
     """Append to the changelogs what they lack, so that the application restores the right state.
 
     Its stores are written as Kafka Streams itself would have: the same bytes, timestamps and partitions. The application must be
-    stopped, and goes on from its committed offsets. With --at it is moved to that position.
+    stopped, and goes on from its committed offsets. With --at it is moved to that position. With --into the state is written for
+    another application.id, which goes on from the same offsets; the one that is there stays as it is.
     """
     from kops.core.durations import parse_duration
     from kops.operations.groups import wait_until_empty
     from kops.operations.protocol import refuse_read_only
     from kops.operations.state.plans import plan_rebuild
+    from kops.operations.state.switch_into import plan_into
 
+    if offsets_of and not into:
+        raise click.UsageError("--offsets-of goes with --into")
     if not approval.dry_run and not approval.plan_out:
         refuse_read_only(session.connection)
     if wait_empty:
-        wait_until_empty(session, state_file.application, parse_duration(wait_empty))
+        wait_until_empty(session, into or state_file.application, parse_duration(wait_empty))
+    if into:
+        plan = plan_into(session, state_file, into, at=at, offsets_of=offsets_of or "", accept_inexact=accept_inexact, **how)
+        return session.carry_out(plan, approval)
     return session.carry_out(plan_rebuild(session, state_file, at=at, accept_inexact=accept_inexact, **how), approval)
 
 
@@ -110,11 +128,19 @@ def verify(session: Session, state_file: Any, *, at: Any, how: dict[str, Any]) -
 @group.command("diff")
 @computing
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="The most keys to show for each store.")
-def diff(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], limit: int) -> int:
-    """Show the keys whose changelog differs from what it should hold; exit 1 when there are any."""
-    from kops.operations.state.compare import diff as compare
+@click.option("--against", metavar="APPLICATION", help="Compare with the changelogs of this application, computing nothing.")
+def diff(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], limit: int, against: str | None) -> int:
+    """Show the keys whose changelog differs from what it should hold; exit 1 when there are any.
 
-    found = compare(session, state_file, at=at, limit=limit, **how)
+    With --against two applications with the same stores are compared, as they are now: what is expected is the state file's.
+    """
+    from kops.operations.state.compare import diff as compare
+    from kops.operations.state.switch_compare import diff_against
+
+    if against:
+        found = diff_against(session, state_file, against, limit=limit, master=how["master"])
+    else:
+        found = compare(session, state_file, at=at, limit=limit, **how)
     for note in found.notes:
         session.note(note)
     session.render(found.rows, DIFF_COLUMNS)

@@ -100,3 +100,11 @@ def stage_view(kafka: KafkaSource, view: DataFrame, changelog: TopicRange | None
     if changelog is None or not changelog.records:
         return write_stage(all_added(expected), path)
     return write_stage(difference(expected, compacted_view(kafka.read(replace(changelog, headers=True)))), path)
+
+
+def stage_difference_of(kafka: KafkaSource, one: TopicRange, other: TopicRange, path: str) -> Staged:
+    """Stage what one changelog holds and another does not; of different numbers of partitions, wherever a key lies."""
+    views = [compacted_view(kafka.read(wanted)) for wanted in (one, other)]
+    if len(one.ranges) != len(other.ranges):
+        views = [view.selectExpr("0 as partition", "key", "value", "timestamp", "odd") for view in views]
+    return write_stage(difference(views[0].where("value is not null"), views[1]), path)

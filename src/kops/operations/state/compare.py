@@ -53,7 +53,7 @@ def diff(services: Services, state_file: StateFile, *, limit: int, at: Position 
     :param limit: the most rows for each store
     """
     with _computed(services, state_file, at, **options) as (engine, notes, computed):
-        rows = [row for found in computed if found.differing for row in _key_rows(engine, found, limit)]
+        rows = [row for found in computed if found.differing for row in key_rows(engine, found.facts.store, found.stage, limit)]
         differing = sum(found.differing for found in computed)
         if differing > len(rows):
             notes.append(f"{differing:,} keys differ, {len(rows):,} are shown; --limit shows more")
@@ -97,13 +97,13 @@ def _store_row(found: Computed) -> dict[str, Any]:
     }
 
 
-def _key_rows(engine: Engine, found: Computed, limit: int) -> list[dict[str, Any]]:
+def key_rows(engine: Engine, store: Store, stage: str, limit: int) -> list[dict[str, Any]]:
+    """Return the first differences of a stage as rows."""
     from kops.plugins.loader import load_format
     from kops.spark.stage import differing_rows
 
-    store = found.facts.store
     keys, values = load_format(store.key_form.name), load_format(store.aggregate.form.name)
-    return [_key_row(row, store, keys, values) for row in differing_rows(engine.session, found.stage, limit)]
+    return [_key_row(row, store, keys, values) for row in differing_rows(engine.session, stage, limit)]
 
 
 def _key_row(row: Any, store: Store, keys: Format, values: Format) -> dict[str, Any]:

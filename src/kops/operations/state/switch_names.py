@@ -1,0 +1,91 @@
+"""An application's stores under another ``application.id``, and the internal topics that they need there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kops.core.errors import Refused
+from kops.core.models import NewTopic
+from kops.core.statefile import StateFile, Store
+from kops.core.topic_settings import own_settings
+from kops.operations.protocol import Services
+from kops.operations.state.snapshot_manifest import own_name
+
+_DAY_MS = 86_400_000
+"""``windowstore.changelog.additional.retention.ms``, and what versioned stores keep beyond their history."""
+_CHANGELOG = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
+_REPARTITION = {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime", "retention.ms": "-1", "segment.bytes": "52428800"}
+
+
+def renamed(state_file: StateFile, application: str) -> StateFile:
+    """Return the same stores for another application; the state file keeps its own application, whose input it reads.
+
+    :raises Refused: when a topic's name does not begin with the application's: then nobody knows what the other one calls it
+    """
+    old = state_file.application
+    return replace(state_file, stores=tuple(_renamed(store, old, application) for store in state_file.stores))
+
+
+def _renamed(store: Store, old: str, new: str) -> Store:
+    if store.reuses_source:
+        return store
+    for topic in filter(None, (store.changelog, store.repartition_topic)):
+        if not topic.startswith(f"{old}-"):
+            raise Refused(
+                f"store {store.name}: {topic} does not begin with {old}-, so its name under {new} is not known",
+                hint=f"write a state file for {new} that names it, and say --offsets-of {old}",
+            )
+    repartition = own_name(store.repartition_topic, old, new) if store.repartition_topic else None
+    return replace(store, changelog=own_name(store.changelog, old, new), repartition_topic=repartition)
+
+
+def missing_topics(services: Services, state_file: StateFile, like: StateFile) -> list[NewTopic]:
+    """Return the internal topics that do not exist, as Kafka Streams would make them.
+
+    Where the other application has such a topic, it is the pattern; else the library's own settings are (``InternalTopicConfig``
+    and its subclasses), and the partitions are those of the input.
+
+    :param state_file: what is to be there
+    :param like: the same stores under the names that they have elsewhere
+    """
+    pairs: dict[str, tuple[str, Store]] = {}
+    for store, other in zip(state_file.stores, like.stores, strict=True):
+        if not store.reuses_source:
+            pairs[store.changelog] = (other.changelog, store)
+        if store.repartition_topic:
+            pairs[store.repartition_topic] = (str(other.repartition_topic), store)
+    there = services.kafka.topics.existing(pairs)
+    wanted = {name: pair for name, pair in pairs.items() if name not in there}
+    patterns = _patterns(services, [other for other, _ in wanted.values()])
+    inputs = {source.topic for _, store in wanted.values() for source in store.inputs}
+    sizes = {name: len(topic.partitions) for name, topic in services.kafka.topics.existing(inputs).items()}
+    made = []
+    for name, (other, store) in wanted.items():
+        if other in patterns:
+            made.append(replace(patterns[other], name=name))
+            continue
+        partitions = max((sizes[source.topic] for source in store.inputs if source.topic in sizes), default=1)
+        if store.repartition_topic and name == store.changelog:
+            repartition = there.get(store.repartition_topic)
+            known = patterns.get(pairs[store.repartition_topic][0])
+            partitions = len(repartition.partitions) if repartition else (known.partitions or partitions) if known else partitions
+        made.append(NewTopic(name, partitions, None, settings_of(store) if name == store.changelog else _REPARTITION))
+    return made
+
+
+def settings_of(store: Store) -> dict[str, str]:
+    """Return the settings that Kafka Streams gives a store's changelog."""
+    if store.window is not None:
+        return {**_CHANGELOG, "cleanup.policy": "compact,delete", "retention.ms": str(store.window.retention_ms + _DAY_MS)}
+    if store.history_ms is not None:
+        return {**_CHANGELOG, "min.compaction.lag.ms": str(store.history_ms + _DAY_MS)}
+    return _CHANGELOG
+
+
+def _patterns(services: Services, names: list[str]) -> Mapping[str, NewTopic]:
+    found = services.kafka.topics.existing(names)
+    settings = services.kafka.topics.settings(found) if found else {}
+    return {
+        name: NewTopic(name, len(topic.partitions), topic.replication_factor, own_settings(settings[name])) for name, topic in found.items()
+    }
