@@ -123,7 +123,7 @@ def finish(session: Session, result: Result, entry: Entry | None) -> None:
     """Write the result to stdout, and where it is journalled to stderr."""
     journal_id = {"journal_id": entry.id} if entry else {}
     if session.output_format == "json":
-        write_json(result.as_json() | journal_id, sys.stdout)
+        write_json(result.as_json(in_blocks=True) | journal_id, sys.stdout)
     elif session.output_format == "yaml":
         write_yaml(json.loads(json.dumps(result.as_json() | journal_id)), sys.stdout)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeAlias
 
 Row: TypeAlias = Mapping[str, Any]
@@ -33,6 +33,17 @@ class Block:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows."""
         return (dict(zip(self.common, values, strict=True)) for values in zip(*map(self.column, self.common), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks in the place of a long list of rows, in JSON that is to be written."""
+
+    blocks: tuple[Block, ...]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows."""
+        return chain.from_iterable(block.rows() for block in self.blocks)
 
 
 def blocks_of(rows: Iterable[Row]) -> Iterator[Block]:

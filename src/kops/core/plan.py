@@ -10,16 +10,21 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
+from kops.core.blocks import Block, Blocks
 from kops.core.errors import ExitCode, UsageProblem
 
 PLAN_VERSION = 1
 MOVES = "moves"
 """The key of a plan's arguments that its items follow from, see ``kops.core.moves``."""
+
+MANY = 1_000
+"""More results than these are given out in blocks."""
 
 Json: TypeAlias = Any
 """A value that ``json.dumps`` takes without help."""
@@ -232,9 +237,13 @@ class Result:
             Status.UNKNOWN: ExitCode.TIMED_OUT,
         }.get(self.status, ExitCode.DONE)
 
-    def as_json(self) -> dict[str, Json]:
-        """Return the JSON envelope of a mutation."""
-        items = [{k: v for k, v in item.as_json().items() if v is not None} for item in self.items]
+    def as_json(self, *, in_blocks: bool = False) -> dict[str, Json]:
+        """Return the JSON envelope of a mutation.
+
+        :param in_blocks: give many items as ``Blocks``, for ``output.render.write_json``
+        """
+        blocks = _blocks(self.items)
+        items = blocks if in_blocks and len(self.items) > MANY else list(blocks.rows())
         errors = [{"target": item.target, **item.error} for item in self.items if item.error]
         body: dict[str, Json] = {"version": PLAN_VERSION, "status": self.status.value, "items": items, "errors": errors}
         if self.messages:
@@ -242,3 +251,14 @@ class Result:
         if self.facts:
             body["facts"] = self.facts
         return body
+
+
+def _blocks(items: Iterable[ItemResult]) -> Blocks:
+    """Return results as rows without what is None."""
+    blocks = []
+    for (status, failed, valued), some in groupby(items, lambda item: (item.status, item.error is not None, item.value is not None)):
+        targets, _, errors, values = zip(*some, strict=True)
+        each = {"target": targets} | ({"error": errors} if failed else {}) | ({"value": values} if valued else {})
+        common = {"target": None, "status": status.value, "error": None, "value": None}
+        blocks.append(Block(len(targets), {key: value for key, value in common.items() if value is not None or key in each}, each))
+    return Blocks(tuple(blocks))

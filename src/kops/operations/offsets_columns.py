@@ -46,7 +46,9 @@ def results_of(group: GroupMoves, outcome: Outcome) -> Iterator[ItemResult]:
     for topic in group.topics:
         prefix = f"{group.group} {topic.topic}:"
         if not outcome:
-            yield from (ItemResult(f"{prefix}{partition}", Status.DONE, None, after) for partition, _, after in topic.pairs())
+            columns = zip(topic.partitions, topic.before.offsets, topic.after.offsets, strict=True)
+            done = [(f"{prefix}{partition}", Status.DONE, None, after) for partition, before, after in columns if before != after]
+            yield from map(ItemResult._make, done)
             continue
         for partition, _, after in topic.pairs():
             failure = outcome.get(TopicPartition(topic.topic, partition))

@@ -112,7 +112,10 @@ def places_of(wishes: Sequence[Wish], committed: Committed, existing: Mapping[st
                 partitions = [partition for partition in has if wish.partitions is None or partition in wish.partitions]
             else:
                 partitions = existing[topic] if wish.partitions is None else existing[topic].intersection(wish.partitions)
-            there = places.setdefault(topic, {})
+            if topic not in places:
+                places[topic] = dict.fromkeys(partitions, wish.strategy)
+                continue
+            there = places[topic]
             for partition in partitions:
                 if there.setdefault(partition, wish.strategy) is not wish.strategy:
                     raise UsageProblem(f"{topic}:{partition} is named twice", hint="give one position to each partition")

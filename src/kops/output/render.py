@@ -8,12 +8,13 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
+from json.encoder import encode_basestring
 from typing import Any, TextIO
 
-from kops.core.blocks import Row
+from kops.core.blocks import Block, Blocks, Row
 
 FORMATS = ("table", "json", "yaml", "csv", "name")
 LONG_LIST = 1_000
@@ -107,7 +108,7 @@ def csv_cell(value: Any) -> Any:
 
 def write_json_list(rows: Iterable[Row], stream: TextIO) -> None:
     """Write a JSON array, one row a line: many rows are written as they come, and `grep` still finds them."""
-    write_array((json.dumps(row, ensure_ascii=False) for row in rows), stream)
+    write_array(map(json_text, rows), stream)
 
 
 def write_array(elements: Iterable[str], stream: TextIO, *, indent: str = "  ", end: str = "\n") -> None:
@@ -127,24 +128,54 @@ def write_array(elements: Iterable[str], stream: TextIO, *, indent: str = "  ", 
 
 def write_json(body: Any, stream: TextIO) -> None:
     """Write indented JSON with a final newline; of an object with a long list, each element of it is one line."""
-    if isinstance(body, Mapping) and any(isinstance(value, list) and len(value) > LONG_LIST for value in body.values()):
+    if isinstance(body, Mapping) and any(_is_long(value) for value in body.values()):
         _write_long_object(body, stream)
     else:
         json.dump(body, stream, indent=2, ensure_ascii=False)
     stream.write("\n")
 
 
+def _is_long(value: Any) -> bool:
+    return isinstance(value, Blocks) or (isinstance(value, list) and len(value) > LONG_LIST)
+
+
 def _write_long_object(body: Mapping[str, Any], stream: TextIO) -> None:
-    encode = json.JSONEncoder(ensure_ascii=False).encode
     separator = "{\n  "
     for key, value in body.items():
-        stream.write(f"{separator}{encode(key)}: ")
+        stream.write(f"{separator}{json_text(key)}: ")
         separator = ",\n  "
-        if isinstance(value, list):
-            write_array(map(encode, value), stream, indent="    ", end="")
+        if isinstance(value, Blocks):
+            write_array(block_texts(value.blocks), stream, indent="    ", end="")
+        elif isinstance(value, list):
+            write_array(map(json_text, value), stream, indent="    ", end="")
         else:
-            stream.write(encode(value))
+            stream.write(json_text(value))
     stream.write("\n}")
+
+
+def block_texts(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield the JSON of each row on one line, as ``json_text`` has it: what rows have in common is written once."""
+    return chain.from_iterable(map(_block_texts, blocks))
+
+
+def _block_texts(block: Block) -> list[str]:
+    fixed = {key: json_text(value).replace("%", "%%") for key, value in block.common.items() if key not in block.each}
+    line = "{" + ", ".join([f"{json_text(key)}: {fixed.get(key, '%s')}" for key in block.common]) + "}"
+    columns = [_column_texts(block.each[key]) for key in block.common if key in block.each]
+    return [line % row for row in zip(*columns, strict=True)] if columns else [line % ()] * block.length
+
+
+def _column_texts(column: Sequence[Any]) -> Iterable[str]:
+    kinds = set(map(type, column))
+    if kinds == {str}:
+        return map(encode_basestring, column)
+    if kinds <= {int, type(None)}:
+        return ["null" if value is None else repr(value) for value in column]
+    return map(json_text, column)
+
+
+json_text = json.JSONEncoder(ensure_ascii=False).encode
+"""Returns the JSON of a value on one line."""
 
 
 def write_yaml(body: Any, stream: TextIO) -> None:

@@ -5,51 +5,16 @@ Rows come in blocks (``kops.core.blocks``), are read once, and may come from a g
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from kops.core.blocks import Block
-from kops.output.render import Column, is_number, line_cell, write_array, write_lines
-
-MOST_TEXTS = 100_000
-
-
-class _Texts(dict[Any, str]):
-    """The JSON of values that were seen before: strings, whole numbers and None; neither true nor 1.0, which would pass for a 1."""
-
-    def __missing__(self, value: str | int | None) -> str:
-        text = self[value] = json.dumps(value, ensure_ascii=False)
-        return text
+from kops.output.render import Column, block_texts, is_number, line_cell, write_array, write_lines
 
 
 def write_json_rows(blocks: Iterable[Block], stream: TextIO) -> None:
-    """Write a JSON array, one row a line, byte for byte as ``render.write_json_list`` does.
-
-    :param blocks: of strings, whole numbers, None, and objects of whatever; neither true nor 1.0
-    """
-    write_array(chain.from_iterable(_json_blocks(blocks)), stream)
-
-
-def _json_blocks(blocks: Iterable[Block]) -> Iterator[list[str]]:
-    texts = _Texts()
-    for block in blocks:
-        try:
-            yield _json_block(block, texts)
-        except TypeError:  # an object, which has no hash
-            yield [json.dumps(row, ensure_ascii=False) for row in block.rows()]
-        if len(texts) > MOST_TEXTS:
-            texts.clear()
-
-
-def _json_block(block: Block, texts: _Texts) -> list[str]:
-    """Return the text of each row: that of the common values is written once."""
-    fixed = {key: texts[value].replace("%", "%%") for key, value in block.common.items() if key not in block.each}
-    parts = [f"{texts[key]}: {fixed.get(key, '%s')}" for key in block.common]
-    line = "{" + ", ".join(parts) + "}"
-    each = [map(texts.__getitem__, block.each[key]) for key in block.common if key in block.each]
-    return [line % row for row in zip(*each, strict=True)] if each else [line % ()] * block.length
+    """Write a JSON array, one row a line, byte for byte as ``render.write_json_list`` does."""
+    write_array(block_texts(blocks), stream)
 
 
 def write_wide(
