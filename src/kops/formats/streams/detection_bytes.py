@@ -48,9 +48,12 @@ def bytes_evidence(records: Sequence[Record], topic: str) -> list[Evidence]:
         else:
             found.append(Evidence(kind, _AGAINST, f"only {fitting} of {len(live)} records that were looked at {words}"))
     asides = _asides(keyed, live)
-    if live and not any(each.type and each.weight >= _FITS for each in [*found, *asides]):
+    if live and not any(each.type and each.weight > _SPELLING for each in [*found, *asides]):
         why = "no key and value that was looked at has the parts of another type"
-        found += [Evidence(types.KEY_VALUE, _NOTHING_ELSE, why), Evidence(types.VERSIONED, _NOTHING_ELSE, why)]
+        plain = (
+            (types.KEY_VALUE, types.VERSIONED) if topic.endswith("-changelog") else (types.KEY_VALUE, types.VERSIONED, types.REPARTITION)
+        )
+        found += [Evidence(kind, _NOTHING_ELSE, why) for kind in plain]
     return [*found, *asides]
 
 
@@ -115,7 +118,8 @@ def _is_subscription(record: Record) -> bool:
 
 
 def _is_registration(record: Record) -> bool:
-    return bool(foreign_keys.decode_subscription(_value(record)).primary_key)
+    foreign_keys.decode_subscription(_value(record))
+    return True
 
 
 def _is_response(record: Record) -> bool:

@@ -28,7 +28,7 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
 _BY_NAME = 6
 _BY_SETTINGS = 3
 
-_OF_WINDOWS = (types.WINDOW, types.SESSION, types.JOIN, types.OUTER_JOIN_3_0)
+_OF_WINDOWS = (types.WINDOW, types.SESSION, types.OUTER_JOIN_3_0)
 _COMPACTED = (types.KEY_VALUE, types.VERSIONED, types.OUTER_JOIN, types.SUPPRESS, types.JOIN_BUFFER, types.SUBSCRIPTION)
 
 
@@ -53,14 +53,15 @@ def settings_evidence(topic: str, settings: Mapping[str, str]) -> list[Evidence]
     found: list[Evidence] = []
     if policy == {"compact", "delete"}:
         why = "it is compacted and its old records are deleted, as Kafka Streams sets it for windows and sessions"
-        found += [Evidence(kind, _BY_SETTINGS, why) for kind in _OF_WINDOWS]
-        found += [Evidence(kind, -_BY_SETTINGS, f"{why}, not for this type") for kind in _COMPACTED]
+        found += [*_for(_OF_WINDOWS, _BY_SETTINGS, why), *_against((*_COMPACTED, types.JOIN), why)]
     elif policy == {"compact"}:
         why = "it is compacted and nothing of it is deleted, as Kafka Streams sets it for stores without windows"
-        found += [Evidence(kind, 1, why) for kind in _COMPACTED]
-        found += [Evidence(kind, -_BY_SETTINGS, f"{why}, not for this type") for kind in _OF_WINDOWS]
+        found += [*_for(_COMPACTED, 1, why), *_against((*_OF_WINDOWS, types.JOIN), why)]
     elif policy == {"delete"} and topic.endswith("-changelog"):
-        found.append(Evidence("", 0, "it is not compacted, as a changelog should be"))
+        why = "it is not compacted and its old records are deleted, as Kafka Streams sets it for the stores of stream-stream joins"
+        found += [*_for((types.JOIN,), _BY_SETTINGS, why), *_against((*_COMPACTED, *_OF_WINDOWS), why)]
+    elif policy == {"delete"}:
+        found += _against((*_COMPACTED, *_OF_WINDOWS, types.JOIN), "it is not compacted, as it is set for topics on the way")
     lag = settings.get("min.compaction.lag.ms", "")
     if lag.isdecimal() and policy == {"compact"}:
         if int(lag):
@@ -69,3 +70,11 @@ def settings_evidence(topic: str, settings: Mapping[str, str]) -> list[Evidence]
         else:
             found.append(Evidence(types.VERSIONED, -_BY_SETTINGS, "it has no min.compaction.lag.ms, which versioned stores need"))
     return found
+
+
+def _for(kinds: tuple[str, ...], weight: int, why: str) -> list[Evidence]:
+    return [Evidence(kind, weight, why) for kind in kinds]
+
+
+def _against(kinds: tuple[str, ...], why: str) -> list[Evidence]:
+    return [Evidence(kind, -_BY_SETTINGS, f"{why}, not for this type") for kind in kinds]
