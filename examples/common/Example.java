@@ -7,11 +7,17 @@ import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.CloseOptions;
+import org.apache.kafka.streams.CloseOptions.GroupMembershipOperation;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
  * What the examples have in common: how a topology becomes an application that runs until SIGTERM.
@@ -57,9 +63,14 @@ final class Example {
         return new KafkaStreams(topology.apply(name -> start + name), settings);
     }
 
+    /** A key-value store with a name, of text keys. */
+    static <V> Materialized<String, V, KeyValueStore<Bytes, byte[]>> store(String name, Serde<V> values) {
+        return Materialized.<String, V, KeyValueStore<Bytes, byte[]>>as(name).withKeySerde(Serdes.String()).withValueSerde(values);
+    }
+
     /** Close it; it commits, and leaves its group at once. */
     static boolean close(KafkaStreams streams) {
-        return streams.close(CloseOptions.groupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP).withTimeout(PATIENCE));
+        return streams.close(CloseOptions.groupMembershipOperation(GroupMembershipOperation.LEAVE_GROUP).withTimeout(PATIENCE));
     }
 
     /** Print what {@code describe} prints, or run until SIGTERM. */

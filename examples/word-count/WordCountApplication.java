@@ -6,9 +6,7 @@ import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
-import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
-import org.apache.kafka.streams.state.Stores;
 
 /** How often each word occurs in the topic {@code lines}, kept in {@code counts-store} and written to {@code word-counts}. */
 public final class WordCountApplication {
@@ -23,8 +21,7 @@ public final class WordCountApplication {
                 .flatMapValues(line -> Arrays.asList(line.toLowerCase(Locale.ROOT).split("[^a-z]+")))
                 .filter((key, word) -> !word.isEmpty())
                 .groupBy((key, word) -> word, Grouped.with("counts-store", Serdes.String(), Serdes.String()))
-                .count(Materialized.<String, Long>as(Stores.persistentKeyValueStore("counts-store"))
-                        .withKeySerde(Serdes.String()).withValueSerde(Serdes.Long()))
+                .count(Example.store("counts-store", Serdes.Long()))
                 .toStream()
                 .to(topic.apply("word-counts"), Produced.with(Serdes.String(), Serdes.Long()));
         return builder.build();

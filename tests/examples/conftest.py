@@ -38,6 +38,6 @@ def copies(host, cluster, run_kops, tmp_path_factory):
         return several
 
     yield make
-    host.stop(*(copy.prefix for copy in made))
+    host.stop_all()
     for copy in made:
         cluster.delete_all(cluster.topics(copy.prefix))

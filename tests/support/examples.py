@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ class Host:
     """One JVM that runs many applications; a context manager."""
 
     def __init__(self, classes: str, log: Path) -> None:
+        self.classes = classes
         command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", classes, "ExamplesHost"]
         self._log = log.open("wb")
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._log, "encoding": "utf-8"}
@@ -69,8 +71,18 @@ class Host:
         for name in names:
             self.wait(name, "STOPPED")
 
-    def wait(self, name: str, answer: str) -> None:
-        """Wait until an application is ``READY``, or ``STOPPED``.
+    def stop_all(self) -> None:
+        """Close whatever a test has left running."""
+        self.stop(*self._started)
+
+    def locate(self, name: str, store: str, key: str) -> tuple[int, str]:
+        """Return the partition of a key and the ``application.server`` of the instance that has it, as the application knows it."""
+        self._say("locate", name, store, key)
+        partition, server = self.wait(name, "LOCATED").split()
+        return int(partition), server
+
+    def wait(self, name: str, answer: str) -> str:
+        """Wait until an application is ``READY``, ``STOPPED`` or ``LOCATED``, and return what else it says.
 
         :raises RuntimeError: when it fails
         """
@@ -82,6 +94,7 @@ class Host:
             return found.startswith(answer)
 
         wait_for(f"{name} to be {answer}", said)
+        return self._answers[name].removeprefix(answer).strip()
 
     def _say(self, *fields: str) -> None:
         assert self._process.stdin is not None
@@ -116,6 +129,11 @@ class Copy:
     outputs: Sequence[str]
     settings: Mapping[str, str] = field(default_factory=dict)
     state_file_name: str = "state.yaml"
+
+    @property
+    def host_name(self) -> str:
+        """Return what the host knows it by."""
+        return f"{self.prefix}{self.main_class}"
 
     @property
     def state(self) -> Path:
@@ -170,10 +188,33 @@ class Copy:
         wanted = {self.prefix + topic: topic for topic in self.inputs if not topic.endswith("-repartition")}
         return {(wanted[topic], partition): offset for (topic, partition), offset in found.items() if topic in wanted}
 
-    def start(self) -> None:
-        """Start it in the host."""
-        options = [option for key, value in self.settings.items() for option in ("--config", f"{key}={value}")]
-        self.host.start(self.prefix, self.main_class, self.cluster.servers, str(self.state), "--prefix", self.prefix, *options)
+    def produce(self, records: Mapping[str, Sequence[Record]]) -> None:
+        """Write records to its topics, named without the prefix."""
+        self.cluster.produce_all({self.prefix + topic: several for topic, several in records.items()})
+
+    def start(self, **settings: str) -> None:
+        """Start it in the host; settings are Kafka Streams' with ``_`` for ``.``."""
+        self.host.start(self.host_name, self.main_class, *self.arguments(self.state, **settings))
+
+    @contextlib.contextmanager
+    def second_instance(self, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
+        """Run another instance of it, in a process of its own that can be killed."""
+        command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", self.host.classes, self.main_class]
+        log = self.folder / "second.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen([*command, *self.arguments(self.folder / "second", **settings)], stdout=output, stderr=output)
+        try:
+            wait_for(f"the second instance to be READY ({log})", lambda: "READY" in log.read_text(errors="replace").splitlines())
+            yield process
+        finally:
+            process.kill()
+            process.wait(SECONDS)
+
+    def arguments(self, state: Path, **settings: str) -> list[str]:
+        """Return its command line, with its local state in this folder."""
+        chosen = {**self.settings, **{key.replace("_", "."): value for key, value in settings.items()}}
+        options = [option for key, value in chosen.items() for option in ("--config", f"{key}={value}")]
+        return [self.cluster.servers, str(state), "--prefix", self.prefix, *options]
 
     def _renamed(self, file: str) -> list[Any]:
         documents = list(yaml.safe_load_all((EXAMPLES / self.example / file).read_text(encoding="utf-8")))
@@ -190,13 +231,13 @@ def process(copies: Sequence[Copy], *steps: Mapping[str, Sequence[Record]]) -> N
     for copy in copies:
         copy.start()
     for copy in copies:
-        copy.host.wait(copy.prefix, "READY")
+        copy.host.wait(copy.host_name, "READY")
     for step in steps:
         for copy in copies:
-            copy.cluster.produce_all({copy.prefix + topic: records for topic, records in step.items()})
+            copy.produce(step)
         for copy in copies:
             wait_until_processed(copy)
-    copies[0].host.stop(*(copy.prefix for copy in copies))
+    copies[0].host.stop(*(copy.host_name for copy in copies))
 
 
 def wait_until_processed(copy: Copy, *, seconds: float = SECONDS) -> None:
@@ -237,9 +278,17 @@ def rebuild(copy: Copy, *options: str) -> None:
     copy.kops("state", "verify", copy.state_file).ok()
 
 
+def assert_same_stores(copy: Copy, twin: Copy) -> None:
+    """Compare what the changelogs of two copies hold, key by key."""
+    for store, expected in twin.views().items():
+        found = copy.view(store)
+        differing = {key: (found.get(key), expected.get(key)) for key in {*found, *expected} if found.get(key) != expected.get(key)}
+        assert not differing, f"{store}: {differing}"
+
+
 def assert_equal(copy: Copy, twin: Copy) -> None:
     """Compare two copies in store, output and offsets."""
-    assert copy.views() == twin.views()
+    assert_same_stores(copy, twin)
     assert copy.output() == twin.output()
     assert copy.committed() == twin.committed()
 

@@ -6,14 +6,17 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.KeyQueryMetadata;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 
 /**
  * Runs the applications of the examples in one JVM, since a JVM each would take most of the tests' time.
  *
- * <p>Reads lines of fields parted by tabs: {@code start ID CLASS ARGUMENT...}, {@code stop ID}. Answers a line each: {@code READY ID} when
- * it processes records, {@code STOPPED ID} when it is closed, {@code FAILED ID WHY} when it stops by itself.
+ * <p>Reads lines of fields parted by tabs: {@code start ID CLASS ARGUMENT...}, {@code stop ID}, {@code locate ID STORE KEY}. Answers a line
+ * each: {@code READY ID} when it processes records, {@code STOPPED ID} when it is closed, {@code FAILED ID WHY} when it stops by itself,
+ * {@code LOCATED ID PARTITION HOST:PORT} of the instance that holds the key.
  */
 public final class ExamplesHost {
     private static final Map<String, KafkaStreams> RUNNING = new ConcurrentHashMap<>();
@@ -37,6 +40,9 @@ public final class ExamplesHost {
         try {
             if (fields[0].equals("start")) {
                 start(id, fields[2], Arrays.copyOfRange(fields, 3, fields.length));
+            } else if (fields[0].equals("locate")) {
+                KeyQueryMetadata found = RUNNING.get(id).queryMetadataForKey(fields[2], fields[3], new StringSerializer());
+                answer("LOCATED", id, found.partition() + " " + found.activeHost().host() + ":" + found.activeHost().port());
             } else {
                 answer(Example.close(RUNNING.remove(id)) ? "STOPPED" : "FAILED", id, "to close in time");
             }

@@ -1,0 +1,49 @@
+"""``examples/stream-or-table``: one topic as a stream and as a table; both stores are lost, or damaged, and come back."""
+
+import shutil
+import struct
+
+import pytest
+
+from support import twins
+from support.examples import assert_equal, assert_same_stores, damage, process, rebuild
+from support.programs import Record
+
+pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
+
+
+def fruit(*pairs, start=1_700_000_000_000):
+    """Records of (name, value), each an older timestamp than the one before: the last record wins, not the newest."""
+    return {
+        "fruit": [
+            Record(name.encode(), None if value is None else struct.pack(">q", value), start - at) for at, (name, value) in enumerate(pairs)
+        ]
+    }
+
+
+def numbers(view):
+    return {key.decode(): struct.unpack(">q", entry.value)[0] for key, entry in view.items()}
+
+
+def test_both_stores_come_back(copies):
+    settings = {"group.protocol": "streams", "processing.guarantee": "at_least_once"}
+    options = {"inputs": ["fruit"], "outputs": ["fruit-sum", "fruit-latest"], "settings": settings}
+    twin, wiped, stale = copies("stream-or-table", "StreamOrTableApplication", **options)
+    process([twin, wiped, stale], fruit(("apple", 1), ("apple", 5)), fruit(("pear", 7), ("plum", 2)))
+    assert numbers(twin.view("sum")) == {"apple": 6, "pear": 7, "plum": 2}
+    assert numbers(twin.view("latest")) == {"apple": 5, "pear": 7, "plum": 2}
+    earlier = twins.keep(stale.state)
+    process([twin, wiped, stale], fruit(("pear", None), ("apple", -2), ("cherry", 4)))
+    assert numbers(twin.view("sum")) == {"apple": 4, "pear": 7, "plum": 2, "cherry": 4}
+    assert numbers(twin.view("latest")) == {"apple": -2, "plum": 2, "cherry": 4}
+    for topic in wiped.changelogs.values():
+        wiped.cluster.empty(topic)
+    shutil.rmtree(wiped.state)
+    damage(stale)
+    twins.put_back(earlier, stale.state)
+    for broken in (wiped, stale):
+        rebuild(broken)
+        assert_same_stores(broken, twin)
+    process([twin, wiped, stale], fruit(("apple", 3), ("pear", 1), ("plum", None)))
+    for broken in (wiped, stale):
+        assert_equal(broken, twin)
