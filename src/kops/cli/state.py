@@ -13,6 +13,7 @@ from kops.cli.lazy import Group
 from kops.cli.options import Approval
 from kops.cli.session import Session
 from kops.cli.state_query import query
+from kops.cli.state_repartition import repartition
 from kops.cli.state_restore import restore
 from kops.cli.state_snapshot import snapshot
 
@@ -150,3 +151,4 @@ def diff(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], lim
 group.add_command(query)
 group.add_command(snapshot)
 group.add_command(restore)
+group.add_command(repartition)

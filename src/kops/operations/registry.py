@@ -27,6 +27,7 @@ MUTATIONS = {
     "streams.reset": "kops.operations.streams.mutation:RESET",
     "state.rebuild": "kops.operations.state:REBUILD",
     "state.into": "kops.operations.state.switch_into:INTO",
+    "state.repartition": "kops.operations.state.repartition:REPARTITION",
     "state.restore": "kops.operations.state.restore:RESTORE",
 }
 

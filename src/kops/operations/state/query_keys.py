@@ -10,7 +10,7 @@ from kops.core.records import timestamp_text
 from kops.core.statefile import Store
 from kops.formats.streams import session_keys, window_keys
 
-SUFFIXES = {"window": 12, "session": 16}
+SUFFIXES = {"window": 12, "sliding-window": 12, "session": 16}
 """Bytes that follow the application's key: ``WindowKeySchema.toStoreKeyBinary``, ``SessionKeySchema.toBinary``."""
 NOTHING_AROUND: dict[str, Any] = {}
 
@@ -44,7 +44,7 @@ def stored_key(kind: str, data: bytes, size_ms: int | None = None) -> StoredKey:
     :param size_ms: of its windows; None when it is not known
     """
     try:
-        if kind == "window":
+        if kind in ("window", "sliding-window"):
             window = window_keys.decode(data)
             end = timestamp_text(window_keys.end_of(window.start_ms, size_ms)) if size_ms else None
             return StoredKey(window.key, {"window_start": timestamp_text(window.start_ms), "window_end": end})

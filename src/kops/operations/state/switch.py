@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from kops.core.errors import NotFound, Refused, StateMoved
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
+from kops.operations.offsets_items import partition_of
 from kops.operations.protocol import Services, compare_guard, failed
 from kops.operations.state.engine import start_engine
 from kops.operations.state.guard import guard_of, log_ends
@@ -99,11 +100,23 @@ class Switch(Rebuild):
             **plan.arguments,
             "topics": changes_json(topics),
             "stores": {name: _store_back(services, plan, store, topics) for name, store in plan.arguments["stores"].items()},
-            "commit": plan.arguments["prior"],
+            "commit": self.offsets_back(services, plan, topics),
             "prior": plan.arguments["commit"],
             GROW: {},
         }
         return self._inverse(services, plan, arguments)
+
+    def can_be_undone(self, plan: Plan) -> bool:
+        """Tell that inputs that grew stay so, and with them all the rest."""
+        return not plan.arguments[GROW]
+
+    def offsets_back(self, services: Services, plan: Plan, topics: Sequence[TopicChange]) -> dict[str, Any]:  # noqa: ARG002 - the contract
+        """Return the commits that take a plan back; those of a topic that goes, go with it.
+
+        :param topics: the changes that are taken back
+        """
+        gone = {change.name for change in topics if change.after is None}
+        return {target: found for target, found in plan.arguments["prior"].items() if partition_of(target).topic not in gone}
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan for what is left; what is staged is written again: the last record of a key counts, so twice is once.
@@ -121,6 +134,12 @@ class Switch(Rebuild):
                 raise StateMoved(f"{plan.arguments['application']} has gone on in {target} since", hint="plan again from what is there now")
         _refuse_without_stages(resumed)
         return replace(resumed, guard=now)
+
+    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:
+        """Say what to do next."""
+        if all(change.after is None for change in changes_of_json(plan.arguments["topics"])) and plan.arguments["topics"]:
+            return ()
+        return super().messages(services, plan, results)
 
     def _topics(self, services: Services, plan: Plan, items: Mapping[str, Item]) -> Iterator[ItemResult]:
         yield from change_topics(services, changes_of_json(plan.arguments["topics"]), items)

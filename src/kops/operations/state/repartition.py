@@ -1,0 +1,271 @@
+"""Moves an application to another number of partitions, with its state. Kafka Streams itself cannot: it refuses to start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import Refused, UsageProblem
+from kops.core.models import Bounds, Committed, NewTopic, TopicPartition
+from kops.core.plan import Item, ItemResult, Plan, Severity, Status
+from kops.core.statefile import StateFile, Store
+from kops.operations.offsets_items import committed_json, move_item, partition_of
+from kops.operations.protocol import Services
+from kops.operations.state.engine import Engine, drop_stage, new_stage, start_engine
+from kops.operations.state.query_keys import store_type, suffix_length
+from kops.operations.state.repartition_inputs import Choice, plan_inputs
+from kops.operations.state.repartition_kept import kept_stage
+from kops.operations.state.snapshot_topics import OwnTopics, own_topics, standing_still
+from kops.operations.state.switch import GROW, Switch, guard_now, local_state_warning
+from kops.operations.state.switch_topics import TopicChange, changes_json, topic_ids
+
+if TYPE_CHECKING:
+    from kops.spark.repartition import Repartitioned
+
+
+class Repartition(Switch):
+    """Makes internal topics anew with another number of partitions, and writes the state into them."""
+
+    name = "state.repartition"
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Refuse also when what is kept of the old changelogs is not whole: they are about to be deleted."""
+        from kops.spark.difference import to_append
+        from kops.spark.stage import Content, contents_of, read_stage
+
+        super().check(services, plan)
+        session = start_engine(services, plan.arguments["master"]).session
+        for store in plan.arguments["stores"].values():
+            if store["prior_contents"]:
+                kept = {
+                    str(number): found.fingerprint
+                    for number, found in contents_of(to_append(read_stage(session, store["prior_stage"]))).items()
+                }
+                if kept != {number: Content(**found).fingerprint for number, found in store["prior_contents"].items()}:
+                    raise Refused(f"what is kept of {store['changelog']} is not whole: {store['prior_stage']}", hint="plan it again")
+
+    def offsets_back(self, services: Services, plan: Plan, topics: Sequence[TopicChange]) -> dict[str, Any]:
+        """Return the commits of before; a repartition topic is made anew once more, and begins at 0."""
+        application = plan.arguments["application"]
+        now = services.kafka.groups.committed([application])[application]
+        made = {change.name: change.after for change in topics if change.after}
+        back: dict[str, Any] = {}
+        for target, found in plan.arguments["committed_before"].items():
+            partition = partition_of(target)
+            if partition.topic not in made and (partition not in now or now[partition].offset != found["offset"]):
+                back[target] = found
+        for name, topic in made.items():
+            if name in plan.arguments["repartitions"]:
+                back |= {f"{name}:{number}": committed_json(Committed(0, "")) for number in range(topic.partitions or 0)}
+        return back
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that brings the changelogs of before back, and the offsets that go with them."""
+        undo = super().invert(services, plan, results)
+        application = plan.arguments["application"]
+        lost = (
+            f"what {application} has processed since is taken out of its state; from the offsets of before it is processed, and sent, again"
+        )
+        return replace(undo, warnings=(lost, *undo.warnings))
+
+    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:
+        """Say what has to be done before the application starts, and how to be rid of what is kept."""
+        if any(result.status not in (Status.DONE, Status.UNCHANGED) for result in results):
+            return super().messages(services, plan, results)
+        application, file = plan.arguments["application"], plan.arguments["state_file"]
+        return (
+            *local_state_warning(application),
+            f"the state from before is kept; when {application} runs well: kops state repartition {file} --confirm-done",
+        )
+
+
+REPARTITION = Repartition()
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A store in both partitionings, staged."""
+
+    store: Store
+    change: TopicChange
+    stage: str
+    prior_stage: str
+    done: Repartitioned
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return it as an argument of the plan."""
+        return {
+            "changelog": self.store.changelog,
+            "stage": self.stage,
+            "backwards": False,
+            "contents": {str(number): asdict(found) for number, found in self.done.after.contents.items()},
+            "prior_stage": self.prior_stage,
+            "prior_contents": {str(number): asdict(found) for number, found in self.done.before.contents.items()},
+        }
+
+    def items(self) -> list[Item]:
+        """Return one item for each new partition that gets something."""
+        return [
+            Item(f"{self.store.changelog}:{number}", "append", 0, found.records, f"{found.records:,} of {self.done.keys:,} keys")
+            for number, found in sorted(self.done.after.contents.items())
+        ]
+
+
+def plan_repartition(services: Services, state_file: StateFile, partitions: int, choice: Choice, *, master: str | None = None) -> Plan:
+    """Return the plan that moves the stores of a state file to another number of partitions.
+
+    :param choice: what becomes of the input topics
+    :raises Refused: when the application runs, has unprocessed records in a repartition topic, or keys are where no default
+        partitioner puts them
+    """
+    for store in state_file.stores:
+        if store.reuses_source:
+            raise Refused(
+                f"the changelog of store {store.name} is its input topic {store.changelog} itself",
+                hint="produce the topic again with as many partitions as are needed, and reset the application",
+            )
+    engine = start_engine(services, master)
+    topics = own_topics(services, state_file.application, state_file)
+    isolation = "read_committed" if state_file.exactly_once else "read_uncommitted"
+    still = standing_still(services, topics, isolation=isolation)
+    inputs = plan_inputs(services, state_file, partitions, choice, still.committed)
+    changes, repartitions = _changes(services, state_file, topics, partitions)
+    if not changes:
+        raise UsageProblem(f"the internal topics of {state_file.application} have {partitions} partitions already", hint="nothing to do")
+    moved = _staged(engine, state_file, changes, still.bounds, partitions)
+    commits = {
+        **inputs.commits,
+        **{TopicPartition(name, number): Committed(0, "") for name in repartitions for number in range(partitions)},
+    }
+    moves = [
+        move_item(at, None if at.topic in repartitions else still.committed.get(at), found, _why(at, repartitions))
+        for at, found in sorted(commits.items())
+    ]
+    moved_targets = {item.target for item in moves if item.changes}
+    grown = [
+        Item(f"{GROW} {name}", GROW, len(services.kafka.topics.existing([name])[name].partitions), total, "cannot be taken back")
+        for name, total in inputs.grow.items()
+    ]
+    application = state_file.application
+    plan = Plan(
+        operation=REPARTITION.name,
+        summary=f"move {application} to {partitions} partitions, with the state of {', '.join(found.store.name for found in moved)}",
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=(
+            *(
+                change.item(
+                    f"its records are kept, and written to {partitions} partitions"
+                    if change.name not in repartitions
+                    else "what is in it was processed"
+                )
+                for change in changes
+            ),
+            *(item for found in moved for item in found.items()),
+            *grown,
+            *moves,
+        ),
+        severity=Severity.SEVERE,
+        confirm=application,
+        arguments={
+            "application": application,
+            "state_file": state_file.path,
+            "exactly_once": state_file.exactly_once,
+            "master": engine.master,
+            "topics": changes_json(changes),
+            "repartitions": sorted(repartitions),
+            "stores": {found.store.name: found.arguments for found in moved},
+            "watched": sorted({at.topic for at in (*commits, *still.committed)}),
+            "committed_before": {str(at): committed_json(found) for at, found in sorted(still.committed.items())},
+            "commit": {str(at): committed_json(found) for at, found in commits.items() if str(at) in moved_targets},
+            "prior": {},
+            GROW: dict(inputs.grow),
+        },
+        warnings=(*inputs.warnings, *_left_alone(topics, changes, partitions), *local_state_warning(application)),
+        notes=tuple(f"{found.store.name}: {found.done.keys:,} keys" for found in moved),
+    )
+    return replace(plan, guard=guard_now(services, plan))
+
+
+def _changes(services: Services, state_file: StateFile, topics: OwnTopics, partitions: int) -> tuple[list[TopicChange], set[str]]:
+    """Return the internal topics that are made anew, and which of them are repartition topics."""
+    there = {topic.name: topic for topic in (*topics.changelogs.values(), *topics.repartitions)}
+    wanted = [store.changelog for store in state_file.stores]
+    repartitions = [store.repartition_topic for store in state_file.stores if store.repartition_topic]
+    for name in (*wanted, *repartitions):
+        if name not in there:
+            raise Refused(f"there is no topic {name}", hint="Kafka Streams makes it when the application starts; correct the state file")
+    old = [there[name] for name in dict.fromkeys((*wanted, *repartitions)) if there[name].partitions != partitions]
+    changes = [TopicChange(topic, replace(topic, partitions=partitions)) for topic in old]
+    ids = topic_ids(services, changes)
+    return [replace(change, topic_id=ids[change.name]) for change in changes], {topic.name for topic in old if topic.name in repartitions}
+
+
+def _staged(
+    engine: Engine, state_file: StateFile, changes: Sequence[TopicChange], bounds: Mapping[TopicPartition, Bounds], partitions: int
+) -> list[Moved]:
+    by_topic = {change.name: change for change in changes}
+    done: list[Moved] = []
+    try:
+        for store in state_file.stores:
+            if store.changelog in by_topic:
+                ranges = {
+                    at.partition: (bound.log_start_offset, bound.log_end_offset)
+                    for at, bound in bounds.items()
+                    if at.topic == store.changelog
+                }
+                done.append(_stage(engine, state_file, store, by_topic[store.changelog], ranges, partitions=partitions))
+                _refuse_unmovable(done[-1])
+    except BaseException:
+        for found in done:
+            drop_stage(found.stage)
+            drop_stage(found.prior_stage)
+        raise
+    return done
+
+
+def _stage(
+    engine: Engine, state_file: StateFile, store: Store, change: TopicChange, ranges: Mapping[int, tuple[int, int]], *, partitions: int
+) -> Moved:
+    from kops.spark.failures import explained
+    from kops.spark.repartition import stage_repartitioned
+    from kops.spark.source import TopicRange
+
+    changelog = TopicRange(store.changelog, dict(ranges), read_committed=state_file.exactly_once, headers=True)
+    stage, prior = new_stage(engine.services, state_file.application), kept_stage(engine.services, state_file.application)
+    engine.services.progress.step(f"reading {changelog.records:,} records of {store.changelog}")
+    kind = store_type(store)
+    with explained(f"read {store.changelog}"), engine.reading(changelog):
+        done = stage_repartitioned(
+            engine.kafka(), changelog, (stage, prior), partitions=partitions, suffix=suffix_length(kind), versioned=kind == "versioned"
+        )
+    return Moved(store, change, stage, prior, done)
+
+
+def _refuse_unmovable(found: Moved) -> None:
+    if found.done.misplaced:
+        raise Refused(
+            f"store {found.store.name}: {found.done.misplaced:,} of {found.done.keys:,} keys are not where a default partitioner puts them",
+            hint="its input has a partitioner of its own, or the state is wrong: `kops state verify` tells",
+        )
+    if found.done.with_headers:
+        raise Refused(
+            f"store {found.store.name}: {found.done.with_headers:,} records have headers, which are part of such a store",
+            hint="it comes back by reprocessing: reset the application",
+        )
+
+
+def _left_alone(topics: OwnTopics, changes: Sequence[TopicChange], partitions: int) -> list[str]:
+    touched = {change.name for change in changes}
+    there: list[NewTopic] = [*topics.changelogs.values(), *topics.repartitions]
+    left = [topic for topic in there if topic.name not in touched and topic.partitions != partitions]
+    return [
+        f"{topic.name} is of no store of the state file and keeps its {topic.partitions} partitions: right only in another sub-topology"
+        for topic in left
+    ]
+
+
+def _why(partition: TopicPartition, repartitions: set[str]) -> str:
+    return "the topic is made anew" if partition.topic in repartitions else "where it begins"
