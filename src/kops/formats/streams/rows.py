@@ -1,4 +1,4 @@
-"""A record of an internal topic, taken apart by the type of its store: the application's own keys and values, and what stands beside them."""
+"""A record of an internal topic, taken apart by the type of its store: the application's own keys and values, and what is beside them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from kops.formats.streams import (
 )
 from kops.formats.streams import store_types as types
 from kops.formats.streams.record_context import RecordContext
+from kops.formats.streams.suppression import BufferedChange
 
 Fact = int | str | bool | None
 
@@ -28,7 +29,8 @@ Fact = int | str | bool | None
 class Row:
     """What one record says, or one value of a list.
 
-    :param key: the application's key, bytes of its key serde; its hash gives the partition, unless the input has a partitioner of its own
+    :param key: the application's key, bytes of its key serde; its hash gives the partition, unless the input has a partitioner of its own.
+        Of suppress a windowed key is taken apart where it waits for its window's end, which tombstones and time limits do not tell
     :param value: the application's value, bytes of its value serde; None for a tombstone and where there is none
     :param facts: numbers and times that stand beside them, by name; names that end in ``_ms`` are milliseconds since the epoch
     :param keys: further keys, of other key serdes
@@ -91,9 +93,29 @@ def _suppress(record: Record, key: bytes) -> tuple[Row, ...]:
     if record.value is None:
         return (Row(key, None),)
     change = suppression.decode(record.value, record.headers)
-    facts: dict[str, Fact] = {"version": suppression.version_of(record.headers), "buffer_time_ms": change.buffer_time_ms}
+    inner, window = _window_in(key, change)
+    facts: dict[str, Fact] = {**window, "version": suppression.version_of(record.headers), "buffer_time_ms": change.buffer_time_ms}
     source = _source(change.context) if change.context else {}
-    return (Row(key, change.new, {**facts, **source}, values={"old_value": change.old, "prior_value": change.prior}),)
+    return (Row(inner, change.new, {**facts, **source}, values={"old_value": change.old, "prior_value": change.prior}),)
+
+
+def _window_in(key: bytes, change: BufferedChange) -> tuple[bytes, dict[str, Fact]]:
+    """Return the key within a windowed one, and its window: known by the buffer time, which ``untilWindowCloses`` sets to its end."""
+    time = change.context.timestamp_ms if change.context else change.buffer_time_ms
+    try:
+        session = session_keys.decode(key)
+        if session.end_ms == change.buffer_time_ms and session.start_ms <= time <= session.end_ms:
+            return session.key, {"session_start_ms": session.start_ms, "session_end_ms": session.end_ms}
+    except UndecodableRecord:
+        pass
+    if time < change.buffer_time_ms:
+        try:
+            window = window_keys.decode_without_sequence(key)
+        except UndecodableRecord:
+            return key, {}
+        if window.start_ms <= time:
+            return window.key, {"window_start_ms": window.start_ms, "window_end_ms": change.buffer_time_ms}
+    return key, {}
 
 
 def _join_buffer(record: Record, key: bytes) -> tuple[Row, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -123,14 +121,6 @@ def _at_committed(state_file: StateFile, bounds: Mapping[TopicPartition, Bounds]
                 hint="rebuild from what there is with --at end, which moves the application there",
             )
     return Cut(offsets, committed, tuple(notes))
-
-
-def streams_metadata(partition_time: int) -> str:
-    """Return what Kafka Streams stores with an offset (``TopicPartitionMetadata.encode``): magic 2, and the partition's time.
-
-    :param partition_time: the greatest timestamp before the offset, milliseconds since the epoch
-    """
-    return base64.b64encode(struct.pack(">bq", 2, partition_time)).decode()
 
 
 def parse_cut(text: str, now: datetime) -> Position:

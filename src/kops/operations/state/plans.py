@@ -11,10 +11,12 @@ from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
 from kops.core.times import Position, to_milliseconds
+from kops.formats.streams import offset_metadata
+from kops.formats.streams.offset_metadata import OffsetMetadata
 from kops.operations.offsets_items import committed_json
 from kops.operations.protocol import Services
 from kops.operations.state.compute import Computed, compute_stores
-from kops.operations.state.cut import Cut, application_group, find_cut, refuse_alive, streams_metadata
+from kops.operations.state.cut import Cut, application_group, find_cut, refuse_alive
 from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.exactness import MEANINGS
 from kops.operations.state.facts import StoreFacts, read_facts, refuse_timestamps, refuse_undrained
@@ -168,7 +170,7 @@ def _commits(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts],
         times = partition_times(engine.kafka(), TopicRange(topic, ranges, read_committed=state_file.exactly_once))
         for number in ranges:
             partition = TopicPartition(topic, number)
-            metadata = streams_metadata(times[number]) if number in times else ""
+            metadata = offset_metadata.encode(OffsetMetadata(times[number])) if number in times else ""
             commits[partition] = Committed(cut.offsets[partition], metadata)
     return commits
 
