@@ -6,9 +6,8 @@ import pytest
 
 from kops.core.errors import UsageProblem
 from kops.core.models import Bounds
-from kops.core.offsets import is_streams_metadata
 from kops.core.statefile import parse_state_file
-from kops.operations.state.cut import COMMITTED, parse_cut, streams_metadata
+from kops.operations.state.cut import COMMITTED, parse_cut
 from kops.operations.state.exactness import of_input, of_order, worst
 from kops.operations.state.files import read_state_file
 
@@ -55,12 +54,6 @@ def test_the_worst_class_counts_with_all_reasons():
     assert found.grade == "C"
     assert len(found.reasons) == 2
     assert of_order(store({"last": "value"}), 10, 0).grade == "A"
-
-
-def test_metadata_is_that_of_kafka_streams():
-    """The text is from TopicPartitionMetadata.encode of kafka-streams 4.3."""
-    assert streams_metadata(130) == "AgAAAAAAAACC"
-    assert is_streams_metadata(streams_metadata(0))
 
 
 def test_where_a_state_can_be_cut():
