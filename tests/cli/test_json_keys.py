@@ -67,14 +67,18 @@ def keys_of(out: str) -> set[str]:
 def names():
     import uuid
 
-    return {name: f"keys-{name}-{uuid.uuid4().hex[:8]}" for name in ("topic", "group", "new", "other", "gone")}
+    return {name: f"keys-{name}-{uuid.uuid4().hex[:8]}" for name in ("topic", "group", "new", "other", "gone", "application")}
 
 
 @pytest.fixture
 def scene(configured, broker, run_kops, names, tmp_path):
     """A topic with records, a group that read one of them, and a journal."""
     topic, group = names["topic"], names["group"]
+    changelog = f"{names['application']}-totals-changelog"
     run_kops("topics", "create", topic, "--partitions", "2", "--if-not-exists", "--yes").ok()
+    run_kops(
+        "topics", "create", changelog, "--partitions", "1", "--compacted", "--config", "segment.ms=60000", "--if-not-exists", "--yes"
+    ).ok()
     run_kops("records", "produce", topic, "--partition", 0, "--key", "k", "--value", "v", "--header", "h=x").ok()
     commit(broker, topic, group)
     run_kops("context", "add", "keys", "--bootstrap-servers", broker.bootstrap_servers).ok()
@@ -85,8 +89,8 @@ def scene(configured, broker, run_kops, names, tmp_path):
     run_kops("topics", "alter", topic, "--config", "retention.ms=3600000", "--plan-out", tmp_path / "plan.json").ok()
     yield {**names, "folder": tmp_path}
     run_kops("groups", "delete", group, "--confirm", group)
-    for name in ("topic", "new"):
-        run_kops("topics", "delete", names[name], "--if-exists", "--confirm", names[name])
+    for name in (names["topic"], names["new"], changelog):
+        run_kops("topics", "delete", name, "--if-exists", "--confirm", name)
 
 
 RUNS: dict[str, str] = {
@@ -119,7 +123,11 @@ RUNS: dict[str, str] = {
     "kops offsets copy": "{group} {other} --new-group --dry-run",
     "kops offsets delete": "{group} --topic {topic} --dry-run",
     "kops offsets history": "{group}",
+    "kops changelog list": "{application}",
     "kops changelog inspect": "{topic}",
+    "kops changelog get": "{topic} k --all-partitions",
+    "kops changelog history": "{topic} k --all-partitions",
+    "kops changelog stats": "{topic}",
     "kops diagnose": "{group}",
     "kops context list": "",
     "kops context show": "",

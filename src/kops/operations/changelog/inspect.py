@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from kops.operations.changelog.oddities import counted, oddities
-from kops.operations.changelog.rows import Named, choose_shape, rows_of, skipped_note
+from kops.core.records import Record
+from kops.operations.changelog.oddities import counted, misplaced, misplaced_note, oddities
+from kops.operations.changelog.rows import Named, Shape, Skipped, choose_shape, rows_of
 from kops.operations.changelog.settle import Settled
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import View, Wanted, read_view
 from kops.operations.protocol import Services
 
+if TYPE_CHECKING:
+    from kops.operations.state.engine import Engine
 
-@dataclass(frozen=True)
+
+@dataclass
 class Inspected:
-    """Rows, and sentences about them."""
+    """Rows to go through once, and sentences about them, complete when that is done.
 
-    rows: list[dict[str, Any]]
-    notes: list[str]
+    :ivar notes: a sentence each
+    """
+
+    rows: Iterable[dict[str, Any]]
+    skipped: Skipped
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def all_notes(self) -> list[str]:
+        """Return the sentences, with that about what was passed over."""
+        return [*self.notes, *([self.skipped.sentence] if self.skipped.sentence else [])]
 
 
-def inspect(
+@contextmanager
+def inspecting(
     services: Services,
     target: Target,
     settled: Settled,
@@ -30,28 +46,71 @@ def inspect(
     named: Named,
     limit: int | None,
     skip: bool,
+    engine: Engine | None = None,
+) -> Iterator[Inspected]:
+    """Give the wanted part of the compacted view.
+
+    :param skip: pass over what cannot be decoded
+    :param engine: Spark; None to read here
+    """
+    if engine is None:
+        view = read_view(services, target, settled.layout, wanted)
+        shape, sentence = choose_shape(view.latest, settled, named)
+        live = [record for record in view.latest if wanted.tombstones or record.value is not None]
+        wrong = misplaced(view.latest, settled.layout, target.partitions) if wanted.is_all else 0
+        keys = len(view.latest) - view.tombstones
+        yield _inspected(view, shape, sentence, live[:limit], keys=keys, wrong=wrong, wanted=wanted, limit=limit, skip=skip)
+        return
+    from kops.operations.changelog.by_spark import big_view, reading
+
+    with big_view(reading(services, engine, target), settled.layout, wanted, limit) as big:
+        shape, sentence = choose_shape(settled.sample, settled, named)
+        view = big.view
+        yield _inspected(
+            view,
+            shape,
+            sentence,
+            big.records,
+            keys=big.keys,
+            wrong=big.misplaced,
+            deleted=big.tombstones,
+            wanted=wanted,
+            limit=limit,
+            skip=skip,
+        )
+
+
+def _inspected(
+    view: View,
+    shape: Shape,
+    sentence: str,
+    records: Iterable[Record],
+    *,
+    keys: int,
+    wrong: int,
+    wanted: Wanted,
+    limit: int | None,
+    skip: bool,
+    deleted: int | None = None,
 ) -> Inspected:
-    """Return the wanted part of the compacted view."""
-    layout = settled.layout
-    view = read_view(services, target, layout, wanted)
-    notes = [
-        summary(view, tombstones=wanted.tombstones, limit=limit),
-        *(f"note: {sentence}" for sentence in oddities(view, whole=wanted.is_all)),
-    ]
-    shape, sentence = choose_shape(view.latest, settled, named)
+    tombstones = view.tombstones if deleted is None else deleted
+    notes = [summary(view, keys, tombstones, shown=wanted.tombstones, limit=limit), *(f"note: {each}" for each in oddities(view))]
+    if wrong:
+        notes.append(f"note: {misplaced_note(wrong, keys)}")
     if sentence:
         notes.append(f"note: {sentence}")
-    shown = [record for record in view.latest if wanted.tombstones or record.value is not None]
-    rows, skipped = rows_of(shown[:limit], shape, skip_undecodable=skip)
-    return Inspected(rows, [*notes, *filter(None, [skipped_note(skipped, len(rows))])])
+    skipped = Skipped()
+    rows = rows_of(records, shape, skipped, skip=skip)
+    # What fits in memory is decoded before the first row is written, so that an error leaves no half of an answer.
+    return Inspected(list(rows) if isinstance(records, Sequence) else rows, skipped, notes)
 
 
-def summary(view: View, *, tombstones: bool, limit: int | None) -> str:
-    """Return what was read and what of it is shown, in one sentence."""
-    deleted = view.tombstones
-    keys = len(view.latest) - deleted
-    shown = keys + (deleted if tombstones else 0)
+def summary(view: View, keys: int, deleted: int, *, shown: bool, limit: int | None) -> str:
+    """Return what was read and what of it is shown, in one sentence.
+
+    :param shown: whether deleted keys are shown
+    """
     text = f"{view.target.topic}: {counted(view.read, 'record')} read, {counted(keys, 'key')}, {counted(deleted, 'tombstone')}"
-    if deleted and not tombstones:
+    if deleted and not shown:
         text += " (--tombstones shows them)"
-    return f"{text}; the first {limit:,} shown" if limit and limit < shown else text
+    return f"{text}; the first {limit:,} shown" if limit and limit < keys + (deleted if shown else 0) else text

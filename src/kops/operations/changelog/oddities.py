@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from kops.core.models import TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.records import Record
 from kops.operations.changelog.layouts import Layout
@@ -16,20 +15,14 @@ COLUMNS_FROM = 20_000
 """From this many keys on, hashing them as an Arrow column is worth importing Arrow."""
 
 
-def oddities(view: View, *, whole: bool = True) -> list[str]:
-    """Return what is odd about a view.
-
-    :param whole: whether all of the chosen partitions' keys are in it, so that they can be counted
-    """
+def oddities(view: View) -> list[str]:
+    """Return what is odd about a view, but for keys in wrong partitions."""
     found = of_settings(view.target, view.layout)
     if not any("LogAppendTime" in sentence for sentence in found) and any(record.log_append_time for record in view.latest):
         found.append(_broker_time(view.target.topic))
     if view.unkeyed:
         found.append(f"left out, for they have no key: {counted(view.unkeyed, 'record')}")
-    found.extend(unstable_notes(view.unstable))
-    if whole and (count := misplaced(view.latest, view.layout, view.target.partitions)):
-        found.append(misplaced_note(count, len(view.latest) - view.tombstones))
-    return found
+    return [*found, *unstable_notes(view.unstable)]
 
 
 def of_settings(target: Target, layout: Layout) -> list[str]:
@@ -71,11 +64,6 @@ def misplaced_note(count: int, keys: int) -> str:
         f"keys in another partition than murmur2 of the key gives: {count:,} of {keys:,}; "
         "normal where the input has its own partitioner or its key was changed without a repartition, wrong otherwise"
     )
-
-
-def held_back(unstable: Mapping[TopicPartition, int]) -> list[str]:
-    """Return a sentence for each partition whose end an open transaction hides."""
-    return unstable_notes(unstable)
 
 
 def counted(number: int, noun: str) -> str:

@@ -89,30 +89,43 @@ def _at(record: Record, part: str, layout: Layout) -> Iterator[None]:
         ) from wrong
 
 
-def rows_of(
-    records: Iterable[Record], shape: Shape, *, skip_undecodable: bool = False
-) -> tuple[list[dict[str, Any]], list[UndecodableRecord]]:
-    """Return the rows of the JSON contract, and the errors of the records that were passed over.
+@dataclass
+class Skipped:
+    """Records that were passed over, counted.
 
+    :ivar shown: rows that were not
+    :ivar first: why the first one was
+    """
+
+    count: int = 0
+    shown: int = 0
+    first: UndecodableRecord | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Return what to say about them; empty when there are none."""
+        if self.first is None:
+            return ""
+        return f"warning: undecodable and left out: {self.count:,} of {self.count + self.shown:,}; the first: {self.first.message}"
+
+
+def rows_of(records: Iterable[Record], shape: Shape, skipped: Skipped, *, skip: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the JSON contract.
+
+    :param skipped: counts those that were passed over
     :raises UndecodableRecord: naming topic, partition and offset, unless such records are to be passed over
     """
-    rows: list[dict[str, Any]] = []
-    skipped: list[UndecodableRecord] = []
     for record in records:
         try:
-            rows.append(shape.row(record))
+            row = shape.row(record)
         except UndecodableRecord as wrong:
-            if not skip_undecodable:
+            if not skip:
                 raise
-            skipped.append(wrong)
-    return rows, skipped
-
-
-def skipped_note(skipped: Sequence[UndecodableRecord], shown: int) -> str:
-    """Return the sentence about records that were passed over; empty when there are none."""
-    if not skipped:
-        return ""
-    return f"warning: undecodable and left out: {len(skipped):,} of {len(skipped) + shown:,}; the first: {skipped[0].message}"
+            skipped.count += 1
+            skipped.first = skipped.first or wrong
+            continue
+        skipped.shown += 1
+        yield row
 
 
 def choose_shape(records: Sequence[Record], settled: Settled, named: Named) -> tuple[Shape, str]:
@@ -131,6 +144,11 @@ def choose_shape(records: Sequence[Record], settled: Settled, named: Named) -> t
     other, about_right = _choose("right-value", right, named.right)
     size = named.window_size if named.window_size is not None else settled.window_size
     return Shape(layout, key, value, other, size), "; ".join(filter(None, (about_keys, about_values, about_right)))
+
+
+def key_format(keys: Iterable[bytes | None]) -> tuple[Format, str]:
+    """Return the format that keys look as if they were of, and a sentence about it."""
+    return _choose("key", keys, None)
 
 
 def _values(records: Iterable[Record], layout: Layout) -> Iterator[Value]:

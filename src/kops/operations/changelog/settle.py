@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kops.core.errors import UndecodableRecord
 from kops.core.models import TopicPartition
@@ -27,11 +27,13 @@ class Settled:
 
     :param guess: why
     :param window_size: in milliseconds, where the values tell it
+    :param sample: the records that were looked at
     """
 
     layout: Layout
     guess: Guess
     window_size: int | None = None
+    sample: tuple[Record, ...] = field(default=(), repr=False)
 
     @property
     def sentence(self) -> str:
@@ -39,10 +41,10 @@ class Settled:
         if self.guess.confidence == NAMED:
             return f"read as {self.layout.name}, as was said, although {'; '.join(self.guess.reasons)}" if self.guess.reasons else ""
         others = [each.type for each in self.guess.alternatives if each.type in LAYOUTS]
-        other = f"; or {', '.join(others)}?" if others and self.guess.confidence != detection.HIGH else ""
+        other = f" beside {', '.join(others)}" if others and self.guess.confidence != detection.HIGH else ""
         reasons = "; ".join(self.guess.reasons) or "nothing speaks for another type"
         name = self.guess.type if self.layout is KEY_VALUE else self.layout.name
-        return f"{self.guess.confidence}-confidence guess: {name} ({reasons}){other}; --type names another"
+        return f"read as {name}, a guess of {self.guess.confidence} confidence{other}: {reasons} (--type names another)"
 
 
 def settle(services: Services, target: Target, named: str | None) -> Settled:
@@ -66,7 +68,8 @@ def settle_by(target: Target, records: Sequence[Record], named: str | None) -> S
         layout = LAYOUTS[_suppressed(records)]
     else:
         layout = LAYOUTS.get(guess.type, KEY_VALUE)
-    return Settled(layout, guess, _size_of_suppressed(records) if layout.name == SUPPRESSED_WINDOWS else None)
+    size = _size_of_suppressed(records) if layout.name == SUPPRESSED_WINDOWS else None
+    return Settled(layout, guess, size, tuple(records))
 
 
 def samples(services: Services, targets: dict[str, Target]) -> dict[str, list[Record]]:

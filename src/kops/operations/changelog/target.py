@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kops.core.errors import NotFound, UsageProblem
-from kops.core.models import Setting, TopicPartition
+from kops.core.models import Bounds, Setting, Topic, TopicPartition
 from kops.core.records import OffsetRange
 from kops.core.selection import Selection
+from kops.core.streams_topics import CHANGELOG, store_of
 from kops.operations.protocol import Services
-
-SUFFIX = "-changelog"
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def find_target(services: Services, selection: Selection, *, isolation: str) -> 
     :raises UsageProblem: when it has no such partition
     """
     topic = selection.topic
-    described = services.kafka.topics.describe([topic])[topic]
+    described = _described(services, topic)
     numbers = [part.partition for part in described.partitions]
     for number in selection.partitions or ():
         if number not in numbers:
@@ -65,24 +64,42 @@ def find_target(services: Services, selection: Selection, *, isolation: str) -> 
     return Target(topic, len(numbers), settings, ranges, selection.partitions or tuple(numbers), isolation)
 
 
+def _described(services: Services, name: str) -> Topic:
+    """Return a topic; where there is none, but an application of that name, say which stores it has."""
+    try:
+        return services.kafka.topics.describe([name])[name]
+    except NotFound as missing:
+        stores = [store for topic in services.kafka.topics.names() if (store := store_of(topic, name))]
+        if not stores:
+            raise
+        hint = f"name a store of application {name} too: {', '.join(stores)}"
+        raise NotFound(missing.message, hint=hint, **missing.details) from missing
+
+
 def changelog_topic(services: Services, application: str, store: str) -> str:
     """Return the changelog topic of a store (``ProcessorStateManager.storeChangelogTopic``).
 
     :raises NotFound: naming the changelogs that the application has
     """
-    topic = f"{application}-{store}{SUFFIX}"
+    topic = f"{application}-{store}{CHANGELOG}"
     names = services.kafka.topics.names()
     if topic in names:
         return topic
-    stores = stores_of(application, names)
+    stores = [other for name in names if (other := store_of(name, application))]
     hint = f"stores of {application} with a changelog: {', '.join(stores)}" if stores else f"no changelog begins with {application}-"
     raise NotFound(f"store {store} of application {application} has no changelog topic {topic}", hint=hint, topics=[topic])
 
 
-def stores_of(application: str, topics: Sequence[str]) -> list[str]:
-    """Return what the names of the changelogs that begin with an application's hold between it and the end."""
-    return [
-        name[len(application) + 1 : -len(SUFFIX)]
-        for name in topics
-        if name.startswith(f"{application}-") and name.endswith(SUFFIX) and len(name) > len(application) + 1 + len(SUFFIX)
-    ]
+def frozen(services: Services, topics: Iterable[str], *, isolation: str = "read_committed") -> dict[str, Target]:
+    """Return topics whole, with their settings and bounds as they are now; what was deleted meanwhile is left out."""
+    settings = services.kafka.topics.settings(topics, missing_ok=True)
+    described = services.kafka.topics.existing(settings)
+    partitions = [TopicPartition(name, part.partition) for name, topic in described.items() for part in topic.partitions]
+    bounds = services.kafka.offsets.bounds_or_errors(partitions) if partitions else {}
+    found = {}
+    for name, topic in described.items():
+        logs = {place: bounds[place] for place in (TopicPartition(name, part.partition) for part in topic.partitions)}
+        ranges = {place: OffsetRange(log.log_start_offset, log.log_end_offset) for place, log in logs.items() if isinstance(log, Bounds)}
+        numbers = tuple(place.partition for place in ranges)
+        found[name] = Target(name, len(topic.partitions), settings[name], ranges, numbers, isolation)
+    return found

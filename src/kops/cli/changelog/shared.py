@@ -1,4 +1,4 @@
-"""Options that the verbs of ``kops changelog`` share, and which changelog they name."""
+"""The group ``kops changelog``, the options that its verbs share, and which changelog they name."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kops.cli.lazy import Group
+
 if TYPE_CHECKING:
     from kops.cli.session import Session
     from kops.operations.changelog.rows import Named
     from kops.operations.changelog.settle import Settled
     from kops.operations.changelog.target import Target
+    from kops.operations.state.engine import Engine
 
 FORMATS = "string, bytes, long, int, short, double, float, json, uuid, avro, json-schema, or a plugin's."
 TYPES = (
@@ -31,6 +34,11 @@ TYPES = (
     "subscription",
 )
 """Those of ``operations.changelog.layouts``, which ``--help`` need not load."""
+
+
+@click.group("changelog", cls=Group)
+def group() -> None:
+    """Read the changelogs of Kafka Streams stores."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +125,22 @@ def named_of(session: Session, how: How) -> Named:
 
 
 def settled_of(session: Session, target: Target, how: How) -> Settled:
-    """Return how the keys of a changelog are made; says so on stderr when it is a guess."""
+    """Return what a changelog is read as; says on stderr when that is a guess, and when Spark would be the better reader."""
     from kops.operations.changelog.settle import settle
+    from kops.operations.changelog.view import advice
 
     settled = settle(session, target, how.type_name)
     if settled.sentence:
         session.note(f"note: {settled.sentence}")
+    if not how.spark and (advised := advice(target)):
+        session.note(f"note: {advised}")
     return settled
+
+
+def engine_of(session: Session, how: How) -> Engine | None:
+    """Begin to start Spark when it is asked for."""
+    if not how.spark:
+        return None
+    from kops.operations.state.engine import start_engine
+
+    return start_engine(session, how.master)

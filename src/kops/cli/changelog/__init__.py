@@ -1,0 +1,6 @@
+"""``kops changelog``: its verbs are in the modules beside, which take their place in the group when they are imported."""
+
+from kops.cli.changelog import find, look
+from kops.cli.changelog.shared import group
+
+__all__ = ["find", "group", "look"]

@@ -1,0 +1,96 @@
+"""``kops changelog``: one key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kops.cli.changelog.shared import How, engine_of, group, named_of, reading, settled_of, target_of
+from kops.cli.session import Session
+
+if TYPE_CHECKING:
+    from kops.operations.changelog.find import Sought, Versions
+    from kops.operations.changelog.rows import Named
+    from kops.operations.changelog.settle import Settled
+    from kops.operations.changelog.target import Target
+
+
+def seeking(command: Any) -> Any:
+    """Add the arguments and options of the verbs that look for one key."""
+    for decorate in (
+        click.option("--window", metavar="FROM..TO", help="Windows that begin in this time, such as @-1h..@-30m; @TIME: that one."),
+        click.option("--all-partitions", is_flag=True, help="Not only the partition that murmur2 of the key gives."),
+        reading,
+        click.argument("names", nargs=-1, metavar="TOPIC|APPLICATION STORE... KEY"),
+    ):
+        command = decorate(command)
+    return command
+
+
+@group.command("get")
+@seeking
+@click.pass_obj
+def get_command(session: Session, /, *, names: tuple[str, ...], how: How, **options: Any) -> None:
+    """Show what a store holds for one KEY; exit 1 when it holds nothing.
+
+    Only the partition of the key is read: murmur2 of it, and for windows of the key in them, unless TOPIC:PARTITIONS says which.
+    """
+    from kops.cli.changelog.view import show_rows
+    from kops.operations.changelog.find import get
+
+    one = _find(session, names, how, options)
+    found = get(one.target, one.settled, one.sought, one.versions, one.named, skip=how.skip_undecodable)
+    show_rows(session, found.rows)
+    for note in found.notes:
+        session.note(note)
+
+
+@group.command("history")
+@seeking
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The newest N versions.")
+@click.pass_obj
+def history_command(session: Session, /, *, names: tuple[str, ...], how: How, limit: int | None, **options: Any) -> None:
+    """Show every record of one KEY that is left, tombstones too; exit 1 when there is none.
+
+    MISSING counts the offsets before a record, since the one above, that have no record any more: compaction took them, or they are
+    of transactions.
+    """
+    from kops.cli.changelog.view import show_history
+    from kops.operations.changelog.find import history
+
+    one = _find(session, names, how, options, limit=limit)
+    found = history(one.target, one.settled, one.sought, one.versions, one.named, skip=how.skip_undecodable)
+    show_history(session, found.rows)
+    for note in found.notes:
+        session.note(note)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What there is to show of a key."""
+
+    target: Target
+    settled: Settled
+    sought: Sought
+    versions: Versions
+    named: Named
+
+
+def _find(session: Session, names: tuple[str, ...], how: How, options: dict[str, Any], *, limit: int | None = None) -> _Found:
+    from kops.core.changelog_filters import Times, parse_times
+    from kops.operations.changelog.find import read_versions, seek
+
+    if not names:
+        raise click.UsageError("name the changelog topic, or the application and its store, and then the key")
+    window = options["window"]
+    windows = parse_times(window, session.now(), what="--window") if window else Times()
+    named = named_of(session, how)
+    if named.key is not None:
+        named.key.encode(named.key.parse(names[-1]))  # what is wrong with the key is said before anything is read
+    engine = engine_of(session, how)
+    target = target_of(session, names[:-1], how)
+    settled = settled_of(session, target, how)
+    sought, named = seek(target, settled, names[-1], named, everywhere=options["all_partitions"], windows=windows)
+    return _Found(target, settled, sought, read_versions(session, target, settled.layout, sought, limit=limit, engine=engine), named)

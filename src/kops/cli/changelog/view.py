@@ -1,0 +1,172 @@
+"""Rows of a changelog for people: what a type of store has beside keys and values, in columns that fit 80 characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
+
+import click
+
+from kops.cli.session import Session
+from kops.output.records import as_cells, as_line, columns
+from kops.output.render import Column
+
+_START, _END = Column("start", "START"), Column("end", "END")
+_PARTS = ("side", "sequence", "primary_key", "valid_to", "buffer_time", "prior", "old", "source")
+_LISTED = (
+    "topic",
+    "application",
+    "store",
+    "kind",
+    "type",
+    "type_confidence",
+    "partitions",
+    "offsets",
+    "size_bytes",
+    "cleanup_policy",
+    "cleaning",
+    "differences",
+)
+_DATE = len("2026-11-20T")
+
+
+def show_rows(session: Session, rows: Iterable[dict[str, Any]]) -> None:
+    """Write rows of a changelog to stdout, as they come but for a table."""
+    if session.output_format == "table":
+        whole = list(rows)
+        session.render([_cells(row) for row in whole], _columns(whole))
+        return
+    coming = iter(rows)
+    first = list(islice(coming, 1))
+    session.render(chain(first, coming), columns(first, session.output_format))
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str | Column]:
+    """Return the columns of a table; where rows have a window, it stands in the place of the offset and of the record's time."""
+    usual = columns(rows, "table")
+    if not rows:
+        return usual
+    first = rows[0]
+    if "window_start" in first:
+        timed: list[str | Column] = [Column("partition", "P"), "key", _START, _END]
+    elif "record_time" in first:
+        timed = [Column("partition", "P"), "key", Column("start", "RECORD TIME")]
+    else:
+        timed = [Column("partition", "P"), "offset", "timestamp", "key"]
+    return [*timed, *(name for name in _PARTS if name in first and name != "source"), "value", *usual[5:]]
+
+
+def _cells(row: Mapping[str, Any]) -> dict[str, Any]:
+    cells = as_cells(row)
+    if "window_start" in row:
+        start, end = row["window_start"] or row["window_start_ms"], row["window_end"] or row["window_end_ms"]
+        cells |= {"start": shorter(start), "end": "unknown" if end is None else shorter(end, beside=str(start))}
+    if "record_time" in row:
+        cells["start"] = shorter(row["record_time"] or row["record_time_ms"])
+    if "buffer_time" in row:
+        cells["buffer_time"] = shorter(row["buffer_time"])
+    for name in ("prior", "old", "primary_key"):
+        if name in row:
+            cells[name] = as_line(*_data(row[name]))
+    if isinstance(row["value"], list):
+        cells["value"] = " ".join(as_line(*_data(one)) for one in row["value"])
+    return cells
+
+
+def _data(value: Any) -> tuple[Any, str | None]:
+    """Return a value that is shown, and how its text is to be read: bytes say it themselves."""
+    if isinstance(value, dict) and set(value) == {"data", "encoding"}:
+        return value["data"], value["encoding"]
+    return value, None
+
+
+def shorter(time: Any, *, beside: str = "") -> str:
+    """Return a time without milliseconds where it has none, and without its date where the time beside has the same."""
+    text = str(time)
+    if text.endswith(".000Z"):
+        text = text.removesuffix(".000Z") + "Z"
+    return text[_DATE:] if beside[:_DATE] == text[:_DATE] and text.endswith("Z") else text
+
+
+def show_history(session: Session, rows: list[dict[str, Any]]) -> None:
+    """Write the versions of one key to stdout; a table leaves the key out, which is the same in every row."""
+    if session.output_format != "table":
+        session.render(rows, columns(rows, session.output_format))
+        return
+    timed = ["start", "end"] if rows and "window_start" in rows[0] else []
+    shown: list[str | Column] = [Column("partition", "P"), "offset", "timestamp", *timed, Column("missing_before", "MISSING"), "value"]
+    session.render([_cells(row) for row in rows], shown)
+
+
+def show_listing(session: Session, rows: list[dict[str, Any]], *, applications: bool) -> None:
+    """Write internal topics to stdout."""
+    from kops.core.sizes import size_text
+
+    if session.output_format == "csv":
+        session.render(rows, _LISTED)
+        return
+    if session.output_format != "table":
+        session.render(rows, ["topic"])
+        return
+    people = [
+        {
+            **row,
+            "store": row["store"] or row["topic"].removeprefix(f"{row['application']}-"),
+            "size": size_text(row["size_bytes"]),
+            "type": row["type"] + ("" if row["type_confidence"] == "high" else "?"),
+            "differs": len(row["differences"]) or None,
+        }
+        for row in rows
+    ]
+    shown: list[str | Column] = ["application"] if applications else []
+    session.render(
+        people,
+        [*shown, "store", "type", Column("partitions", "P"), "offsets", "size", Column("cleanup_policy", "CLEANUP"), "cleaning", "differs"],
+    )
+
+
+def show_stats(session: Session, body: dict[str, Any]) -> None:
+    """Write what was counted to stdout: one object as JSON and YAML, a row a partition as CSV, two tables for people."""
+    rows = body["partitions"]
+    if session.output_format == "csv":
+        session.render(rows, list(rows[0]) if rows else ["partition"])
+        return
+    if session.output_format != "table":
+        session.render_object(body, name="topic")
+        return
+    shown = [*rows, *([{"partition": "all", **body["total"]}] if len(rows) > 1 else [])]
+    session.render(
+        [{**row, "partition": str(row["partition"])} for row in shown],
+        [
+            Column("partition", "P"),
+            "records",
+            "keys",
+            "tombstones",
+            "superseded",
+            "missing",
+            Column("wrong_partition", "WRONG P"),
+            "undecodable",
+        ],
+    )
+    counts = body["total"]
+    if counts["oldest"]:
+        sizes = f"keys {size_of(counts['key_bytes'])}, values {size_of(counts['value_bytes'])}"
+        click.echo(f"\nrecords from {counts['oldest']} to {counts['newest']}; {sizes}")
+    largest = [
+        {**row, "what": what[:-6], "bytes": row[what], "key": as_line(row["key"], row["key_encoding"])} for what, row in _largest(body)
+    ]
+    if largest:
+        click.echo()
+        session.render(largest, [Column("what", "LARGEST"), "bytes", Column("partition", "P"), "offset", "key"])
+
+
+def _largest(body: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    return [("value_bytes", row) for row in body["largest_values"]] + [("key_bytes", row) for row in body["largest_keys"]]
+
+
+def size_of(size: int) -> str:
+    """Return a number of bytes for people."""
+    from kops.core.sizes import size_text
+
+    return size_text(size) or "0 B"

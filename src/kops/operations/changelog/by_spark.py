@@ -1,0 +1,220 @@
+"""The verbs of ``kops changelog`` with Spark: the same answers for topics that are too big for this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kops.core.changelog_filters import Times
+from kops.core.changelog_stats import LARGEST, NAMED, Bad, Counts, Large, Stats
+from kops.core.errors import UsageProblem
+from kops.core.models import TopicPartition
+from kops.core.records import OffsetRange, Record
+from kops.formats.registry import OF_REGISTRY
+from kops.operations.changelog.check import Check, checker_named, wrong_sql
+from kops.operations.changelog.find import Sought, Version, Versions
+from kops.operations.changelog.layouts import Layout
+from kops.operations.changelog.rows import Shape
+from kops.operations.changelog.target import Target
+from kops.operations.changelog.view import View, Wanted
+from kops.operations.protocol import Services
+from kops.operations.state.engine import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kops.spark.source import TopicRange
+
+
+@dataclass(frozen=True)
+class Read:
+    """Some partitions, as Spark reads them.
+
+    :param ranges: up to where it can read: an open transaction ends the reading
+    :param unstable: where one does
+    """
+
+    engine: Engine
+    target: Target
+    ranges: dict[TopicPartition, OffsetRange]
+    unstable: dict[TopicPartition, int]
+
+    @property
+    def topic_range(self) -> TopicRange:
+        """Return what Spark is asked for."""
+        from kops.spark.source import TopicRange
+
+        bounds = {place.partition: (wanted.start, wanted.end) for place, wanted in self.ranges.items()}
+        return TopicRange(self.target.topic, bounds, self.target.isolation == "read_committed", headers=True)
+
+    def records(self) -> DataFrame:
+        """Return the records."""
+        return self.engine.kafka().read(self.topic_range)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Tell how far Spark is, and explain what fails."""
+        from kops.spark.failures import explained
+
+        with explained(f"read {self.target.topic}"), self.engine.reading(self.topic_range):
+            yield
+
+
+def reading(services: Services, engine: Engine, target: Target, partitions: Sequence[int] | None = None) -> Read:
+    """Return some partitions as Spark is to read them; it would wait in vain for what is not committed."""
+    ranges = target.ranges_of(partitions)
+    services.progress.step(f"reading {target.topic} with Spark")
+    if target.isolation != "read_committed":
+        return Read(engine, target, ranges, {})
+    stable = services.kafka.offsets.bounds(ranges, isolation="read_committed")
+    ends = {place: min(wanted.end, stable[place].log_end_offset) for place, wanted in ranges.items()}
+    unstable = {place: end for place, end in ends.items() if end < ranges[place].end}
+    return Read(
+        engine, target, {place: OffsetRange(wanted.start, max(wanted.start, ends[place])) for place, wanted in ranges.items()}, unstable
+    )
+
+
+@dataclass(frozen=True)
+class BigView:
+    """A compacted view that stays with Spark.
+
+    :param view: without its records
+    :param records: those that are wanted, in log order
+    """
+
+    view: View
+    keys: int
+    tombstones: int
+    misplaced: int
+    records: Iterator[Record]
+
+
+@contextmanager
+def big_view(read: Read, layout: Layout, wanted: Wanted, limit: int | None) -> Iterator[BigView]:
+    """Compact with Spark; the rows come one by one."""
+    records = read.records()  # waits for the session, whose thread must not import pyspark at the same time
+    from pyspark.sql import Observation, functions
+    from pyspark.storagelevel import StorageLevel
+
+    from kops.spark.changelog import as_record, latest, matching, with_home
+
+    seen = Observation()
+    counted = records.observe(seen, functions.expr("count(*) as read"), functions.expr("count_if(key is null) as unkeyed"))
+    by_key = [wanted.windows.sql(layout.time_sql())] if wanted.windows != Times() else []
+    last = latest(matching(counted, by_key, inner=layout.inner_sql(), key=wanted.key), versions=layout.versions)
+    fitting = last.where(wanted.times.sql("timestamp_ms"))
+    if wanted.is_all:
+        fitting = with_home(fitting, layout.inner_sql(), read.target.partitions)
+    else:
+        fitting = fitting.selectExpr("*", "partition as home")
+    kept = fitting.persist(StorageLevel.DISK_ONLY)
+    try:
+        with read.reading():
+            columns = ["count_if(value is not null) as keys", "count_if(value is null) as tombstones"]
+            columns.append("count_if(value is not null and home != partition) as misplaced")
+            sums = kept.agg(*(functions.expr(column) for column in columns)).collect()[0]
+        shown = kept.drop("home").where("true" if wanted.tombstones else "value is not null").orderBy("partition", "offset")
+        rows = shown.limit(limit).collect() if limit else shown.toLocalIterator()
+        read_records, unkeyed = (seen.get["read"], seen.get["unkeyed"]) if read.topic_range.records else (0, 0)
+        view = View(read.target, layout, (), unkeyed, read_records, read.unstable)
+        yield BigView(view, sums.keys, sums.tombstones, sums.misplaced, (as_record(row, read.target.topic) for row in rows))
+    finally:
+        kept.unpersist()
+
+
+def versions_by_spark(read: Read, layout: Layout, sought: Sought, limit: int | None) -> Versions:
+    """Return all that is left of a key, as ``find.read_versions`` does."""
+    from kops.spark.changelog import as_record, in_between, matching
+
+    conditions = [sought.windows.sql(layout.time_sql())] if sought.windows != Times() else []
+    found = matching(read.records(), ["key is not null", *conditions], inner=layout.inner_sql(), key=sought.key)
+    kept: dict[int, list[Record]] = {place.partition: [] for place in read.ranges}
+    with read.reading():
+        for number, records in kept.items() if limit else ():
+            rows = found.where(f"partition = {number}").orderBy("offset", ascending=False).limit((limit or 0) + 1).collect()
+            records.extend(as_record(row, read.target.topic) for row in reversed(rows))
+        for row in () if limit else found.orderBy("partition", "offset").collect():
+            kept[row.partition].append(as_record(row, read.target.topic))
+        slots = in_between(read.records(), {number: [record.offset for record in records] for number, records in kept.items()}).collect()
+    between = {(row.partition, row.slot): row.records for row in slots}
+    versions: list[Version] = []
+    missing: dict[TopicPartition, int] = {}
+    for place, wanted in read.ranges.items():
+        records, before, gaps = kept[place.partition], wanted.start - 1, []
+        for slot, offset in enumerate([*(record.offset for record in records), wanted.end - 1]):
+            gaps.append(offset - before - between.get((place.partition, slot), 0))
+            before = offset
+        missing[place] = sum(gaps)
+        pairs = [Version(record, gap) for record, gap in zip(records, gaps, strict=False)]
+        versions += pairs[-limit:] if limit else pairs
+    return Versions(tuple(versions), dict(read.ranges), missing, read.unstable)
+
+
+def count_by_spark(read: Read, shape: Shape) -> Stats:
+    """Return what ``stats.count`` does.
+
+    :raises UsageProblem: for formats whose schemas only this process can look up
+    """
+    layout = shape.layout
+    names = (shape.key.name, shape.value.name, shape.right.name)
+    for name in set(names) & set(OF_REGISTRY):
+        raise UsageProblem(f"{name} is not checked with --spark", hint="leave --spark out, or name bytes")
+    every = read.records()
+    from pyspark.storagelevel import StorageLevel
+
+    from kops.spark.changelog import as_record, per_key, per_partition, with_home, with_wrong
+
+    records = with_wrong(every, wrong_sql(layout, *names), partial(checker_named, layout.name, *names))
+    keys = with_home(per_key(records, versions=layout.versions), layout.inner_sql(), read.target.partitions).persist(StorageLevel.DISK_ONLY)
+    try:
+        with read.reading():
+            sums = {row.partition: row for row in per_partition(keys).collect()}
+        live = keys.where("key is not null and not gone").selectExpr("partition", "offset", "key", "length(key) as key_bytes", "bytes")
+        by_key, by_value = (
+            live.orderBy(live[column].desc(), "partition", "offset").limit(LARGEST).collect() for column in ("key_bytes", "bytes")
+        )
+    finally:
+        keys.unpersist()
+    bad: tuple[Bad, ...] = ()
+    if any(row.undecodable for row in sums.values()):
+        check = checker_named(layout.name, *names)
+        rows = records.where("wrong").orderBy("partition", "offset").limit(NAMED).collect()
+        bad = tuple(_bad(as_record(row, read.target.topic), check) for row in rows)
+    counts = {}
+    for place, wanted in read.ranges.items():
+        counts[place.partition] = _counts(sums.get(place.partition), wanted)
+    return Stats(
+        counts,
+        tuple(Large(-row.key_bytes, row.partition, row.offset, bytes(row.key)) for row in by_key),
+        tuple(Large(-row.bytes, row.partition, row.offset, bytes(row.key)) for row in by_value),
+        bad,
+        {place.partition: offset for place, offset in read.unstable.items()},
+    )
+
+
+def _bad(record: Record, check: Check) -> Bad:
+    part, reason = check(record.key or b"", record.value, record.headers) or ("value", "is not of its format")
+    return Bad(record.partition, record.offset, part, reason)
+
+
+def _counts(row: Any, wanted: OffsetRange) -> Counts:
+    offsets = wanted.end - wanted.start
+    if row is None:
+        return Counts(offsets=offsets)
+    return Counts(
+        offsets=offsets,
+        records=row.records,
+        keys=row.keys,
+        tombstones=row.distinct - row.keys,
+        superseded=row.records - row.unkeyed - row.distinct,
+        unkeyed=row.unkeyed,
+        wrong_partition=row.wrong_partition,
+        undecodable=row.undecodable,
+        key_bytes=row.key_bytes,
+        value_bytes=row.value_bytes,
+        oldest_ms=row.oldest,
+        newest_ms=row.newest,
+    )

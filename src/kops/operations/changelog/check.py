@@ -1,0 +1,68 @@
+"""Whether a record is of a type of store and of the formats; in a module of its own, since Spark's workers use it too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kops.core.errors import UndecodableRecord
+from kops.formats.base import Format
+from kops.formats.streams import store_types as types
+from kops.formats.streams.writing import Headers
+from kops.operations.changelog.layouts import LAYOUTS, Layout
+
+Check = Callable[[bytes, bytes | None, Headers], tuple[str, str] | None]
+"""Given key, value and headers: which part is wrong, and why; None when none is."""
+
+_WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
+_TIMED = (types.WINDOW, types.JOIN, types.SESSION)
+
+
+def checker(layout: Layout, key_format: Format, value_format: Format, right_format: Format) -> Check:
+    """Return what checks a record."""
+
+    def check(key: bytes, value: bytes | None, headers: Headers) -> tuple[str, str] | None:
+        part = "key"
+        try:
+            layout.columns(key, None)
+            key_format.decode(layout.inner(key) or b"")
+            if value is not None:
+                part = "value"
+                found = layout.value(key, value, headers)
+                form = right_format if found.right else value_format
+                for data in (*found.samples, *(also for also in found.also.values() if also is not None)):
+                    form.decode(data)
+        except UndecodableRecord as wrong:
+            return part, wrong.message
+        return None
+
+    return check
+
+
+def checker_named(layout: str, key_format: str, value_format: str, right_format: str) -> Check:
+    """Return what checks a record, by names: so it can be sent to where the records are."""
+    from kops.plugins.loader import load_format
+
+    return checker(LAYOUTS[layout], load_format(key_format), load_format(value_format), load_format(right_format))
+
+
+def wrong_sql(layout: Layout, key_format: str, value_format: str, _right_format: str) -> str | None:
+    """Return as Spark SQL whether a record is wrong; None where only :func:`checker` can tell."""
+    if layout.name not in (types.KEY_VALUE, types.VERSIONED, *_TIMED):
+        return None
+    key, value = _format_sql(layout.inner_sql(), key_format), _format_sql("value", value_format)
+    if key is None or value is None:
+        return None
+    conditions = [key, value]
+    if layout.name in _TIMED:
+        conditions += [f"length(key) < {layout.suffix}", f"{layout.time_sql()} < 0"]
+    if layout.name == types.SESSION:
+        conditions.append(f"cast(conv(hex(substring(key, -16, 8)), 16, -10) as bigint) < {layout.time_sql()}")
+    return " or ".join(f"coalesce({condition}, false)" for condition in conditions)
+
+
+def _format_sql(data: str, name: str) -> str | None:
+    if name == "bytes":
+        return "false"
+    if name == "string":
+        return f"not is_valid_utf8(cast({data} as string))"
+    return f"length({data}) != {_WIDTHS[name]}" if name in _WIDTHS else None

@@ -1,0 +1,170 @@
+"""``changelog list``: an application's changelogs, with what a client can know of how they are kept. Nothing joins a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kops.core.changelog_settings import Difference, differences
+from kops.core.errors import KopsError, NotFound
+from kops.core.log_dirs import LogDir, sizes_by_replica
+from kops.core.models import TopicPartition
+from kops.core.streams_topics import doubts, is_internal_name, is_named_of, owner_of, store_of
+from kops.operations.changelog.settle import samples, settle_by
+from kops.operations.changelog.target import Target, frozen
+from kops.operations.groups import similar
+from kops.operations.protocol import Services
+
+OFF, EMPTY, COMPACTED, CLOSED, ACTIVE = "off", "empty", "compacted", "no-sign", "active-segment"
+"""How a topic is cleaned, as far as a client sees it: not by compaction; nothing is there; the first record lies above the log start;
+there are closed segments and the first record is where the log starts; all may lie in the segment that is written to, never cleaned."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Rows, one a topic, and sentences about them."""
+
+    rows: list[dict[str, Any]]
+    notes: list[str]
+
+
+def list_changelogs(services: Services, application: str | None) -> Listing:
+    """Return the internal topics of an application, of all of them when None.
+
+    :raises NotFound: when nothing is named as an internal topic of the application
+    """
+    names = [name for name in services.kafka.topics.names() if is_internal_name(name)]
+    ids, notes = _group_ids(services)
+    if application is None:
+        owners = {name: owner_of(name, ids) for name in names}
+    else:
+        owners, about = _owned(application, names, ids)
+        notes += about
+    targets = frozen(services, sorted(owners))
+    found = _Facts.of(services, targets)
+    rows = [_row(target, owners[name], found) for name, target in targets.items()]
+    notes += found.problems
+    for row in rows:
+        notes += [f"note: {row['topic']}: {Difference(**each)}" for each in row["differences"]]
+    rows.sort(key=lambda row: (row["application"] is None, row["application"] or "", row["kind"] != "changelog", row["topic"]))
+    return Listing(rows, notes)
+
+
+def _group_ids(services: Services) -> tuple[list[str], list[str]]:
+    try:
+        return list(services.kafka.groups.ids()), []
+    except KopsError as problem:
+        return [], [f"warning: groups are not known, so applications with similar names may be mixed up: {problem.message}"]
+
+
+def _owned(application: str, names: Sequence[str], ids: Iterable[str]) -> tuple[dict[str, str | None], list[str]]:
+    """Return the topics of one application, and which others begin with its name."""
+    named = [name for name in names if is_named_of(name, application)]
+    own = [name for name in named if owner_of(name, {application, *ids}) == application]
+    if not own:
+        known = {owner for name in names if (owner := owner_of(name, ids))}
+        near = similar(application, sorted(known))
+        hint = f"did you mean {' or '.join(near)}?" if near else "`kops changelog list --all` shows every internal topic"
+        raise NotFound(f"there is no internal topic of an application {application}", hint=hint, application=application)
+    notes = []
+    if len(own) < len(named):
+        others = sorted({str(owner_of(name, ids)) for name in named if name not in own})
+        notes.append(
+            f"note: left out, for they are of {', '.join(others)}: {len(named) - len(own)} topics that begin with {application}- too"
+        )
+    notes += [f"note: {doubt.topic} {doubt.reason}: it may be that application's, which has no group" for doubt in doubts(application, own)]
+    return dict.fromkeys(own, application), notes
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What the cluster tells of some topics beside their settings and bounds.
+
+    :param types: store type and confidence by topic
+    :param first: offset of the first record that is still there; None where there is none
+    :param sizes: bytes of the replica that has most, by partition
+    """
+
+    types: Mapping[str, tuple[str, str, tuple[str, ...]]]
+    first: Mapping[TopicPartition, int | None]
+    sizes: Mapping[TopicPartition, int]
+    problems: list[str]
+
+    @classmethod
+    def of(cls, services: Services, targets: Mapping[str, Target]) -> _Facts:
+        found = samples(services, dict(targets))
+        types = {}
+        for name, target in targets.items():
+            guess = settle_by(target, found.get(name, []), None).guess
+            types[name] = (guess.type, guess.confidence, guess.reasons)
+        places = [place for target in targets.values() for place in target.ranges]
+        first = services.kafka.offsets.at_time(places, 0) if places else {}
+        sizes, problems = _sizes(services, places)
+        return cls(types, first, sizes, problems)
+
+
+def _sizes(services: Services, places: Sequence[TopicPartition]) -> tuple[dict[TopicPartition, int], list[str]]:
+    log_dirs: list[LogDir] = []
+    problems = []
+    brokers = [broker.id for broker in services.kafka.cluster().brokers]
+    for answer in services.kafka.log_dirs.describe_or_errors(brokers, places).values() if places else ():
+        if isinstance(answer, KopsError):
+            problems.append(f"warning: sizes are not whole: {answer.message}")
+        else:
+            log_dirs += answer
+    return {place: max(replicas.values()) for place, replicas in sizes_by_replica(log_dirs).items() if replicas}, problems
+
+
+def _row(target: Target, owner: str | None, found: _Facts) -> dict[str, Any]:
+    store_type, confidence, reasons = found.types[target.topic]
+    sizes = [found.sizes.get(place) for place in target.ranges]
+    known = [size for size in sizes if size is not None]
+    store = store_of(target.topic, owner) if owner else None
+    return {
+        "application": owner,
+        "store": store,
+        "topic": target.topic,
+        "kind": "changelog" if target.topic.endswith("-changelog") else "repartition" if target.topic.endswith("-repartition") else "other",
+        "type": store_type,
+        "type_confidence": confidence,
+        "type_reasons": list(reasons),
+        "partitions": target.partitions,
+        "offsets": target.offsets,
+        "size_bytes": sum(known) if len(known) == len(sizes) else None,
+        "cleanup_policy": target.setting("cleanup.policy"),
+        "cleaning": _cleaning(target, found),
+        "min_cleanable_dirty_ratio": _number(target.setting("min.cleanable.dirty.ratio")),
+        "differences": [each.as_json() for each in differences(store_type, target.settings)],
+        "logs": [
+            {
+                "partition": place.partition,
+                "log_start_offset": log.start,
+                "first_record_offset": found.first.get(place),
+                "log_end_offset": log.end,
+                "size_bytes": found.sizes.get(place),
+            }
+            for place, log in target.ranges.items()
+        ],
+    }
+
+
+def _cleaning(target: Target, found: _Facts) -> str:
+    if "compact" not in target.setting("cleanup.policy"):
+        return OFF
+    if not target.offsets:
+        return EMPTY
+    firsts = [(found.first.get(place), log.start) for place, log in target.ranges.items() if not log.empty]
+    if any(first is None or first > start for first, start in firsts):
+        return COMPACTED
+    segment = target.setting("segment.bytes")
+    if segment.isdigit() and any(found.sizes.get(place, 0) > int(segment) for place in target.ranges):
+        return CLOSED
+    return ACTIVE
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
