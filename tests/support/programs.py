@@ -1,4 +1,4 @@
-"""Key-value stores of Kafka Streams programs, described by data.
+"""Stores of Kafka Streams programs that one stream fills, described by data.
 
 One :class:`Program` gives both sides of a proof: the JSON from which ``oracle/Topologies.java`` builds the Kafka Streams program,
 and the state file from which kops computes the same store.
@@ -7,7 +7,7 @@ and the state file from which kops computes the same store.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kops.gateways.jars import KAFKA_VERSION
@@ -66,8 +66,38 @@ class KeyBy:
 
 
 @dataclass(frozen=True)
+class Window:
+    """Windows; times in milliseconds.
+
+    :param type: as a state file names it
+    :param size: of sliding windows the difference, of sessions the gap
+    :param advance: of tumbling and hopping windows; ``None``: the size
+    :param retention: ``None``: what Kafka Streams takes by itself
+    :param rocksdb: keep them in RocksDB where a test's driver would keep them in memory
+    """
+
+    type: str
+    size: int
+    grace: int = 0
+    advance: int | None = None
+    retention: int | None = None
+    rocksdb: bool = False
+    emit: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``WindowedStores.java`` reads."""
+        return {**asdict(self), "advance": self.advance or self.size}
+
+    def state_file(self) -> dict[str, str]:
+        """Return the field ``window`` of a state file."""
+        size = {"window": "size", "sliding-window": "difference", "session": "gap"}[self.type]
+        found = {size: self.size, "grace": self.grace, "advance": self.advance, "retention": self.retention}
+        return {name: f"{value}ms" for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True)
 class Program:
-    """One key-value store from one topic.
+    """One store from one topic.
 
     :param schema: Spark's schema of JSON values
     :param kind: see ``Topologies.java``
@@ -88,6 +118,7 @@ class Program:
     topic: str = "in"
     output: str | None = None
     store: str = "totals"
+    window: Window | None = None
     config: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -116,6 +147,8 @@ class Program:
         }
         if self.where:
             spec["where"] = self.where.as_json()
+        if self.window:
+            spec["window"] = self.window.as_json()
         if self.key_by:
             by = self.key_by
             spec["key_by"] = {"field": by.field, "as": by.format, "repartition": by.repartition, "partitions": by.partitions}
@@ -125,6 +158,8 @@ class Program:
         """Return the state file of this program, before it is written as YAML (of which JSON is a part)."""
         value: Any = {"format": "json", "schema": self.schema} if self.value == "json" and self.schema else self.value
         store: dict[str, Any] = {"type": "key-value", "from": {"topic": self.topic, "key": self.key, "value": value}}
+        if self.window:
+            store |= {"type": self.window.type, "window": self.window.state_file()}
         if self.where:
             store["where"] = self.where.sql()
         if self.key_by:

@@ -24,6 +24,10 @@ JAVA_SOURCES = Path(__file__).parent.parent / "streams" / "oracle"
 JVM_OPTIONS = ("-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Dorg.apache.logging.log4j.level=WARN")
 
 
+Held = tuple[str, int, int]
+"""Key, start and end of a window or session."""
+
+
 @dataclass(frozen=True)
 class Written:
     """What a program wrote, record by record, by topic."""
@@ -80,6 +84,16 @@ class Oracle:
         """
         answer = self._answer({"spec": spec, "records": records})
         return {topic: tuple(map(_decoded, written)) for topic, written in answer["topics"].items()}
+
+    def several(self, programs: Sequence[Program], records: Sequence[Sequence[Record]]) -> list[tuple[Written, set[Held]]]:
+        """Feed windowed programs, each with its own topic and store, in one driver; return what each wrote, and what its store still finds."""
+        spec = {"application": "app", "config": {}, "several": [program.as_json() for program in programs], "from": {"topic": "unused"}}
+        feeds = zip(programs, records, strict=True)
+        answer = self._answer({"spec": spec, "records": [{**encoded(record), "topic": at.topic} for at, feed in feeds for record in feed]})
+        topics = {topic: tuple(map(_decoded, written)) for topic, written in answer["topics"].items()}
+        return [
+            (Written(program, topics), {(key, start, end) for key, start, end in answer["held"][program.store]}) for program in programs
+        ]
 
     def store_type(
         self, spec: Mapping[str, Any], records: Sequence[Mapping[str, Any]]

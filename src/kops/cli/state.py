@@ -20,6 +20,8 @@ from kops.cli.state_snapshot import snapshot
 VERIFY_COLUMNS = ("store", "status", "keys", "missing", "different", "unexpected", "exactness")
 DIFF_COLUMNS = ("store", "partition", "key", "status", "expected", "actual", "expected_timestamp", "actual_timestamp")
 
+WINDOW = ("window_start", "window_end")
+
 EPILOG = """\b
 A state file says how each store comes from its topic:
   application: prices-app
@@ -144,7 +146,8 @@ def diff(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], lim
         found = compare(session, state_file, at=at, limit=limit, **how)
     for note in found.notes:
         session.note(note)
-    session.render(found.rows, DIFF_COLUMNS)
+    windowed = any("window_start" in row for row in found.rows)
+    session.render(found.rows, (*DIFF_COLUMNS[:3], *(WINDOW if windowed else ()), *DIFF_COLUMNS[3:]))
     return 1 if found.differing else 0
 
 

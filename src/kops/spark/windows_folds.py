@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile import Store
 from kops.spark.aggregates import MIXED, SURE, TIMED, depends_on_order
-from kops.spark.windows_keys import windows_of
+from kops.spark.windows_keys import WINDOW_SUFFIX, windows_of
 from kops.spark.windows_sessions import Tally, sessions_of
 from kops.spark.windows_sliding import TaskWindows
 from kops.spark.windows_steps import Steps, steps_of
@@ -103,7 +103,7 @@ def sliding_windows(rows: DataFrame, store: Store, value_type: str) -> DataFrame
 
 
 def reduced_windows(rows: DataFrame, store: Store, value_type: str) -> DataFrame:
-    """Return windows whose aggregate a null value may delete, as ``SCHEMA``.
+    """Return windows whose aggregate may be deleted on the way, as ``SCHEMA``.
 
     :param rows: ``ordered_by_key``, the key being that of the window
     """
@@ -113,7 +113,7 @@ def reduced_windows(rows: DataFrame, store: Store, value_type: str) -> DataFrame
             aggregate, newest, mixed = None, 0, False
             for _task, _key, timestamp, _before, _others, value, mixed in run:  # noqa: B007 - the same for all rows of a run
                 started = aggregate is None
-                aggregate = steps.add(key, value, steps.initial() if started else aggregate)
+                aggregate = steps.add(key[:-WINDOW_SUFFIX], value, steps.initial() if started else aggregate)
                 newest = timestamp if started or aggregate is None else max(newest, timestamp)
             encoded = None if aggregate is None else steps.encode(aggregate)
             yield task, key, encoded, newest, MIXED if mixed else SURE, 0, 0, 0

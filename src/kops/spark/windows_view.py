@@ -27,8 +27,8 @@ NOTED = ("late", "boundary", "null_values", "expired", "hidden", "timed")
 made late; null values given to an aggregate that takes none; windows that the retention has expired; windows that later ones in the
 changelog will have expired once it is restored; keys whose timestamp depends on an order that is not known."""
 
-_DELETABLE = ("last", "first")
-"""Aggregates of windows that a null value deletes or begins anew."""
+_FOLDED = ("last", "first", "reducer")
+"""Aggregates of windows that a null value, or a reducer, deletes and begins anew."""
 
 
 def windowed_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
@@ -80,7 +80,7 @@ def _is_in_pieces(job: Job, *, any_order: bool) -> bool:
     store, windows = job.store, windows_of(job.store)
     if store.key_by or windows.kind == SLIDING or not is_in_pieces(job.source):
         return False
-    return windows.kind == SESSION or any_order or store.aggregate.kind in _DELETABLE or not depends_on_order(store.aggregate)
+    return windows.kind == SESSION or any_order or store.aggregate.kind in _FOLDED or not depends_on_order(store.aggregate)
 
 
 def _put(prepared: Prepared, timed: DataFrame, job: Job, *, any_order: bool) -> tuple[DataFrame, Observation]:
@@ -95,7 +95,7 @@ def _put(prepared: Prepared, timed: DataFrame, job: Job, *, any_order: bool) -> 
         counts = {"null_values": passed_over, "late": f"not ({passed_over}) and {is_late(windows)}", "boundary": is_boundary(windows)}
         counted = timed.observe(of_time, *(_count(condition, name) for name, condition in counts.items()))
         inside = in_windows(counted.where(f"not ({passed_over})"), windows)
-        if store.aggregate.kind not in _DELETABLE:
+        if store.aggregate.kind not in _FOLDED:
             return aggregated(prepared, inside, store, any_order=any_order), of_time
         ordered = ordered_by_key(inside.selectExpr("*", "0L as before", "0L as others"), in_pieces=in_pieces, several=several)
         return reduced_windows(ordered, store, prepared.value_type).where("key is not null").select(*COLUMNS), of_time

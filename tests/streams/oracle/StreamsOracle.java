@@ -31,6 +31,7 @@ import org.apache.kafka.streams.test.TestRecord;
  *
  * <p>Request: {"spec": see Topologies, "records": [{"key": base64|null, "value": base64|null, "timestamp": ms, "headers": [[name, base64|null]],
  * "topic": name | absent for the one of the specification}]}.
+ * A specification "several" has other windowed specifications in it, and the answer then has what their stores hold: {"held": {store: [[key, start, end]]}}.
  * Answer: {"topics": {name: [record, ...]}} with the changelog, the repartition and the output topics; or {"error": text}.
  */
 public final class StreamsOracle {
@@ -55,7 +56,7 @@ public final class StreamsOracle {
             }
             JsonNode spec = request.required("spec");
             Topology topology = spec.has("store_type") ? StoreTypes.build(spec) : Topologies.build(spec);
-            answer.set("topics", run(topology, spec, request.required("records")));
+            answer.set("topics", run(topology, spec, request.required("records"), answer));
             if (spec.has("store_type")) {
                 answer.set("settings", StoreTypes.settings(topology));
             }
@@ -69,7 +70,7 @@ public final class StreamsOracle {
         return answer.toString();
     }
 
-    private static ObjectNode run(Topology topology, JsonNode spec, JsonNode records) throws IOException {
+    private static ObjectNode run(Topology topology, JsonNode spec, JsonNode records, ObjectNode answer) throws IOException {
         Path state = Files.createTempDirectory("streams-oracle");
         Properties settings = Topologies.settings(spec);
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "unused:1");
@@ -88,6 +89,12 @@ public final class StreamsOracle {
                         driver.createOutputTopic(topic, new ByteArrayDeserializer(), new ByteArrayDeserializer());
                 ArrayNode read = topics.putArray(topic);
                 output.readRecordsToList().forEach(record -> read.add(json(record)));
+            }
+            if (spec.has("ask")) {
+                TableTopologies.ask(driver, spec).forEach(topics.putArray("asked")::add);
+            }
+            if (spec.has("several")) {
+                answer.set("held", WindowedStores.held(driver, spec.get("several")));
             }
         } finally {
             try (Stream<Path> paths = Files.walk(state)) {

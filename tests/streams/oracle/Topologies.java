@@ -2,6 +2,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.util.Optional;
 import java.util.Properties;
 import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
@@ -15,6 +16,7 @@ import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Predicate;
 import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.kstream.Repartitioned;
+import org.apache.kafka.streams.kstream.Windowed;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -29,6 +31,7 @@ import org.apache.kafka.streams.state.Stores;
  *  "where": {"field": "price", "op": "not_null|eq|ne|gt|ge|lt|le", "value": 1} | absent,
  *  "key_by": {"field": "item" | absent for the value itself, "as": "string", "repartition": "totals", "partitions": 2 | absent} | absent,
  *  "aggregate": {"kind": "...", "field": "price" | absent, "as": "double"},
+ *  "window": see WindowedStores | absent,
  *  "config": {"any.streams.setting": "..."}}</pre>
  *
  * Kinds: count, sum, min, max, last, first, concat, concat_or_delete (of strings), table (a KTable of the topic), to_table (KStream.toTable),
@@ -55,7 +58,13 @@ final class Topologies {
         if (spec.has("tables")) {
             return TableTopologies.build(spec);
         }
-        return new Topologies(spec).topology();
+        StreamsBuilder builder = new StreamsBuilder();
+        if (spec.has("several")) { // programs beside each other, each with a topic and a store of its own
+            spec.get("several").forEach(one -> new Topologies(one).addTo(builder));
+        } else {
+            new Topologies(spec).addTo(builder);
+        }
+        return builder.build();
     }
 
     /** What every use of a specification shares; a caller adds the bootstrap servers and the state directory. */
@@ -68,8 +77,7 @@ final class Topologies {
         return settings;
     }
 
-    private Topology topology() {
-        StreamsBuilder builder = new StreamsBuilder();
+    private void addTo(StreamsBuilder builder) {
         JsonNode from = spec.required("from");
         String topic = from.required("topic").textValue();
         String keyFormat = from.required("key").textValue();
@@ -77,7 +85,7 @@ final class Topologies {
         Consumed<Object, Object> consumed = Consumed.with(keySerde, Codecs.serde(from.required("value").textValue()));
         if (kind.equals("table")) {
             emit(builder.table(topic, consumed, materialized(keySerde)), keySerde);
-            return builder.build();
+            return;
         }
         KStream<Object, Object> records = builder.stream(topic, consumed);
         if (spec.hasNonNull("where")) {
@@ -90,10 +98,14 @@ final class Topologies {
             keySerde = Codecs.serde(format);
             records = records.selectKey((key, value) -> value == null ? null : Codecs.convert(field(value, keyBy), format));
         }
+        if (spec.hasNonNull("window")) {
+            windowed(records, keySerde, from, keyBy);
+            return;
+        }
         if (kind.equals("count")) {
             Serde<Object> valueSerde = Codecs.serde(from.required("value").textValue());
             emit(grouped(records, keySerde, valueSerde, keyBy).count(Materialized.<Object, Long, KeyValueStore<Bytes, byte[]>>as(store)), keySerde);
-            return builder.build();
+            return;
         }
         KStream<Object, Object> values = records.mapValues(value -> value == null ? null : Codecs.convert(field(value, aggregate), as));
         if (kind.equals("to_table")) {
@@ -104,7 +116,20 @@ final class Topologies {
         } else {
             emit(reduced(grouped(values, keySerde, resultSerde, keyBy), keySerde), keySerde);
         }
-        return builder.build();
+    }
+
+    /** Windows see null values too, so nothing is converted where records are only counted. */
+    private void windowed(KStream<Object, Object> records, Serde<Object> keySerde, JsonNode from, JsonNode keyBy) {
+        boolean counts = kind.equals("count");
+        Serde<Object> valueSerde = counts ? Codecs.serde(from.required("value").textValue()) : resultSerde;
+        KStream<Object, Object> values =
+                counts ? records : records.mapValues(value -> value == null ? null : Codecs.convert(field(value, aggregate), as));
+        KTable<Windowed<Object>, Object> table =
+                new WindowedStores(spec, keySerde, resultSerde).of(grouped(values, keySerde, valueSerde, keyBy));
+        if (spec.hasNonNull("output")) {
+            table.toStream((key, value) -> key.key() + "@" + key.window().start() + "-" + key.window().end())
+                    .to(spec.get("output").textValue(), Produced.with(Serdes.String(), resultSerde));
+        }
     }
 
     private KTable<Object, Object> reduced(KGroupedStream<Object, Object> grouped, Serde<Object> keySerde) {

@@ -15,7 +15,9 @@ from kops.operations.state.compute import Computed
 from kops.operations.state.cut import COMMITTED, application_group
 from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.plans import compute_all
+from kops.operations.state.query_keys import stored_key, window_size
 from kops.operations.state.shown import as_base64, shown
+from kops.operations.state.windows import counted
 
 if TYPE_CHECKING:
     from kops.formats.base import Format
@@ -94,6 +96,7 @@ def _store_row(found: Computed) -> dict[str, Any]:
         **{word: totals[name] for name, word in _WORDS.items()},
         "exactness": found.exactness.grade,
         "records": found.counts.read,
+        **counted(found.counts.noted),
     }
 
 
@@ -108,13 +111,15 @@ def key_rows(engine: Engine, store: Store, stage: str, limit: int) -> list[dict[
 
 def _key_row(row: Any, store: Store, keys: Format, values: Format) -> dict[str, Any]:
     wanted, found = row.after_value if row.after_present else None, row.before_value if row.before_present else None
+    stored = stored_key(store.type, bytes(row.key), window_size(store))
     expected, actual = shown(values, wanted), shown(values, found)
     if expected == actual and wanted != found:  # the same value in other bytes, as JSON can be written in many ways
         expected, actual = as_base64(wanted), as_base64(found)
     return {
         "store": store.name,
         "partition": row.partition,
-        "key": shown(keys, row.key),
+        "key": shown(keys, stored.inner),
+        **stored.around,
         "status": _WORDS[row.action],
         "expected": expected,
         "actual": actual,

@@ -12,6 +12,7 @@ from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, new_stage
 from kops.operations.state.exactness import Exactness, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
+from kops.operations.state.windows import of_windows, window_warnings
 
 if TYPE_CHECKING:
     from kops.spark.jobs import Counts, Job
@@ -84,7 +85,7 @@ class Computed:
         """Return what should be known of the records, a sentence each."""
         dropped = [f"{count:,} {DROPPED[name]}" for name, count in self.counts.dropped.items() if count]
         text = f"{self.facts.store.name}: of the records, {', '.join(dropped)}; they do not count, as in Kafka Streams"
-        return [text] if dropped else []
+        return [*([text] if dropped else []), *window_warnings(self.facts.store, self.counts.noted)]
 
 
 def compute_stores(
@@ -143,10 +144,9 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str) -> Com
 
     with explained(f"compute {job.store.name}"):
         counts = stage_difference(kafka, job, stage)
-    exactness = worst(
-        [facts.exactness, of_order(facts.store, counts.keys, counts.mixed), of_time(facts.store, counts.keys, counts.noted.get("timed", 0))]
-    )
-    return Computed(facts, stage, counts, exactness)
+    store, keys = facts.store, counts.keys
+    seen = [of_order(store, keys, counts.mixed), of_time(store, keys, counts.noted.get("timed", 0)), of_windows(store, keys, counts.noted)]
+    return Computed(facts, stage, counts, worst([facts.exactness, *seen]))
 
 
 def changelog_range(state_file: StateFile, facts: StoreFacts) -> TopicRange:

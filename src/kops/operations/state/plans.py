@@ -21,6 +21,7 @@ from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.exactness import MEANINGS
 from kops.operations.state.facts import StoreFacts, read_facts, refuse_timestamps, refuse_undrained
 from kops.operations.state.guard import guard_of
+from kops.operations.state.windows import counted
 
 OPERATION = "state.rebuild"
 ACTIONS = ("added", "changed", "removed", "erased")
@@ -183,6 +184,7 @@ def _store_arguments(found: Computed) -> dict[str, Any]:
         "read": found.counts.read,
         "keys": found.counts.keys,
         "dropped": found.counts.dropped,
+        **counted(found.counts.noted),
         "actions": {str(number): dict(actions) for number, actions in found.actions.items()},
         "contents": {str(number): asdict(content) for number, content in found.contents.items()} if found.must_write else {},
     }

@@ -46,7 +46,7 @@ def stored_key(kind: str, data: bytes, size_ms: int | None = None) -> StoredKey:
     try:
         if kind in ("window", "sliding-window"):
             window = window_keys.decode(data)
-            end = timestamp_text(window_keys.end_of(window.start_ms, size_ms)) if size_ms else None
+            end = timestamp_text(window_keys.end_of(window.start_ms, size_ms)) if size_ms is not None else None
             return StoredKey(window.key, {"window_start": timestamp_text(window.start_ms), "window_end": end})
         if kind == "session":
             session = session_keys.decode(data)
@@ -60,4 +60,4 @@ def window_size(store: Store) -> int | None:
     """Return the size of a store's windows in milliseconds, where the state file says it."""
     window = getattr(store, "window", None)
     size = getattr(window, "size_ms", None)
-    return int(size) if size else None
+    return int(size) if size is not None else None

@@ -1,0 +1,55 @@
+"""What should be known of windows and sessions before they are written: how exact they are, and what was late or has expired. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kops.core.durations import duration_text
+from kops.core.statefile import Store
+from kops.operations.state.exactness import Exactness
+
+COUNTED = {"late_records": "late", "boundary_records": "boundary", "expired_windows": "expired"}
+"""What is told of a store in numbers, by the names that ``kops.spark.windows_view.NOTED`` has for them."""
+
+
+def of_windows(store: Store, keys: int, noted: Mapping[str, int]) -> Exactness:
+    """Judge windows by what was seen while computing.
+
+    :param keys: that the store should hold
+    :param noted: ``kops.spark.windows_view.NOTED``
+    """
+    if store.window is None:
+        return Exactness("A")
+    found = []
+    if count := noted.get("boundary", 0):
+        which = f"{count:,} records may or may not have come after their window had closed"
+        found.append(Exactness("C", (f"{which}: the order in which partitions met is only known to the purged {store.repartition_topic}",)))
+    if count := noted.get("null_values", 0):
+        which = f"{count:,} records have a null value, which windows give to a {store.aggregate.kind} too"
+        found.append(Exactness("C", (f"{which}: they are passed over here, and what the application makes of them is not known",)))
+    if count := noted.get("timed", 0):
+        which = f"the timestamps of {count:,} of {keys:,} sessions are those of the record that came last"
+        found.append(Exactness("B", (f"{which}, which is not known where several partitions feed a key",)))
+    if not found:
+        return Exactness("A")
+    return Exactness(max(one.grade for one in found), tuple(reason for one in found for reason in one.reasons))
+
+
+def window_warnings(store: Store, noted: Mapping[str, int]) -> list[str]:
+    """Return what should be known of windows, a sentence each."""
+    if store.window is None:
+        return []
+    retention = duration_text(store.window.retention_ms)
+    said = {
+        "late": "records came after a window of theirs had closed, and do not count in it; an application that was restarted just before "
+        "one of them, and so had forgotten its stream time, has counted it",
+        "expired": f"windows have ended longer ago than the retention ({retention}): they are neither expected nor written",
+        "hidden": "windows will expire when the application restores its store, as the changelog has later ones: empty it before the "
+        "rebuild, and delete the local state, where they are still needed",
+    }
+    return [f"{store.name}: {noted[name]:,} {what}" for name, what in said.items() if noted.get(name)]
+
+
+def counted(noted: Mapping[str, int]) -> dict[str, int]:
+    """Return what is told of a store in numbers; zeros for one without windows."""
+    return {name: noted.get(inner, 0) for name, inner in COUNTED.items()}
