@@ -8,6 +8,7 @@ Records of models carry the name of their class: ``"__faust":{"ns":"module.Class
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,8 @@ LAST_OF_WINDOW = 0.1
 """Seconds that a window's end lies before the start of the next."""
 
 _JSON = Json()
+_SMALL = re.compile(r'("(?:[^"\\]|\\.)*")|([-.0-9]+)e-0([5-9])')
+"""Texts, which stay, and numbers that orjson writes in another way than Python: 1e-05 as 0.00001, 1e-06 as 1e-6."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ def encode(value: Any, *, ascii_only: bool = False) -> bytes:
     :raises UsageProblem: when it is not of JSON's types
     """
     if not ascii_only:
-        return _JSON.encode(value) or b"null"
+        return _SMALL.sub(_as_orjson, (_JSON.encode(value) or b"null").decode()).encode()
     try:
         return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
     except (ValueError, TypeError, RecursionError) as wrong:
@@ -103,3 +106,13 @@ def as_model(value: Any) -> Model | None:
 def from_model(model: Model) -> dict[str, Any]:
     """Return the value that is encoded for one of a model, its name last as Faust puts it."""
     return {**model.fields, **({MODEL_KEY: {"ns": model.namespace}} if model.namespace is not None else {})}
+
+
+def _as_orjson(found: re.Match[str]) -> str:
+    text, digits, exponent = found.groups()
+    if text is not None:
+        return str(text)
+    if exponent != "5":
+        return f"{digits}e-{exponent}"
+    sign, digits = ("-", digits[1:]) if digits[0] == "-" else ("", digits)
+    return f"{sign}0.0000{digits.replace('.', '')}"

@@ -1,0 +1,60 @@
+"""Faust's tables. golden/faust.json is from the real Faust, see golden/faust_goldens.py."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.formats.streams import faust
+from kops.formats.streams.faust import Model, WindowKey
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "faust.json").read_text("utf-8"))["cases"]
+SPELLINGS = {"orjson": False, "json": True}
+
+
+def of_kind(*kinds):
+    return [case for case in GOLDEN if case["kind"] in kinds]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("case", of_kind("text", "value"), ids=lambda case: repr(case["value"])[:20])
+def test_keys_and_values_are_those_of_faust(case, spelling):
+    data = bytes.fromhex(case["bytes"][spelling])
+    assert faust.encode(case["value"], ascii_only=SPELLINGS[spelling]) == data
+    assert faust.decode(data) == case["value"]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("case", of_kind("model"), ids=lambda case: repr(case["value"])[:30])
+def test_models_are_those_of_faust(case, spelling):
+    data, model = bytes.fromhex(case["bytes"][spelling]), Model(case["namespace"], case["value"])
+    assert faust.encode(faust.from_model(model), ascii_only=SPELLINGS[spelling]) == data
+    assert faust.as_model(faust.decode(data)) == model
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_keys_of_windows_are_those_of_faust(spelling):
+    for case in of_kind("window"):
+        data, window = bytes.fromhex(case["bytes"][spelling]), WindowKey(case["value"], case["start"], case["end"])
+        assert faust.window_from(case["value"], case["start"], case["size"]) == window
+        assert faust.encode_window_key(window, ascii_only=SPELLINGS[spelling]) == data
+        assert faust.decode_window_key(data) == window
+
+
+@pytest.mark.parametrize("data", [b"", b"k", b'"k"', b"[]", b'["k",[1.0]]', b'["k",[1.0,"2"]]', b'["k",[true,2]]', b'["k",[1,2],3]', b"{}"])
+def test_other_bytes_are_no_windowed_key(data):
+    with pytest.raises(UndecodableRecord):
+        faust.decode_window_key(data)
+
+
+def test_what_is_no_json_cannot_be_written():
+    for ascii_only in (True, False):
+        with pytest.raises(UsageProblem):
+            faust.encode(b"bytes", ascii_only=ascii_only)
+
+
+def test_what_is_no_object_is_no_model():
+    assert faust.as_model([1]) is None
+    assert faust.as_model({"a": 1}) == Model(None, {"a": 1})
+    assert faust.as_model({"a": 1, "__faust": "odd"}) == Model(None, {"a": 1})
