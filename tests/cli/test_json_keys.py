@@ -27,6 +27,7 @@ ELSEWHERE = {
     "kops state rebuild": "tests/streams",
     "kops state verify": "tests/streams",
     "kops state diff": "tests/streams",
+    "kops state init": "tests/streams",
     "kops streams list": "tests/streams",
     "kops streams describe": "tests/streams",
     "kops streams reset": "tests/streams",

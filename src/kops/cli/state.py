@@ -12,6 +12,7 @@ from kops.cli import options
 from kops.cli.lazy import Group
 from kops.cli.options import Approval
 from kops.cli.session import Session
+from kops.cli.state_init import init
 from kops.cli.state_query import query
 from kops.cli.state_repartition import repartition
 from kops.cli.state_restore import restore
@@ -151,6 +152,7 @@ def diff(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], lim
     return 1 if found.differing else 0
 
 
+group.add_command(init)
 group.add_command(query)
 group.add_command(snapshot)
 group.add_command(restore)

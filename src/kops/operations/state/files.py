@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.statefile import StateFile, Store, parse_state_file
 from kops.core.statefile.fields import nearest
+from kops.core.statefile.open import refuse_open
 
 if TYPE_CHECKING:
     from kops.core.reducers import Reducer
@@ -38,6 +39,7 @@ def read_state_file(path: str, stores: Sequence[str] = ()) -> StateFile:
         raise ConfigError(
             f"{place}: not YAML: {getattr(error, 'problem', None) or error}", hint="see the state file of an example"
         ) from error
+    refuse_open(path, body)
     found = parse_state_file(path, body)
     known = {store.name: store for store in found.stores}
     for name in stores:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from kops.core.errors import Refused
+from kops.core.errors import Refused, VerificationFailed
 from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.offsets_move import MOVE
 from kops.operations.protocol import Mutation, Services
 from kops.operations.streams.blast import local_state
 from kops.operations.streams.reset import NAME, compose
 from kops.operations.topics_delete import DELETE
+from kops.operations.topics_settle import settled
 
 
 class Reset(Mutation):
@@ -47,7 +48,10 @@ class Reset(Mutation):
         topics = set(plan.arguments["topics"])
         moved = MOVE.verify(services, _offsets(plan), [result for result in results if result.target not in topics])
         deleted = [result for result in results if result.target in topics]
-        return (*moved, *(DELETE.verify(services, _topics(plan), deleted) if deleted else ()))
+        if not deleted:
+            return moved
+        gone = DELETE.verify(services, _topics(plan), deleted)
+        return (*moved, *settled(lambda: _forgotten(services, plan.arguments["application"], gone)))
 
     def can_be_undone(self, plan: Plan) -> bool:
         """Tell whether it moved offsets: those can be moved back, and deleted topics cannot."""
@@ -79,6 +83,24 @@ class Reset(Mutation):
         undo = ("undo moves the offsets back; it does not bring the state back",) if self.can_be_undone(plan) else ()
         noted = next((note for note in plan.notes if note.startswith("before it starts")), local_state(plan.arguments["application"]))
         return (noted, *undo)
+
+
+def _forgotten(services: Services, name: str, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    """Return the results of deleted topics; failed where the group still has commits on one.
+
+    The coordinator forgets them soon after the topic. Before that, an application that makes its repartition topic anew would read
+    it from there, and pass over what lies before.
+    """
+    left = {partition.topic for partition in services.kafka.groups.committed([name])[name]}
+    checked = []
+    for result in results:
+        if result.status is Status.DONE and result.target in left:
+            hint = f"`kops offsets delete {name} --topic {result.target}` before the application starts"
+            error = VerificationFailed(f"{result.target} is gone, and {name} still has commits on it", hint=hint)
+            checked.append(ItemResult(result.target, Status.FAILED, error=error.as_json()))
+        else:
+            checked.append(result)
+    return tuple(checked)
 
 
 def _offsets(plan: Plan) -> Plan:

@@ -12,7 +12,7 @@ from pathlib import Path
 from kops.core.durations import parse_duration
 from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.models import Committed, Group, TopicPartition
-from kops.core.offsets import Strategy
+from kops.core.offsets import ShiftBy, Strategy
 from kops.core.plan import Item, Plan, Severity
 from kops.core.selection import Selection, parse_selection
 from kops.core.topology import Topology
@@ -107,7 +107,13 @@ def _plan_offsets(services: Services, look: Look, group: Group | None, choice: C
         chosen = selections or [Selection(topic) for topic in input_topics(look) if topic in look.partitions]
         _refuse_foreign(look, chosen)
         strategies = {partition: strategy for some in selected(services, chosen) for partition in some}
-    plan = plan_strategies(services, name, group, strategies, look.committed, summary=f"reset {name}")
+    kept = {
+        partition: "no commit yet, so nothing to shift"
+        for partition, strategy in strategies.items()
+        if isinstance(strategy, ShiftBy) and partition not in look.committed
+    }
+    moving = {partition: strategy for partition, strategy in strategies.items() if partition not in kept}
+    plan = plan_strategies(services, name, group, moving, look.committed, summary=f"reset {name}", unchanged=kept)
     return _without_stream_time(replace(plan, warnings=()), look.committed)
 
 

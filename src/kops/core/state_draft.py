@@ -1,0 +1,110 @@
+"""A state file as a draft: what is known filled in, what is not marked. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+OPEN = "TODO"
+"""The value of a field that a person has to fill in."""
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9._-]*")
+_WORDS_OF_YAML = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A field of the draft.
+
+    :param value: a text, a flow mapping (``{count: true}``), or fields of its own
+    :param comment: what to know; of an open field what to write there
+    """
+
+    name: str
+    value: str | bool | Mapping[str, Any] | tuple[Entry, ...]
+    comment: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether a person has to fill it in."""
+        return self.value == OPEN
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A state file, not finished.
+
+    :param skipped: stores that no state file says, and why
+    """
+
+    application: str
+    entries: tuple[Entry, ...]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def open_fields(self) -> tuple[tuple[str, str], ...]:
+        """Return the path of each open field, and what to write there."""
+        return tuple(_open(self.entries, ""))
+
+    def text(self) -> str:
+        """Return it as YAML, with comments."""
+        lines = list(_lines(self.entries, ""))
+        for store, why in self.skipped.items():
+            lines += ["", *_comment(f"{store} is not in this file: {why}", "  ")]
+        return "\n".join(lines) + "\n"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as data: the file's body, and its open fields."""
+        return {
+            "application": self.application,
+            "state_file": _body(self.entries),
+            "open": [{"field": path, "todo": comment} for path, comment in self.open_fields],
+            "skipped": [{"store": store, "reason": why} for store, why in self.skipped.items()],
+        }
+
+
+def open_entry(name: str, todo: str) -> Entry:
+    """Return a field that a person has to fill in."""
+    return Entry(name, OPEN, todo)
+
+
+def _open(entries: Sequence[Entry], place: str) -> Iterator[tuple[str, str]]:
+    for entry in entries:
+        path = f"{place}.{entry.name}".lstrip(".")
+        if isinstance(entry.value, tuple):
+            yield from _open(entry.value, path)
+        elif entry.is_open:
+            yield path, entry.comment
+
+
+def _lines(entries: Sequence[Entry], indent: str) -> Iterator[str]:
+    for entry in entries:
+        if entry.comment:
+            yield from _comment(f"TODO: {entry.comment}" if entry.is_open else entry.comment, indent)
+        if isinstance(entry.value, tuple):
+            yield f"{indent}{_scalar(entry.name)}:"
+            yield from _lines(entry.value, indent + "  ")
+        else:
+            yield f"{indent}{_scalar(entry.name)}: {_scalar(entry.value)}"
+
+
+def _comment(text: str, indent: str) -> list[str]:
+    return [f"{indent}# {line}" for line in textwrap.wrap(text, _WIDTH - len(indent), break_long_words=False, break_on_hyphens=False)]
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_scalar(name)}: {_scalar(part)}" for name, part in value.items()) + "}"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS_OF_YAML else json.dumps(text, ensure_ascii=False)
+
+
+def _body(entries: Sequence[Entry]) -> dict[str, Any]:
+    return {entry.name: _body(entry.value) if isinstance(entry.value, tuple) else entry.value for entry in entries}

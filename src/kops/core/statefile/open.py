@@ -1,0 +1,29 @@
+"""Drafts of state files: fields that a person has yet to fill in, as ``kops state init`` marks them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kops.core.errors import ConfigError
+from kops.core.state_draft import OPEN
+
+
+def refuse_open(path: str, body: Any) -> None:
+    """Refuse a state file with fields that are still open.
+
+    :param body: what YAML made of the file
+    :raises ConfigError: naming every one of them
+    """
+    left = list(_open(body, ""))
+    if left:
+        hint = f"the comment above each {OPEN} says what to write there"
+        raise ConfigError(f"{path}: still open: {', '.join(left)}", hint=hint, file=path, fields=left, field=left[0])
+
+
+def _open(body: Any, place: str) -> Iterator[str]:
+    if isinstance(body, Mapping):
+        for name, value in body.items():
+            yield from _open(value, f"{place}.{name}".lstrip("."))
+    elif body == OPEN:
+        yield place

@@ -1,0 +1,148 @@
+"""``kops state init``: a state file drafted from a description of the topology, and from what is on the cluster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from kops.core.errors import NotFound, UndecodableRecord, UsageProblem
+from kops.core.format_guess import guess_format
+from kops.core.records import Record
+from kops.core.state_draft import Draft
+from kops.core.state_draft_stores import KEY_VALUE, NOTHING, SESSION, VERSIONED, WINDOW, Facts, StoreFacts, TopicFacts, drafted
+from kops.core.streams_models import Part
+from kops.core.streams_topics import CHANGELOG
+from kops.core.topology import PROCESSOR, Node, Topology
+from kops.core.topology_trace import GROUPED, JOINED, OTHER, Trace, table_trace, traces
+from kops.formats.streams import session_keys, window_keys
+from kops.operations.changelog.settle import Settled, samples, settle_by
+from kops.operations.changelog.target import Target, frozen
+from kops.operations.protocol import Services
+from kops.operations.streams.look import Look, look_at
+
+DRAFTED_TYPES = (WINDOW, SESSION, VERSIONED)
+
+
+def draft_state_file(services: Services, name: str, topology: Topology | None) -> Draft:
+    """Return a draft of an application's state file. Nothing is changed, and nothing joins its group.
+
+    :param topology: what ``Topology.describe()`` says; without it the group and the topics tell less
+    :raises NotFound: when there is no such application, or nothing is known of its stores
+    """
+    look = look_at(services, name, topology)
+    found = traces(topology) if topology is not None else _by_topics(look)
+    if not found:
+        hint = "a stateless application needs none; --topology FILE, with what Topology.describe() prints, names all"
+        raise NotFound(f"no store of {name} is known", hint=hint)
+    hidden = [trace for processor in _tables_of(found.values()) if topology and (trace := table_trace(topology, processor))]
+    return drafted(name, found, hidden, _facts(services, look, found.values(), hidden))
+
+
+def _tables_of(found: Iterable[Trace]) -> list[str]:
+    own = {trace.writer.name for trace in found}
+    return sorted({name for trace in found if trace.kind in (GROUPED, JOINED) for name in trace.tables} - own)
+
+
+def _by_topics(look: Look) -> dict[str, Trace]:
+    """Return what the group's own topology, or its topics alone, tell of the stores: where they come from, not what is done."""
+    found: dict[str, Trace] = {}
+    parts = {part.subtopology: part for part in look.application.parts}
+    for store in look.stores:
+        if store.changelog is None:
+            continue
+        part = parts.get(store.subtopology or "")
+        topics = _upstream(look, part) if part else look.input_topics
+        repartition = part.repartition_topics[0] if part and part.repartition_topics else None
+        writer = Node(PROCESSOR, "a processor that is not known", stores=(store.store,))
+        found[store.store] = Trace(store.store, OTHER, writer, tuple(topics), repartition=repartition, known=False)
+    return found
+
+
+def _upstream(look: Look, part: Part) -> Sequence[str]:
+    """Return the topics from outside that a sub-topology reads, itself or through those that write its repartition topics."""
+    topics = list(part.source_topics)
+    for other in look.application.parts:
+        if other is not part and set(other.repartition_sinks) & set(part.repartition_topics):
+            topics += other.source_topics
+    return tuple(dict.fromkeys(topics))
+
+
+def _facts(services: Services, look: Look, found: Iterable[Trace], hidden: Iterable[Trace]) -> Facts:
+    """Look at the newest records of the changelogs and of the input topics, all in one reading."""
+    name = look.application.application
+    changelogs = {f"{name}-{trace.store}{CHANGELOG}": trace.store for trace in found}
+    topics = {topic for trace in (*found, *hidden) for topic in trace.topics}
+    targets = frozen(services, [topic for topic in (*changelogs, *sorted(topics)) if topic in look.partitions])
+    services.progress.step("Looking at the newest records")
+    records = samples(services, targets)
+    stores = {store: _store_facts(targets[topic], records.get(topic, [])) for topic, store in changelogs.items() if topic in targets}
+    inputs = {topic: _topic_facts(records.get(topic, [])) for topic in topics}
+    return Facts(stores, inputs)
+
+
+def _topic_facts(records: Sequence[Record]) -> TopicFacts:
+    return TopicFacts(guess_format(record.key for record in records), guess_format(record.value for record in records))
+
+
+def _store_facts(target: Target, records: Sequence[Record]) -> StoreFacts:
+    settled = settle_by(target, records, None)
+    kind = settled.guess.type if settled.guess.type in DRAFTED_TYPES else KEY_VALUE
+    keys, starts = _keys(kind, records)
+    return StoreFacts(
+        changelog=True,
+        type=kind,
+        reasons=_reasons(settled, kind),
+        retention_ms=_number(target, "retention.ms"),
+        history_ms=_number(target, "min.compaction.lag.ms"),
+        step_ms=math.gcd(*starts) or None if len(set(starts)) > 1 else None,
+        key=guess_format(keys) if keys else NOTHING,
+        value=guess_format(record.value for record in records),
+    )
+
+
+def _reasons(settled: Settled, kind: str) -> tuple[str, ...]:
+    return (f"guessed with {settled.guess.confidence} confidence: {'; '.join(settled.guess.reasons)}",) if kind != KEY_VALUE else ()
+
+
+def _keys(kind: str, records: Sequence[Record]) -> tuple[list[bytes], list[int]]:
+    """Return the application's own keys, without what stands for a window, and where windows start."""
+    keys, starts = [], []
+    for record in records:
+        if record.key is None:
+            continue
+        try:
+            if kind == WINDOW:
+                window = window_keys.decode(record.key)
+                keys.append(window.key)
+                starts.append(window.start_ms)
+            elif kind == SESSION:
+                keys.append(session_keys.decode(record.key).key)
+            else:
+                keys.append(record.key)
+        except UndecodableRecord:
+            continue
+    return keys, starts
+
+
+def _number(target: Target, name: str) -> int | None:
+    value = target.setting(name)
+    return int(value) if value.isdecimal() else None
+
+
+def refuse_other_store(draft: Draft, stores: Sequence[str]) -> Draft:
+    """Return the draft of some stores only; all when none is named.
+
+    :raises UsageProblem: for one that is not there
+    """
+    if not stores:
+        return draft
+    top = {entry.name: entry for entry in draft.entries}
+    inside = top["stores"].value
+    known = {entry.name: entry for entry in inside} if isinstance(inside, tuple) else {}
+    for store in stores:
+        if store not in known:
+            why = f": {draft.skipped[store]}" if store in draft.skipped else ""
+            raise UsageProblem(f"no store {store} can be drafted{why}", hint=f"stores: {', '.join(known) or 'none'}")
+    kept = replace(top["stores"], value=tuple(known[store] for store in stores))
+    return replace(draft, entries=tuple(kept if entry.name == "stores" else entry for entry in draft.entries), skipped={})
