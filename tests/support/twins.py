@@ -54,10 +54,10 @@ class Twin:
         return {partition: offset for (topic, partition), offset in found.items() if topic == self.program.topic}
 
 
-def make(cluster: Cluster, program: Program, prefix: str, folder: Path, guarantee: str) -> Twin:
+def make(cluster: Cluster, program: Program, prefix: str, folder: Path, guarantee: str, partitions: int = PARTITIONS) -> Twin:
     named = program.named(prefix)
     named = replace(named, config=(*named.config, ("processing.guarantee", guarantee)))
-    cluster.create_all({named.topic: PARTITIONS, str(named.output): PARTITIONS})
+    cluster.create_all({named.topic: partitions, str(named.output): partitions})
     return Twin(cluster, named, folder, guarantee)
 
 
