@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kops.core.records import timestamp_text
 from kops.core.statefile import StateFile, Store
+from kops.core.statefile.models import VERSIONED
 from kops.core.times import Position
 from kops.operations.protocol import Services
 from kops.operations.state.compute import Computed
 from kops.operations.state.cut import COMMITTED, application_group
 from kops.operations.state.engine import Engine, drop_stage, start_engine
+from kops.operations.state.expected import version_of
 from kops.operations.state.plans import compute_all
 from kops.operations.state.query_keys import stored_key, window_size
 from kops.operations.state.shown import as_base64, shown
@@ -39,12 +41,22 @@ class Comparison:
     notes: list[str]
 
 
-def verify(services: Services, state_file: StateFile, *, at: Position = COMMITTED, **options: Any) -> Comparison:
+def verify(
+    services: Services,
+    state_file: StateFile,
+    *,
+    at: Position = COMMITTED,
+    look: Callable[[Engine, list[Computed]], None] | None = None,
+    **options: Any,
+) -> Comparison:
     """Compare every store with its changelog and count.
 
+    :param look: is given what was computed before it is forgotten
     :param options: ``skip_undecodable``, ``master``
     """
-    with _computed(services, state_file, at, **options) as (_, notes, computed):
+    with _computed(services, state_file, at, **options) as (engine, notes, computed):
+        if look is not None:
+            look(engine, computed)
         rows = [_store_row(found) for found in computed]
         return Comparison(rows, sum(found.differing for found in computed), notes)
 
@@ -111,7 +123,11 @@ def key_rows(engine: Engine, store: Store, stage: str, limit: int) -> list[dict[
 
 def _key_row(row: Any, store: Store, keys: Format, values: Format) -> dict[str, Any]:
     wanted, found = row.after_value if row.after_present else None, row.before_value if row.before_present else None
-    stored = stored_key(store.type, bytes(row.key), window_size(store))
+    key = bytes(row.key)
+    if store.type == VERSIONED:  # a deletion is a version too; the timestamps tell which are there
+        wanted, found = (None if value is None else version_of(key, bytes(value))[1] for value in (wanted, found))
+        key, _ = version_of(key, b"")
+    stored = stored_key(store.type, key, window_size(store))
     expected, actual = shown(values, wanted), shown(values, found)
     if expected == actual and wanted != found:  # the same value in other bytes, as JSON can be written in many ways
         expected, actual = as_base64(wanted), as_base64(found)

@@ -10,6 +10,7 @@ from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Bounds, Committed, NewTopic, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.core.statefile import StateFile, Store
+from kops.core.statefile.models import VERSIONED
 from kops.operations.offsets_items import committed_json, move_item, partition_of
 from kops.operations.protocol import Services
 from kops.operations.state.engine import Engine, drop_stage, new_stage, start_engine
@@ -18,6 +19,7 @@ from kops.operations.state.repartition_inputs import Choice, plan_inputs
 from kops.operations.state.repartition_kept import kept_stage
 from kops.operations.state.snapshot_topics import OwnTopics, own_topics, standing_still
 from kops.operations.state.switch import GROW, Switch, guard_now, local_state_warning
+from kops.operations.state.switch_refusals import refuse_time_zero
 from kops.operations.state.switch_topics import TopicChange, changes_json, topic_ids
 
 if TYPE_CHECKING:
@@ -100,6 +102,7 @@ class Moved:
             "changelog": self.store.changelog,
             "stage": self.stage,
             "backwards": False,
+            "in_order": store_type(self.store) == VERSIONED,
             "contents": {str(number): asdict(found) for number, found in self.done.after.contents.items()},
             "prior_stage": self.prior_stage,
             "prior_contents": {str(number): asdict(found) for number, found in self.done.before.contents.items()},
@@ -218,6 +221,8 @@ def _staged(
                 }
                 done.append(_stage(engine, state_file, store, by_topic[store.changelog], ranges, partitions=partitions))
                 _refuse_unmovable(done[-1])
+                contents = done[-1].done.after.contents.values()
+                refuse_time_zero(engine.services, store.changelog, contents, exactly_once=state_file.exactly_once)
     except BaseException:
         for found in done:
             drop_stage(found.stage)
@@ -239,7 +244,7 @@ def _stage(
     kind = store_type(store)
     with explained(f"read {store.changelog}"), engine.reading(changelog):
         done = stage_repartitioned(
-            engine.kafka(), changelog, (stage, prior), partitions=partitions, suffix=suffix_length(kind), versioned=kind == "versioned"
+            engine.kafka(), changelog, (stage, prior), partitions=partitions, suffix=suffix_length(kind), versioned=kind == VERSIONED
         )
     return Moved(store, change, stage, prior, done)
 

@@ -12,6 +12,7 @@ from kops.core.models import Bounds, Topic, TopicPartition
 from kops.core.plan import Item
 from kops.operations.state.engine import Engine, drop_stage, new_stage
 from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, held_json, store_folder
+from kops.operations.state.switch_refusals import refuse_time_zero
 
 if TYPE_CHECKING:
     from kops.spark.stage import Staged
@@ -47,6 +48,7 @@ class Staging:
             "changelog": self.store.topic.name,
             "stage": self.stage,
             "backwards": False,
+            "in_order": self.store.is_versioned,
             "contents": {str(number): asdict(content) for number, content in self.staged.contents.items()},
             "prior_stage": "",
             "prior_contents": {},
@@ -113,7 +115,9 @@ def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[i
     stage = new_stage(engine.services, manifest.application)
     engine.services.progress.step(f"comparing {store.topic.name}")
     with explained(f"compare {store.topic.name}"):
-        return Staging(store, bounds, stage, stage_view(engine.kafka(), view, changelog, stage))
+        staged = stage_view(engine.kafka(), view, changelog, stage)
+    refuse_time_zero(engine.services, store.topic.name, staged.contents.values(), exactly_once=manifest.exactly_once)
+    return Staging(store, bounds, stage, staged)
 
 
 def _refuse_headers(store: SnapshotStore) -> None:

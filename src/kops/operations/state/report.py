@@ -1,0 +1,197 @@
+"""What a report of a rebuild or of a comparison says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import kops
+from kops.core.errors import UsageProblem
+from kops.core.plan import ItemResult, Plan, Status
+from kops.core.statefile import StateFile, Store
+from kops.core.times import time_text, to_milliseconds
+from kops.operations.journal import Entry, Journal
+from kops.operations.protocol import Services
+from kops.operations.state.compare import key_rows
+from kops.operations.state.compute import Computed
+from kops.operations.state.engine import Engine, start_engine
+from kops.output.report import BAD, GOOD, NEUTRAL, Report, Section, Table, report_html
+from kops.output.report_chart import Chart
+
+if TYPE_CHECKING:
+    from kops.spark.report import Times
+
+BARS = 60
+SHOWN_KEYS = 50
+ACTIONS = ("added", "changed", "removed")
+WORDS = {"added": "missing", "changed": "different", "removed": "unexpected", "erased": "unknown to the log"}
+KEY_COLUMNS = ("partition", "key", "status", "expected", "actual", "expected_timestamp", "actual_timestamp")
+
+
+def refuse_report(path: str) -> None:
+    """Refuse a place where no report can be written, before anything is computed.
+
+    :raises UsageProblem: when something is there, or there is no such folder
+    """
+    target = Path(path)
+    if target.exists():
+        raise UsageProblem(f"{path} exists already", hint="name a file that does not exist yet")
+    if not target.absolute().parent.is_dir():
+        raise UsageProblem(f"there is no folder {target.absolute().parent}", hint="make it first")
+
+
+def write_report(report: Report, path: str) -> None:
+    """Write a report as HTML, readable by its owner: it shows keys and values.
+
+    :raises UsageProblem: when it cannot be written
+    """
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(report_html(report))
+    except OSError as error:
+        raise UsageProblem(f"cannot write the report to {path}: {error.strerror}", hint="name a file that does not exist yet") from error
+
+
+def entry_of(journal: Journal, plan: Plan) -> Entry | None:
+    """Return the newest journal entry of a plan; None when it was not carried out."""
+    return next((entry for entry in journal.entries() if (entry.plan.arguments, entry.plan.guard) == (plan.arguments, plan.guard)), None)
+
+
+def report_of_verify(services: Services, state_file: StateFile, engine: Engine, computed: Sequence[Computed]) -> Report:
+    """Return the report of a comparison: what the changelogs lack."""
+    differing = sum(found.differing for found in computed)
+    verdict = f"{differing:,} keys of the changelogs are not as they should be." if differing else "Every key is as it should be."
+    sections = [_compared(engine, found) for found in computed]
+    return Report(
+        title=f"The state of {state_file.application}",
+        verdict=f"{verdict} Nothing was changed.",
+        tone=BAD if differing else GOOD,
+        facts=_facts(services, state_file.path),
+        notes=(),
+        sections=sections,
+        footer=_footer(),
+    )
+
+
+def report_of_rebuild(services: Services, state_file: StateFile, plan: Plan, entry: Entry | None) -> Report:
+    """Return the report of a rebuild: what was wrong, what was written, and what was read back.
+
+    :param entry: of the journal; None when nothing was written
+    """
+    engine = start_engine(services, plan.arguments["master"])
+    results = {result.target: result for result in entry.item_results} if entry else {}
+    by_name = {store.name: store for store in state_file.stores}
+    sections = [_rebuilt(engine, by_name[name], body, plan, results) for name, body in plan.arguments["stores"].items()]
+    facts = [*_facts(services, state_file.path), ("what", plan.summary)]
+    if entry:
+        facts += [("journal", entry.id), ("carried out by", f"{entry.user}@{entry.host}"), ("from", entry.started), ("to", entry.ended)]
+    moves = [item.as_json() for item in plan.items if item.action in ("move", "commit")]
+    if moves:
+        table = Table("Moved to", ("target", "before", "after", "reason"), moves)
+        sections.append(Section("Committed offsets", tables=(table,)))
+    verdict, tone = _verdict(plan, results)
+    notes = [*plan.notes, *(f"Warning: {warning}" for warning in plan.warnings)]
+    return Report(f"Rebuild of {state_file.application}", verdict, tone, facts, notes, sections, _footer())
+
+
+def _verdict(plan: Plan, results: Mapping[str, ItemResult]) -> tuple[str, str]:
+    if not plan.has_changes:
+        return "Every key was as it should be; nothing was written.", GOOD
+    if not results:
+        return "Nothing was written: this is the plan.", NEUTRAL
+    wrong = [result.target for result in results.values() if result.status not in (Status.DONE, Status.UNCHANGED)]
+    if wrong:
+        return f"Not all of it was done, or was not read back as it was written: {', '.join(wrong)}", BAD
+    return "All that was missing was written, and read back as it was written.", GOOD
+
+
+def _rebuilt(engine: Engine, store: Store, body: Mapping[str, Any], plan: Plan, results: Mapping[str, ItemResult]) -> Section:
+    topic = body["changelog"]
+    rows = []
+    for item in plan.items:
+        if not item.target.startswith(f"{topic}:"):
+            continue
+        number = item.target.rpartition(":")[2]
+        content, actions, result = body["contents"].get(number), body["actions"].get(number, {}), results.get(item.target)
+        rows.append(
+            {
+                "partition": int(number),
+                **{WORDS[name]: actions.get(name, 0) for name in ACTIONS},
+                "written": content["records"] if content and result else 0,
+                "tombstones": content["tombstones"] if content and result else 0,
+                "read back": _read_back(content, result),
+                "sum of hashes": f"{content['high']:x}.{content['low']:x}" if content and result else "-",
+            }
+        )
+    columns = ("partition", *(WORDS[name] for name in ACTIONS), "written", "tombstones", "read back", "sum of hashes")
+    note = (
+        "The number of records and the sum of their hashes (key, value, time) were compared with what was read from the topic "
+        "afterwards, record by record where they differed."
+    )
+    return Section(
+        title=f"Store {store.name}",
+        facts=[
+            ("changelog", topic),
+            ("records read", body["read"]),
+            ("keys", body["keys"]),
+            ("exactness", body["exactness"]["class"]),
+            *((("because", "; ".join(body["exactness"]["reasons"])),) if body["exactness"]["reasons"] else ()),
+        ],
+        chart=_chart(engine, body["stage"]),
+        tables=[Table("By partition", columns, rows, note if results else ""), *_keys(engine, store, body["stage"])],
+    )
+
+
+def _read_back(content: Mapping[str, int] | None, result: ItemResult | None) -> str:
+    if result is None or content is None:
+        return "-"
+    return "equal" if result.status is Status.DONE else str((result.error or {}).get("message", result.status.value))
+
+
+def _compared(engine: Engine, found: Computed) -> Section:
+    numbers = sorted({*found.actions, *found.facts.changelog_bounds})
+    rows = [{"partition": number, **{WORDS[name]: found.actions.get(number, {}).get(name, 0) for name in ACTIONS}} for number in numbers]
+    return Section(
+        title=f"Store {found.facts.store.name}",
+        facts=[
+            ("changelog", found.facts.store.changelog),
+            ("records read", found.counts.read),
+            ("keys", found.counts.keys),
+            ("exactness", found.exactness.text),
+        ],
+        notes=found.warnings,
+        chart=_chart(engine, found.stage),
+        tables=[
+            Table("By partition", ("partition", *(WORDS[name] for name in ACTIONS)), rows),
+            *_keys(engine, found.facts.store, found.stage),
+        ],
+    )
+
+
+def _chart(engine: Engine, stage: str) -> Chart | None:
+    from kops.spark.report import times_of
+
+    times: Times | None = times_of(engine.session, stage, BARS)
+    if times is None:
+        return None
+    bars = [{WORDS[name]: times.counts.get((number, name), 0) for name in ACTIONS} for number in range(BARS)]
+    return Chart("Keys that differed, by the time of their record", times.earliest, times.latest, [WORDS[name] for name in ACTIONS], bars)
+
+
+def _keys(engine: Engine, store: Store, stage: str) -> list[Table]:
+    rows = key_rows(engine, store, stage, SHOWN_KEYS)
+    return [Table(f"The first {len(rows)} keys that differed", KEY_COLUMNS, rows)] if rows else []
+
+
+def _facts(services: Services, path: str) -> list[tuple[str, Any]]:
+    return [
+        ("state file", path),
+        ("cluster", f"{services.kafka.cluster().cluster_id} ({services.connection.label})"),
+        ("time", time_text(to_milliseconds(services.now()))),
+    ]
+
+
+def _footer() -> str:
+    return f"Made by kops {kops.__version__}. Times are in UTC."

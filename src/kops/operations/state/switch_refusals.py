@@ -1,0 +1,29 @@
+"""What cannot be written as it is, told before anything is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kops.core.errors import Refused
+from kops.operations.protocol import Services
+
+if TYPE_CHECKING:
+    from kops.spark.stage import Content
+
+
+def refuse_time_zero(services: Services, topic: str, contents: Iterable[Content], *, exactly_once: bool) -> None:
+    """Refuse a timestamp of 0 where only librdkafka can write: to it, 0 means now.
+
+    :raises Refused: naming the topic
+    """
+    from kops.config.librdkafka import librdkafka_settings
+    from kops.spark.writer import Target, writes_time_zero
+
+    earliest = min((content.earliest for content in contents if content.records), default=1)
+    target = Target(topic, librdkafka_settings(services.connection), "" if exactly_once else None)
+    if earliest <= 0 and not writes_time_zero(target):
+        raise Refused(
+            f"{topic} has a record with the timestamp 0, which cannot be written in a transaction, or over this connection",
+            hint="rebuild the store by reprocessing",
+        )
