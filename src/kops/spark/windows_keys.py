@@ -39,11 +39,26 @@ def window_key(key: str, start: str) -> str:
     return f"concat({key}, cast({start} as binary), X'00000000')"
 
 
+def start_of(windows: Windows, key: str = "key") -> str:
+    """Return the start of a window or session."""
+    if windows.kind != SESSION:
+        return time_of(windows, key)
+    return f"cast(conv(hex(substring({key}, length({key}) - 7, 8)), 16, -10) as bigint)"
+
+
 def time_of(windows: Windows, key: str = "key") -> str:
     """Return the time by which the store keeps a key: a window's start, a session's end; null for what is too short."""
     suffix = suffix_of(windows)
     number = f"cast(conv(hex(substring({key}, length({key}) - {suffix - 1}, 8)), 16, -10) as bigint)"
     return f"if(length({key}) >= {suffix}, {number}, null)"
+
+
+def by_partition(numbers: Mapping[int, int]) -> str:
+    """Return SQL of a number by the column ``partition``; null where there is none."""
+    if not numbers:
+        return "cast(null as bigint)"
+    pairs = ", ".join(f"{partition}, {number}L" for partition, number in sorted(numbers.items()))
+    return f"element_at(map({pairs}), partition)"
 
 
 @dataclass(frozen=True)
@@ -66,10 +81,7 @@ class Horizon:
 
     def bound(self) -> str:
         """Return SQL of ``latest`` by the column ``partition``; null where nothing was put."""
-        if not self.latest:
-            return "cast(null as bigint)"
-        pairs = ", ".join(f"{partition}, {time}L" for partition, time in sorted(self.latest.items()))
-        return f"element_at(map({pairs}), partition)"
+        return by_partition(self.latest)
 
     def live(self, rows: DataFrame) -> DataFrame:
         """Leave out what has expired: whether a changelog still has it is left to its retention and to chance."""

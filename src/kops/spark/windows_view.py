@@ -12,7 +12,7 @@ from kops.spark.prepare import Prepared, prepare
 from kops.spark.stream_time import Known, is_in_pieces, known_of_pieces, known_of_sources, read_in_order, with_stream_time, with_task
 from kops.spark.views import Seen, View, observed_records, refuse_undecodable
 from kops.spark.windows_folds import ordered_by_key, ordered_by_task, reduced_windows, sessions, sliding_windows
-from kops.spark.windows_keys import Horizon, horizon_of, suffix_of, time_of, windows_of
+from kops.spark.windows_keys import Horizon, by_partition, horizon_of, start_of, suffix_of, time_of, windows_of
 from kops.spark.windows_steps import PASSES_NULLS
 from kops.spark.windows_time import in_windows, is_boundary, is_late
 
@@ -22,10 +22,16 @@ if TYPE_CHECKING:
     from kops.spark.jobs import Job
     from kops.spark.source import KafkaSource
 
-NOTED = ("late", "boundary", "null_values", "expired", "hidden", "timed")
+NOTED = ("late", "boundary", "null_values", "expired", "hidden", "timed", "trimmed", "uncovered")
 """What is counted of windows: records that came after a window of theirs had closed; records that an order which is not known may have
 made late; null values given to an aggregate that takes none; windows that the retention has expired; windows that later ones in the
-changelog will have expired once it is restored; keys whose timestamp depends on an order that is not known."""
+changelog will have expired once it is restored; keys whose timestamp depends on an order that is not known; partitions of the input
+whose oldest records are gone, and windows that may have had some of those (or partitions of which nothing is left)."""
+
+_SOME = 200
+"""Offsets in which the first record of a partition is looked for."""
+_REACH = {WINDOW: 0, SLIDING: 2, SESSION: 1}
+"""How many times its size before its start a window depends on records: sessions grow together, sliding windows begin after others."""
 
 _FOLDED = ("last", "first", "reducer")
 """Aggregates of windows that a null value, or a reducer, deletes and begins anew."""
@@ -47,7 +53,7 @@ def windowed_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     except BaseException:
         put.unpersist()
         raise
-    found = _Found(prepared, job, horizon, put, of_records, of_time)
+    found = _Found(kafka, prepared, job, horizon, put, of_records, of_time)
     return View(found.rows(), found.seen, found.live, found.done)
 
 
@@ -108,6 +114,25 @@ def _put(prepared: Prepared, timed: DataFrame, job: Job, *, any_order: bool) -> 
     return rows, of_time
 
 
+def _uncovered(kafka: KafkaSource, job: Job, horizon: Horizon, put: DataFrame) -> dict[str, int]:
+    """Count what may have had records that the input has lost: those before its first one, as far as times grow with offsets."""
+    from pyspark.sql import functions
+
+    trimmed = {number: (start, end) for number, (start, end) in job.source.ranges.items() if start > 0}
+    if not trimmed:
+        return {"trimmed": 0, "uncovered": 0}
+    firsts = {number: (start, min(end, start + _SOME)) for number, (start, end) in trimmed.items()}
+    first = functions.expr("min_by(timestamp_ms, offset) as time")
+    rows = kafka.read(replace(job.source, ranges=firsts)).groupBy("partition").agg(first).collect()
+    times = {row.partition: row.time for row in rows}
+    if job.store.key_by and times:
+        times = dict.fromkeys(range(job.partitions), max(times.values()))
+    windows, lost = horizon.windows, len(trimmed) - len(rows)
+    is_old = f"{start_of(windows)} - {_REACH[windows.kind] * windows.size_ms} <= {by_partition(times)}"
+    found = put.where(f"key is not null and value is not null and {horizon.is_live(time_of(windows))} and {is_old}").count()
+    return {"trimmed": len(trimmed), "uncovered": lost + found}
+
+
 def _count(condition: str, name: str) -> Column:
     from pyspark.sql import functions
 
@@ -128,6 +153,7 @@ class _Found:
     :param looked: the changelog was read too
     """
 
+    kafka: KafkaSource
     prepared: Prepared
     job: Job
     horizon: Horizon
@@ -180,6 +206,7 @@ class _Found:
             "expired": keys["expired"] + keys.get("expired_before", 0),
             "hidden": self._hidden(ahead) if ahead > 0 else 0,
             "timed": keys["timed"],
+            **_uncovered(self.kafka, self.job, self.horizon, self.put),
         }
         return Seen(records["read"], dropped, keys["keys"], keys["mixed"], keys["rounded"], noted)
 

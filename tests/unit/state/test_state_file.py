@@ -53,7 +53,7 @@ STORE = {"from": {"topic": "t", "key": "string", "value": "long"}}
         ({"from": {"topic": "t", "key": "string"}}, "stores.s.from.value", "missing"),
         ({"from": {"topic": "a b", "key": "string", "value": "long"}}, "stores.s.from.topic", "a b"),
         ({"from": {"topic": "t", "key": "string", "value": {"format": "long", "schema": "a int"}}}, "stores.s.from.value.schema", "json"),
-        ({"type": "window"}, "stores.s.type", "key-value"),
+        ({"type": "windw"}, "stores.s.type", "window"),
         ({"aggregate": {"sum": "value"}, "key_as": "long"}, "stores.s.key_as", "key_by"),
         ({"aggregate": {"sum": "value", "count": True}}, "stores.s.aggregate", "count"),
         ({"aggregate": {}}, "stores.s.aggregate", "no aggregate"),

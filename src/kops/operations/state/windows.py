@@ -27,6 +27,12 @@ def of_windows(store: Store, keys: int, noted: Mapping[str, int]) -> Exactness:
     if count := noted.get("null_values", 0):
         which = f"{count:,} records have a null value, which windows give to a {store.aggregate.kind} too"
         found.append(Exactness("C", (f"{which}: they are passed over here, and what the application makes of them is not known",)))
+    topic = store.source.topic
+    if count := noted.get("uncovered", 0):
+        found.append(Exactness("D", (f"{count:,} windows may have had records of {topic} that are gone: it begins above offset 0",)))
+    elif noted.get("trimmed", 0):
+        which = f"{topic} begins above offset 0: the records that are gone are of windows that have expired"
+        found.append(Exactness("B", (f"{which}, unless their timestamps lie after those of the records that follow",)))
     if count := noted.get("timed", 0):
         which = f"the timestamps of {count:,} of {keys:,} sessions are those of the record that came last"
         found.append(Exactness("B", (f"{which}, which is not known where several partitions feed a key",)))

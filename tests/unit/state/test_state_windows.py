@@ -1,0 +1,86 @@
+"""Windows in a state file, and what is said of them."""
+
+import pytest
+
+from kops.core.errors import ConfigError
+from kops.core.statefile import Windows, parse_state_file
+from kops.operations.state.windows import counted, of_windows, window_warnings
+
+SOURCE = {"topic": "t", "key": "string", "value": "long"}
+COUNT = {"count": True}
+
+
+def store(kind, window, aggregate=COUNT, **fields):
+    body = {"type": kind, "from": SOURCE, "window": window, "aggregate": aggregate, **fields}
+    return parse_state_file("state.yaml", {"application": "a", "stores": {"s": body}}).stores[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "window", "expected"),
+    [
+        ("window", {"size": "1m"}, Windows("window", 60_000, 60_000, 0, 60_000)),
+        ("window", {"size": "1m", "advance": "10s", "grace": "5s"}, Windows("window", 60_000, 10_000, 5000, 65_000)),
+        ("window", {"size": "1m", "retention": "1d"}, Windows("window", 60_000, 60_000, 0, 86_400_000)),
+        ("sliding-window", {"difference": "10s", "grace": "1s"}, Windows("sliding-window", 10_000, 10_000, 1000, 21_000)),
+        ("session", {"gap": "30s", "grace": "PT5S"}, Windows("session", 30_000, 30_000, 5000, 35_000)),
+    ],
+)
+def test_windows_have_the_defaults_of_kafka_streams(kind, window, expected):
+    assert store(kind, window).window == expected
+    assert store(kind, window).type == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "window", "field", "hint"),
+    [
+        ("window", {}, "window.size", "1m"),
+        ("window", {"size": "1 minute"}, "window.size", "30s"),
+        ("window", {"size": "0s"}, "window.size", "0ms"),
+        ("window", {"size": "1m", "advance": "2m"}, "window.advance", "1m"),
+        ("window", {"size": "1m", "grace": "1m", "retention": "90s"}, "window.retention", "2m"),
+        ("window", {"size": "1m", "gap": "1m"}, "window.gap", "size"),
+        ("sliding-window", {"difference": "1m", "retention": "1m"}, "window.retention", "2m"),
+        ("sliding-window", {"size": "1m"}, "window.size", "difference"),
+        ("session", {"gap": "1m", "advance": "1m"}, "window.advance", "gap"),
+    ],
+)
+def test_what_kafka_streams_refuses_is_an_error(kind, window, field, hint):
+    with pytest.raises(ConfigError) as refused:
+        store(kind, window)
+    assert refused.value.details["field"] == f"stores.s.{field}"
+    assert hint in (refused.value.hint or "")
+
+
+def test_windows_need_an_aggregate_and_a_key_value_store_has_no_windows():
+    with pytest.raises(ConfigError, match=r"stores\.s\.aggregate is missing"):
+        store("window", {"size": "1m"}, aggregate=None)
+    with pytest.raises(ConfigError, match=r"stores\.s\.window"):
+        store("key-value", {"size": "1m"})
+
+
+@pytest.mark.parametrize(
+    ("noted", "grade", "reason"),
+    [
+        ({"late": 5, "expired": 2, "hidden": 1}, "A", ""),
+        ({"timed": 2}, "B", "timestamps of 2 of 9"),
+        ({"trimmed": 1}, "B", "begins above offset 0"),
+        ({"boundary": 3}, "C", "3 records"),
+        ({"null_values": 3, "timed": 1}, "C", "null value"),
+        ({"trimmed": 1, "uncovered": 4}, "D", "4 windows"),
+    ],
+)
+def test_how_exact_windows_are(noted, grade, reason):
+    found = of_windows(store("session", {"gap": "1m"}), 9, noted)
+    assert found.grade == grade
+    assert reason in "; ".join(found.reasons)
+
+
+def test_what_is_told_of_windows():
+    noted = {"late": 1234, "expired": 2, "hidden": 0, "boundary": 7}
+    said = window_warnings(store("window", {"size": "1m"}), noted)
+    assert [sentence.split(" and")[0].split(" (")[0] for sentence in said] == [
+        "s: 1,234 records came after a window of theirs had closed,",
+        "s: 2 windows have ended longer ago than the retention",
+    ]
+    assert counted(noted) == {"late_records": 1234, "boundary_records": 7, "expired_windows": 2}
+    assert counted({}) == {"late_records": 0, "boundary_records": 0, "expired_windows": 0}
