@@ -120,11 +120,10 @@ class Sums:
         self.groups.add(block.common["group"])
         lags = [lag for lag in block.column("lag") if lag is not None]
         self.lag += sum(lags)
-        self.largest_lag = max(lags, default=self.largest_lag) if self.largest_lag is None else max(self.largest_lag, *lags)
+        self.largest_lag = _largest(self.largest_lag, lags)
         if len(lags) < block.length:
             self.without_commit += block.column("committed").count(None)
-        times = {time for time in block.column("time_lag_ms") if time is not None}
-        self.time_lag_ms = max(times, default=self.time_lag_ms) if self.time_lag_ms is None else max(self.time_lag_ms, *times)
+        self.time_lag_ms = _largest(self.time_lag_ms, [time for time in block.column("time_lag_ms") if time is not None])
 
     def as_row(self) -> Row:
         """Return the sums; ``time_lag_ms`` is the largest that is known."""
@@ -143,6 +142,11 @@ class Sums:
         without = f", {self.without_commit} without a commit" if self.without_commit else ""
         behind = f", {age_text(self.time_lag_ms)} behind" if self.time_lag_ms else ""
         return f"{_count(len(self.groups), 'group')}, {_count(self.partitions, 'partition')}: lag {self.lag}{behind}{without}"
+
+
+def _largest(known: int | None, more: Sequence[int]) -> int | None:
+    largest = max(more, default=known)
+    return largest if known is None or largest is None else max(known, largest)
 
 
 def counted(blocks: Iterable[Block], *sums: Sums) -> Iterator[Block]:
