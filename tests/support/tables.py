@@ -43,8 +43,13 @@ Piped = Sequence[tuple[str, Record]]
 
 def views(oracle: Oracle, program: TableProgram, records: Piped, stores: Iterable[str]) -> dict[str, dict[bytes, Entry]]:
     """Return what the real Kafka Streams holds after these records."""
-    written = oracle.ask(program.as_json(), [{**encoded(record), "topic": topic} for topic, record in records])
+    written = oracle.ask(program.as_json(), encoded_records(records))
     return {store: compacted_view(written.get(program.changelog(store), ()), partitions=False) for store in stores}
+
+
+def encoded_records(records: Piped) -> list[dict[str, Any]]:
+    """Return records as the oracle reads them."""
+    return [{**encoded(record), "topic": topic} for topic, record in records]
 
 
 def merged_by_time(*topics: Sequence[tuple[str, Record]]) -> list[tuple[str, Record]]:

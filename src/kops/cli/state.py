@@ -76,6 +76,9 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
 @group.command("rebuild")
 @computing
 @click.option("--accept-inexact", is_flag=True, help="Go on where the result cannot be exact.")
+@click.option(
+    "--write", "way", type=click.Choice(["append", "replace"]), default="append", show_default=True, help="replace makes changelogs anew."
+)
 @click.option("--into", metavar="APPLICATION", help="Build another application's state, side by side; see --offsets-of.")
 @click.option("--offsets-of", metavar="GROUP", help="Whose committed offsets count, with --into. [default: the state file's]")
 @click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
@@ -88,6 +91,7 @@ def rebuild(
     how: dict[str, Any],
     accept_inexact: bool,
     into: str | None,
+    way: str,
     offsets_of: str | None,
     wait_empty: str | None,
     approval: Approval,
@@ -99,6 +103,9 @@ def rebuild(
     another application.id, which goes on from the same offsets; the one that is there stays as it is.
     """
     from kops.core.durations import parse_duration
+
+    --write replace deletes the changelogs that are not as they should be and makes them anew with their settings: for versioned
+    stores, a wrong number of partitions, and changelogs that are gone. Local state has to be deleted then, on every instance.
     from kops.operations.groups import wait_until_empty
     from kops.operations.protocol import refuse_read_only
     from kops.operations.state.plans import plan_rebuild

@@ -25,6 +25,7 @@ MUTATIONS = {
     "records.consume": "kops.operations.records_group:CONSUME",
     "records.produce": "kops.operations.records_produce:PRODUCE",
     "streams.reset": "kops.operations.streams.mutation:RESET",
+    "state.replace": "kops.operations.state.replace:STATE_REPLACE",
     "state.rebuild": "kops.operations.state:REBUILD",
     "state.into": "kops.operations.state.switch_into:INTO",
     "state.repartition": "kops.operations.state.repartition:REPARTITION",

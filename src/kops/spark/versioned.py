@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from kops.spark.aggregates import SURE
 from kops.spark.difference import all_added
 from kops.spark.prepare import FATES
+from kops.spark.snapshot import snapshot_view
 from kops.spark.stage import Staged, write_stage
 from kops.spark.tables import Topics, expression, not_expired
 from kops.spark.views import Seen, View
@@ -82,9 +83,19 @@ def stage_versions(kafka: KafkaSource, job: Job, path: str) -> Staged:
     return write_stage(all_added(versions(Topics(kafka, job, clocks=False), job)), path)
 
 
-def stage_held(kafka: KafkaSource, changelog: TopicRange, history_ms: int, path: str) -> Staged:
-    """Stage the versions that a changelog holds now."""
-    return write_stage(all_added(observable(kafka.read(changelog).where("key is not null"), history_ms)), path)
+def stage_held(kafka: KafkaSource, changelog: TopicRange, history_ms: int | None, path: str) -> tuple[Staged, int]:
+    """Stage what a changelog holds now, and return how many of its records have headers, which a stage does not keep.
+
+    :param history_ms: of a versioned store; None: of each key the last record
+    """
+    records = kafka.read(replace(changelog, headers=True)).where("key is not null")
+    if history_ms is None:
+        live = snapshot_view(records)
+        held = live.select("partition", "key", "value", "timestamp")
+        counted = live.where("size(headers) > 0")
+    else:
+        held, counted = observable(records, history_ms), records.where("size(headers) > 0")
+    return write_stage(all_added(held), path), counted.count()
 
 
 def _held(log: DataFrame, history_ms: int) -> DataFrame:

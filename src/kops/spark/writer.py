@@ -45,12 +45,14 @@ class Target:
     :param settings: librdkafka's, secrets included: never to be shown
     :param transactional_id: prefix of the tasks' transactional ids; None: no transactions
     :param partitions: of the topic
+    :param in_order: write the records of a partition in the order of their timestamps
     """
 
     topic: str
     settings: Mapping[str, str] = field(repr=False)
     transactional_id: str | None = None
     partitions: int = 1
+    in_order: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,11 @@ def write_records(records: DataFrame, target: Target) -> dict[int, Written]:
         yield pyarrow.RecordBatch.from_arrays(arrays, ["partition", "written", "failed", "error"])
 
     chosen = records.select("partition", "key", "value", "timestamp")
-    if target.transactional_id is not None:
+    if target.transactional_id is not None or target.in_order:
         # Always as many tasks, so that a run after a crash has the transactional ids of that one and fences what it left open.
         chosen = chosen.repartition(target.partitions, "partition")
+    if target.in_order:
+        chosen = chosen.sortWithinPartitions("partition", "timestamp", "key")
     try:
         rows = chosen.mapInArrow(write, REPORT_SCHEMA).collect()
     except Exception as error:

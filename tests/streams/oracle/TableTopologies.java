@@ -1,7 +1,10 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.apache.kafka.common.serialization.Serde;
@@ -9,6 +12,7 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.TopologyTestDriver;
 import org.apache.kafka.streams.kstream.Aggregator;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
@@ -20,6 +24,8 @@ import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.kstream.ValueJoiner;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
+import org.apache.kafka.streams.state.VersionedKeyValueStore;
+import org.apache.kafka.streams.state.VersionedRecord;
 
 /**
  * Tables of tables, described by JSON: a list under "tables", each made of those before it.
@@ -51,6 +57,23 @@ final class TableTopologies {
             made.tables.get(last).toStream().to(spec.get("output").textValue(), Produced.with(made.keys.get(last), made.values.get(last)));
         }
         return made.builder.build(Topologies.settings(spec));
+    }
+
+    /** What the versioned store of the last table holds: "ask" lists keys, as text, and times; a record each, with the version's timestamp. */
+    static List<ObjectNode> ask(TopologyTestDriver driver, JsonNode spec) {
+        VersionedKeyValueStore<Object, Object> store =
+                driver.getVersionedKeyValueStore(spec.get("tables").get(spec.get("tables").size() - 1).get("name").textValue());
+        List<ObjectNode> answers = new ArrayList<>();
+        for (JsonNode question : spec.get("ask")) {
+            VersionedRecord<Object> found = store.get(question.get(0).textValue(), question.get(1).longValue());
+            ObjectNode answer = Codecs.JSON.createObjectNode();
+            answer.put("key", (byte[]) null);
+            answer.put("value", found == null ? null : found.value().toString().getBytes(StandardCharsets.UTF_8));
+            answer.put("timestamp", found == null ? 0 : found.timestamp());
+            answer.putArray("headers");
+            answers.add(answer);
+        }
+        return answers;
     }
 
     private KTable<Object, Object> table(String name, JsonNode spec) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kops.core.statefile.aggregates import read_aggregate
 from kops.core.statefile.fields import Fields
-from kops.core.statefile.forms import read_form, read_name, read_optional_name
+from kops.core.statefile.forms import NAME, read_form, read_name, read_optional_name
 from kops.core.statefile.models import FORMATS, KEY_VALUE, TABLE, Aggregation, Source, Store
 from kops.core.statefile.windows import read_windows
 
@@ -18,7 +18,7 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str) ->
     """
     windowed = kind != KEY_VALUE
     fields = stores.inside(name, (*_FIELDS, *(["window"] if windowed else [])))
-    source = read_source(fields)
+    source, others = read_sources(fields) if kind == KEY_VALUE else (read_source(fields), ())
     key_by = fields.text("key_by")
     for extra in ("key_as", "repartition"):
         if key_by is None and fields.body.get(extra) is not None:
@@ -28,6 +28,9 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str) ->
         raise fields.wrong("aggregate", "is missing: what is kept of each window", "such as {count: true}")
     where, explode = fields.text("where"), fields.text("explode")
     _refuse_exploded(fields, explode, aggregate)
+    if others and aggregate.kind in (TABLE, "reducer"):
+        what = "has one topic" if aggregate.kind == TABLE else "needs an order, and between topics there is none"
+        raise fields.wrong("from.topics", f"are several, and a {aggregate.kind} {what}", "name one topic, or another aggregate")
     if aggregate.kind == TABLE and (where or key_by or explode):
         hint = "Kafka Streams stores the table first and filters it afterwards; name an aggregate such as last for a filtered stream"
         raise fields.wrong("where" if where else "key_by" if key_by else "explode", "cannot be used without an aggregate", hint)
@@ -43,6 +46,7 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str) ->
         repartition_topic=(read_optional_name(fields, "repartition") or f"{application}-{name}-repartition") if key_by else None,
         type=kind,
         window=read_windows(fields, kind) if windowed else None,
+        others=others,
     )
 
 
@@ -50,6 +54,20 @@ def read_source(fields: Fields) -> Source:
     """Read ``from``: a topic and its formats."""
     origin = fields.inside("from", ("topic", "key", "value"))
     return Source(read_name(origin, "topic", "the input topic"), read_form(origin, "key"), read_form(origin, "value"))
+
+
+def read_sources(fields: Fields) -> tuple[Source, tuple[Source, ...]]:
+    """Read ``from`` where it may name several ``topics`` of the same formats: the first, and the others."""
+    names = fields.inside("from").body.get("topics")
+    if names is None:
+        return read_source(fields), ()
+    origin = fields.inside("from", ("topics", "key", "value"))
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) and NAME.fullmatch(name) for name in names):
+        raise origin.wrong("topics", "must be a list of names of topics", "such as [orders, returns]")
+    if len(set(names)) < len(names):
+        raise origin.wrong("topics", "names a topic twice")
+    first, *others = (Source(name, read_form(origin, "key"), read_form(origin, "value")) for name in names)
+    return first, tuple(others)
 
 
 def _refuse_exploded(fields: Fields, explode: str | None, aggregate: Aggregation) -> None:

@@ -96,7 +96,7 @@ def compute_stores(
     An application with many small stores waits for Spark's planning more than for its tasks. The first error, or Ctrl-C, ends
     the jobs of all, and leaves no stage behind.
     """
-    jobs = [_job(state_file, found, cut, skip_undecodable=skip_undecodable) for found in facts]
+    jobs = [job_of(state_file, found, cut, skip_undecodable=skip_undecodable) for found in facts]
     names = ", ".join(job.store.name for job in jobs[:_NAMED]) + (f" and {len(jobs) - _NAMED} more stores" if len(jobs) > _NAMED else "")
     records = sum(source.records for job in jobs for source in job.sources)
     engine.services.progress.step(f"computing {names} from {records:,} records")
@@ -118,7 +118,8 @@ def compute_stores(
         pool.shutdown()
 
 
-def _job(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodable: bool) -> Job:
+def job_of(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodable: bool) -> Job:
+    """Return what Spark computes for a store."""
     from kops.spark.jobs import Job
     from kops.spark.source import TopicRange
 

@@ -114,4 +114,4 @@ def of_order(store: Store, keys: int, mixed: int) -> Exactness:
 def worst(judgements: Sequence[Exactness]) -> Exactness:
     """Return the worst class, with the reasons of all that are not A."""
     grade = max(judgement.grade for judgement in judgements)
-    return Exactness(grade, tuple(reason for judgement in judgements for reason in judgement.reasons))
+    return Exactness(grade, tuple(dict.fromkeys(reason for judgement in judgements for reason in judgement.reasons)))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from kops.core.models import Bounds
 from kops.core.records import Record
 from kops.core.statefile import StateFile
+from kops.core.statefile.models import VERSIONED
 from kops.operations.protocol import Services
 from kops.operations.state.compute import Computed, compute_stores
 from kops.operations.state.cut import Cut
@@ -37,8 +38,19 @@ class Views:
 
         topic = found.facts.store.changelog
         rows = to_append(read_stage(self.engine.session, found.stage)).where("value is not null").toLocalIterator(prefetchPartitions=True)
+        of_store = version_of if found.facts.store.type == VERSIONED else _as_it_is
         for row in rows:
-            yield Record(topic, row.partition, NO_OFFSET, row.timestamp, bytes(row.key), bytes(row.value))
+            key, value = of_store(bytes(row.key), bytes(row.value))
+            yield Record(topic, row.partition, NO_OFFSET, row.timestamp, key, value)
+
+
+def version_of(key: bytes, value: bytes) -> tuple[bytes, bytes | None]:
+    """Return the key and the value of a versioned store's row (``kops.spark.versioned``)."""
+    return key[:-8], value[1:] if value[:1] == b"\x01" else None
+
+
+def _as_it_is(key: bytes, value: bytes) -> tuple[bytes, bytes | None]:
+    return key, value
 
 
 def emptied(facts: StoreFacts) -> StoreFacts:

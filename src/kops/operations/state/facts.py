@@ -25,6 +25,7 @@ class StoreFacts:
     :param settings: of the changelog
     :param exactness: as far as the input topics decide it
     :param loose: of a grouped table: not every change of the table is known, or not their order
+    :param tasks: of the sub-topology that has the store
     """
 
     store: Store
@@ -33,20 +34,27 @@ class StoreFacts:
     settings: Mapping[str, str]
     exactness: Exactness
     loose: bool = False
+    tasks: int = 0
 
     @property
     def partitions(self) -> int:
-        """Return the number of partitions of the changelog."""
-        return len(self.changelog_bounds)
+        """Return the number of partitions that the changelog has to have."""
+        return self.tasks
+
+    @property
+    def fits(self) -> bool:
+        """Tell whether the changelog is there, with that number of partitions."""
+        return len(self.changelog_bounds) == self.tasks
 
 
-def read_facts(services: Services, state_file: StateFile) -> list[StoreFacts]:
+def read_facts(services: Services, state_file: StateFile, *, replacing: bool = False) -> list[StoreFacts]:
     """Read what is needed of every store's topics.
 
+    :param replacing: a changelog that is not there, or has a wrong number of partitions, is no reason to refuse
     :raises ConfigError: when a topic does not exist
     :raises Refused: when a store cannot be rebuilt from or into its topics
     """
-    topics = _partitions(services, state_file)
+    topics = _partitions(services, state_file, replacing=replacing)
     settings = {
         name: {key: setting.value or "" for key, setting in found.items()}
         for name, found in services.kafka.topics.settings(list(topics)).items()
@@ -55,7 +63,7 @@ def read_facts(services: Services, state_file: StateFile) -> list[StoreFacts]:
     bounds = services.kafka.offsets.bounds([partition for partitions in topics.values() for partition in partitions], isolation=isolation)
 
     def of(topic: str) -> dict[int, Bounds]:
-        return {partition.partition: bounds[partition] for partition in topics[topic]}
+        return {partition.partition: bounds[partition] for partition in topics.get(topic, ())}
 
     facts = []
     for store in state_file.stores:
@@ -71,13 +79,14 @@ def read_facts(services: Services, state_file: StateFile) -> list[StoreFacts]:
             settings=settings[store.changelog],
             exactness=worst([*judged, loose]),
             loose=loose.grade > "A",
+            tasks=_tasks(store, {name: len(partitions) for name, partitions in topics.items()}),
         )
-        _refuse_unfit(found, _tasks(store, {name: len(partitions) for name, partitions in topics.items()}))
+        _refuse_unfit(found, replacing=replacing)
         facts.append(found)
     return facts
 
 
-def _partitions(services: Services, state_file: StateFile) -> dict[str, tuple[TopicPartition, ...]]:
+def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -> dict[str, tuple[TopicPartition, ...]]:
     """Return the partitions of all topics, or say which does not exist and where the state file names it."""
     wanted: dict[str, str] = {}
     for store in state_file.stores:
@@ -89,11 +98,13 @@ def _partitions(services: Services, state_file: StateFile) -> dict[str, tuple[To
             wanted.setdefault(store.repartition_topic, f"{place}.repartition")
     described = services.kafka.topics.existing(wanted)
     for topic, place in wanted.items():
-        if topic in described:
+        if topic in described or (replacing and place.endswith(".changelog")):
             continue
         hint = nearest(topic, services.kafka.topics.names())
         if place.endswith(("changelog", "repartition")):
             hint += f"Kafka Streams makes it when the application starts; another name goes into {place}"
+        if place.endswith(".changelog"):
+            hint += "; --write replace makes it again"
         raise ConfigError(
             f"{state_file.path}: {place}: there is no topic {topic}", hint=hint or "`kops topics list` shows them", topic=topic
         )
@@ -117,14 +128,14 @@ def _tasks(store: Store, partitions: Mapping[str, int]) -> int:
     return partitions[store.source.topic] if store.table else max(partitions[source.topic] for source in store.inputs)
 
 
-def _refuse_unfit(facts: StoreFacts, tasks: int) -> None:
+def _refuse_unfit(facts: StoreFacts, *, replacing: bool) -> None:
     """Refuse a changelog that cannot hold what the application would restore, and an input that says nothing."""
     store = facts.store
-    if tasks != facts.partitions:
-        origin = store.repartition_topic or store.source.topic
+    if not facts.fits and not replacing:
+        origin, has = store.repartition_topic or store.source.topic, len(facts.changelog_bounds)
         raise Refused(
-            f"store {store.name}: {origin} has {tasks} partitions and {store.changelog} has {facts.partitions}; a task is one of each",
-            hint="Kafka Streams itself refuses to start so; see which of the two was altered",
+            f"store {store.name}: {origin} has {facts.tasks} partitions and {store.changelog} has {has}; a task is one of each",
+            hint="Kafka Streams itself refuses to start so; see which was altered: --write replace makes the changelog anew as it must be",
         )
     kind = facts.settings.get("message.timestamp.type", "CreateTime")
     if kind != "CreateTime":
@@ -159,7 +170,7 @@ def refuse_undrained(services: Services, state_file: StateFile, facts: StoreFact
     store = facts.store
     if store.repartition_topic is None:
         return
-    partitions = [TopicPartition(store.repartition_topic, number) for number in facts.changelog_bounds]
+    partitions = [TopicPartition(store.repartition_topic, number) for number in range(facts.partitions)]
     isolation = READ_COMMITTED if state_file.exactly_once else READ_UNCOMMITTED
     for partition, bound in services.kafka.offsets.bounds(partitions, isolation=isolation).items():
         found = committed.get(partition)

@@ -9,7 +9,8 @@ from typing import Any
 from kops.core.errors import Refused
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, Plan
-from kops.core.statefile import StateFile
+from kops.core.statefile import StateFile, Store
+from kops.core.statefile.models import VERSIONED
 from kops.core.times import Position, to_milliseconds
 from kops.formats.streams import offset_metadata
 from kops.formats.streams.offset_metadata import OffsetMetadata
@@ -47,20 +48,21 @@ def plan_rebuild(
     facts, cut, computed = compute_all(
         services, state_file, engine, at=at, skip_undecodable=skip_undecodable, accept_inexact=accept_inexact, must_be_empty=True
     )
+    _refuse_versions(computed)
     now_ms = to_milliseconds(services.now())
     for found in computed:
         for content in found.contents.values():
             refuse_timestamps(found.facts, content.earliest, content.latest, now_ms)
-            _refuse_time_zero(services, state_file, found, content.earliest)
-    commits = _commits(engine, state_file, facts, cut)
-    items = [item for found in computed for item in _append_items(found)] + _move_items(cut, commits)
+            refuse_time_zero(services, state_file, found.facts.store, content.earliest)
+    commits = moved_offsets(engine, state_file, facts, cut)
+    items = [item for found in computed for item in _append_items(found)] + move_items(cut, commits)
     return Plan(
         operation=OPERATION,
         summary=_summary(state_file, computed),
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=tuple(items),
-        guard=guard_of(services, state_file.application, _changelogs(computed), _watched(facts)),
+        guard=guard_of(services, state_file.application, _changelogs(computed), watched_topics(facts)),
         arguments={
             "application": state_file.application,
             "state_file": state_file.path,
@@ -85,15 +87,17 @@ def compute_all(
     skip_undecodable: bool,
     accept_inexact: bool,
     must_be_empty: bool,
+    replacing: bool = False,
 ) -> tuple[list[StoreFacts], Cut, list[Computed]]:
     """Read the facts, refuse what must be, and compute all stores into stages.
 
     :param must_be_empty: refuse while the application has members
+    :param replacing: changelogs may be made anew
     """
     group = application_group(services, state_file, at)
     if must_be_empty:
         refuse_alive(group)
-    facts = read_facts(services, state_file)
+    facts = read_facts(services, state_file, replacing=replacing)
     cut = find_cut(services, state_file, facts, at)
     for found in facts:
         refuse_undrained(services, state_file, found, cut.committed)
@@ -108,16 +112,28 @@ def compute_all(
     return facts, cut, computed
 
 
-def _refuse_time_zero(services: Services, state_file: StateFile, found: Computed, earliest: int) -> None:
+def _refuse_versions(computed: Sequence[Computed]) -> None:
+    """Refuse to append to the changelog of a versioned store: each of its records is a version, and stays one."""
+    for found in computed:
+        if found.facts.store.type == VERSIONED and found.differing:
+            for done in computed:
+                drop_stage(done.stage)
+            raise Refused(
+                f"store {found.facts.store.name} is versioned and differs in {found.differing:,} versions: its history cannot be unwritten",
+                hint="--write replace makes its changelog anew",
+            )
+
+
+def refuse_time_zero(services: Services, state_file: StateFile, store: Store, earliest: int) -> None:
     """Refuse a timestamp of 0 where only librdkafka can write: to it, 0 means now."""
     from kops.config.librdkafka import librdkafka_settings
     from kops.spark.writer import Target, writes_time_zero
 
     transactional_id = "" if state_file.exactly_once else None
-    target = Target(found.facts.store.changelog, librdkafka_settings(services.connection), transactional_id)
+    target = Target(store.changelog, librdkafka_settings(services.connection), transactional_id)
     if earliest <= 0 and not writes_time_zero(target):
         raise Refused(
-            f"store {found.facts.store.name} has the timestamp 0, which cannot be written in a transaction, or over this connection",
+            f"store {store.name} has the timestamp 0, which cannot be written in a transaction, or over this connection",
             hint="give the records of the input a time, or rebuild the store by reprocessing",
         )
 
@@ -150,7 +166,8 @@ def _append_items(found: Computed) -> list[Item]:
     return items
 
 
-def _move_items(cut: Cut, commits: Mapping[TopicPartition, Committed]) -> list[Item]:
+def move_items(cut: Cut, commits: Mapping[TopicPartition, Committed]) -> list[Item]:
+    """Return the moves of the application as items."""
     items = []
     for partition, committed in sorted(commits.items()):
         before = cut.committed.get(partition)
@@ -159,7 +176,7 @@ def _move_items(cut: Cut, commits: Mapping[TopicPartition, Committed]) -> list[I
     return items
 
 
-def _commits(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: Cut) -> dict[TopicPartition, Committed]:
+def moved_offsets(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: Cut) -> dict[TopicPartition, Committed]:
     """Return what to commit for the application, with the partition time that Kafka Streams would have stored."""
     from kops.spark.jobs import partition_times
     from kops.spark.source import TopicRange
@@ -194,7 +211,7 @@ def _changelogs(computed: Sequence[Computed]) -> list[str]:
     return [found.facts.store.changelog for found in computed]
 
 
-def _watched(facts: Sequence[StoreFacts]) -> list[str]:
+def watched_topics(facts: Sequence[StoreFacts]) -> list[str]:
     """Return the topics whose committed offsets must not move."""
     stores = [found.store for found in facts]
     return sorted(

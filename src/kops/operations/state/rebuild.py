@@ -128,7 +128,8 @@ def _append(engine: Engine, plan: Plan, name: str, items: Mapping[str, Item]) ->
     total = sum(content["records"] for content in store["contents"].values())
     engine.services.progress.step(f"writing {total:,} records to {topic}")
     transactional_id = f"kops-{arguments['application']}-{name}" if arguments["exactly_once"] else None
-    target = Target(topic, librdkafka_settings(engine.services.connection), transactional_id, partitions=len(ends))
+    settings, in_order = librdkafka_settings(engine.services.connection), bool(store.get("in_order"))
+    target = Target(topic, settings, transactional_id, partitions=len(ends), in_order=in_order)
     records = to_append(read_stage(engine.session, store["stage"]), backwards=arguments["backwards"])
     with engine.writing(ends, total):
         written = write_records(records, target)

@@ -1,0 +1,66 @@
+"""Changelogs made anew: deleted, created with the settings that they had, and written whole.
+
+For what appending cannot put right: a versioned store, whose history cannot be unwritten, a wrong number of partitions, and a changelog
+that is not there. The settings are in the journal before the topic goes, what it held is staged, and what it is to hold too: so a
+replacement that was killed at any point is finished from the journal, or by the same command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from kops.core.plan import ItemResult, Plan, Status
+from kops.operations.journal import Journal
+from kops.operations.journal_actions import is_unfinished
+from kops.operations.protocol import Services
+from kops.operations.state.switch import Switch
+
+APPEND, REPLACE = "append", "replace"
+WAYS = (APPEND, REPLACE)
+
+
+class Replace(Switch):
+    """Deletes changelogs, creates them again, and writes what their stores should hold."""
+
+    name: ClassVar[str] = "state.replace"
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that makes the changelogs of before again, with what they held; a changelog that was not there goes."""
+        undo = super().invert(services, plan, results)
+        return replace(undo, warnings=(*local_state(plan.arguments["application"], len(undo.arguments["topics"])),))
+
+    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+        """Say what has to be done before the application starts."""
+        if any(result.status not in (Status.DONE, Status.UNCHANGED) for result in results):
+            return ("run the same command again, or `kops journal finish`: what is staged is written whole",)
+        return local_state(plan.arguments["application"], len(plan.arguments["topics"]))
+
+
+STATE_REPLACE = Replace()
+
+
+def local_state(application: str, topics: int) -> tuple[str, ...]:
+    """Return how local state is deleted, which no longer fits: a restore goes on from the offset that it remembers of the old topic.
+
+    From 4.3 on a store keeps that offset itself (KIP-1035), so it is no use to delete ``.checkpoint``.
+    """
+    if not topics:
+        return ()
+    return (
+        f"before {application} starts, delete its local state on every instance, standby replicas too: rm -r STATE_DIR/{application}"
+        " (state.dir; /tmp/kafka-streams when not set), with a StatefulSet its PersistentVolumeClaims, or call KafkaStreams#cleanUp();"
+        " deleting .checkpoint is not enough, since Kafka Streams 4.3 keeps offsets in RocksDB",
+    )
+
+
+def unfinished_settings(services: Services, changelog: str) -> tuple[str, Mapping[str, object]] | None:
+    """Return the entry of a replacement that was interrupted after it deleted a changelog, and the topic as it was to be."""
+    journal = Journal(services.directories.state / "journal")
+    for entry in journal.entries(lambda _: None):
+        if entry.plan.operation == Replace.name and is_unfinished(entry):
+            for change in entry.plan.arguments["topics"]:
+                if change["after"] and change["after"]["name"] == changelog:
+                    return entry.id, change["after"]
+    return None

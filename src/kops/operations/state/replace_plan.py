@@ -1,0 +1,227 @@
+"""Plans to make changelogs anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kops.core.models import NewTopic
+from kops.core.plan import Item, Plan, Severity
+from kops.core.statefile import StateFile
+from kops.core.statefile.models import SESSION, SLIDING, VERSIONED, WINDOW, Store
+from kops.core.times import Position, to_milliseconds
+from kops.core.topic_settings import own_settings
+from kops.operations.offsets_items import committed_json
+from kops.operations.protocol import Services
+from kops.operations.state.compute import Computed, changelog_range, compute_stores, job_of
+from kops.operations.state.cut import Cut
+from kops.operations.state.engine import Engine, drop_stage, new_stage, start_engine
+from kops.operations.state.expected import emptied
+from kops.operations.state.facts import StoreFacts, refuse_timestamps
+from kops.operations.state.plans import compute_all, move_items, moved_offsets, refuse_time_zero, watched_topics
+from kops.operations.state.replace import STATE_REPLACE, local_state, unfinished_settings
+from kops.operations.state.switch import GROW, guard_now
+from kops.operations.state.switch_topics import TopicChange, changes_json, topic_ids
+
+if TYPE_CHECKING:
+    from kops.spark.stage import Staged
+
+_DAY_MS = 86_400_000
+"""What Kafka Streams adds to a retention (``windowstore.changelog.additional.retention.ms``), and to a history."""
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A changelog to be made anew.
+
+    :param stage: what it is to hold, and ``prior_stage`` what it holds
+    :param in_order: its records are written in the order of time
+    """
+
+    found: Computed
+    change: TopicChange
+    stage: str
+    staged: Staged
+    prior_stage: str
+    prior: Staged | None
+    with_headers: int
+
+    @property
+    def in_order(self) -> bool:
+        """Tell whether its records are written in the order of time: a versioned store leaves out what comes late."""
+        return self.found.facts.store.type == VERSIONED
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return it as an argument of the plan."""
+        return {
+            "changelog": self.found.facts.store.changelog,
+            "stage": self.stage,
+            "backwards": False,
+            "in_order": self.in_order,
+            "contents": {str(number): asdict(content) for number, content in self.staged.contents.items()},
+            "prior_stage": self.prior_stage,
+            "prior_contents": {str(number): asdict(content) for number, content in self.prior.contents.items()} if self.prior else {},
+        }
+
+    def items(self) -> list[Item]:
+        """Return the change of the topic, and one item for each partition that is written."""
+        topic, exactness = self.found.facts.store.changelog, self.found.exactness.grade
+        return [
+            self.change.item("deleted and made anew with its settings" if self.change.before else "made anew: it is not there"),
+            *(
+                Item(f"{topic}:{number}", "append", 0, content.records, f"{content.records:,} records (exactness {exactness})")
+                for number, content in sorted(self.staged.contents.items())
+            ),
+        ]
+
+
+def plan_replace(
+    services: Services,
+    state_file: StateFile,
+    *,
+    at: Position,
+    skip_undecodable: bool = False,
+    accept_inexact: bool = False,
+    master: str | None = None,
+) -> Plan:
+    """Compute every store, and return the plan that makes those changelogs anew that are not as they should be.
+
+    :raises Refused: as ``plan_rebuild``, but for what this way puts right
+    """
+    engine = start_engine(services, master)
+    facts, cut, computed = compute_all(
+        services,
+        state_file,
+        engine,
+        at=at,
+        skip_undecodable=skip_undecodable,
+        accept_inexact=accept_inexact,
+        must_be_empty=True,
+        replacing=True,
+    )
+    wrong = [found for found in computed if found.differing or not found.facts.fits]
+    replaced: list[Replacement] = []
+    try:
+        for found in wrong:
+            replaced.append(_replacement(engine, state_file, found, cut, skip_undecodable=skip_undecodable))
+            _refuse(services, state_file, replaced[-1])
+    except BaseException:
+        for done in replaced:
+            drop_stage(done.stage)
+            drop_stage(done.prior_stage)
+        raise
+    finally:
+        for found in computed:
+            drop_stage(found.stage)
+    commits = moved_offsets(engine, state_file, facts, cut)
+    right = [
+        Item(found.facts.store.changelog, "none", reason=f"as it should be: {found.counts.keys:,} keys")
+        for found in computed
+        if found not in wrong
+    ]
+    names = [done.found.facts.store.changelog for done in replaced]
+    plan = Plan(
+        operation=STATE_REPLACE.name,
+        summary=_summary(state_file, replaced),
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=(*(item for done in replaced for item in done.items()), *right, *move_items(cut, commits)),
+        severity=Severity.SEVERE,
+        confirm=names[0] if len(names) == 1 else state_file.application,
+        arguments={
+            "application": state_file.application,
+            "state_file": state_file.path,
+            "exactly_once": state_file.exactly_once,
+            "master": engine.master,
+            "topics": changes_json(done.change for done in replaced),
+            "stores": {done.found.facts.store.name: done.arguments for done in replaced},
+            "watched": watched_topics(facts),
+            "commit": {str(partition): committed_json(committed) for partition, committed in commits.items()},
+            "prior": {str(partition): committed_json(cut.committed.get(partition)) for partition in commits},
+            GROW: {},
+        },
+        warnings=(*cut.notes, *_headers(replaced), *local_state(state_file.application, len(replaced))),
+        notes=tuple(note for found in computed for note in (found.summary, *found.warnings)),
+    )
+    return replace(plan, guard=guard_now(services, plan))
+
+
+def _replacement(engine: Engine, state_file: StateFile, found: Computed, cut: Cut, *, skip_undecodable: bool) -> Replacement:
+    """Stage what a changelog is to hold, and what it holds."""
+    services, facts = engine.services, found.facts
+    change = _change(services, facts)
+    stage = new_stage(services, state_file.application)
+    if facts.store.type == VERSIONED:
+        from kops.spark.failures import explained
+        from kops.spark.versioned import stage_versions
+
+        with explained(f"compute {facts.store.name}"):
+            staged = stage_versions(engine.kafka(), job_of(state_file, facts, cut, skip_undecodable=skip_undecodable), stage)
+    else:
+        whole = compute_stores(engine, state_file, [emptied(facts)], cut, skip_undecodable=skip_undecodable)[0]
+        stage, staged = whole.stage, whole.counts.staged
+    prior_stage, prior, with_headers = _prior(engine, state_file, facts) if change.before else ("", None, 0)
+    return Replacement(found, change, stage, staged, prior_stage, prior, with_headers)
+
+
+def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[str, Staged, int]:
+    """Stage what a changelog holds, and count its records with headers, which a stage does not keep."""
+    from kops.spark.failures import explained
+    from kops.spark.versioned import stage_held
+
+    path, changelog = new_stage(engine.services, state_file.application), replace(changelog_range(state_file, facts), headers=True)
+    engine.services.progress.step(f"keeping {changelog.records:,} records of {changelog.topic}")
+    with explained(f"read {changelog.topic}"), engine.reading(changelog):
+        staged, with_headers = stage_held(engine.kafka(), changelog, facts.store.history_ms, path)
+    return path, staged, with_headers
+
+
+def _change(services: Services, facts: StoreFacts) -> TopicChange:
+    """Return the changelog as it is, and as it is to be: the same but for the number of partitions."""
+    name = facts.store.changelog
+    there = services.kafka.topics.existing([name]).get(name)
+    if there is not None:
+        before = NewTopic(name, len(there.partitions), there.replication_factor, own_settings(services.kafka.topics.settings([name])[name]))
+        return TopicChange(before, replace(before, partitions=facts.partitions), topic_ids(services, [TopicChange(before, before)])[name])
+    interrupted = unfinished_settings(services, name)
+    if interrupted is not None:
+        known = NewTopic(**dict(interrupted[1]))  # type: ignore[arg-type]  # as the journal has it
+        return TopicChange(None, replace(known, partitions=facts.partitions))
+    return TopicChange(None, NewTopic(name, facts.partitions, None, streams_settings(facts.store)))
+
+
+def streams_settings(store: Store) -> dict[str, str]:
+    """Return what Kafka Streams sets for a new changelog (``InternalTopicConfig`` and its kin)."""
+    settings = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
+    if store.type == VERSIONED and store.history_ms is not None:
+        return settings | {"min.compaction.lag.ms": str(store.history_ms + _DAY_MS)}
+    if store.type in (WINDOW, SLIDING, SESSION) and store.window is not None:
+        return settings | {"cleanup.policy": "compact,delete", "retention.ms": str(store.window.retention_ms + _DAY_MS)}
+    return settings
+
+
+def _refuse(services: Services, state_file: StateFile, done: Replacement) -> None:
+    """Refuse what the brokers would not take, or cannot be written."""
+    facts = done.found.facts
+    settings = {**facts.settings, **(done.change.after.settings if done.change.after else {})}
+    for content in done.staged.contents.values():
+        refuse_timestamps(replace(facts, settings=settings), content.earliest, content.latest, to_milliseconds(services.now()))
+        refuse_time_zero(services, state_file, facts.store, content.earliest)
+
+
+def _headers(replaced: Sequence[Replacement]) -> list[str]:
+    return [
+        f"{done.with_headers:,} records of {done.found.facts.store.changelog} have headers; undo writes them back without"
+        for done in replaced
+        if done.with_headers
+    ]
+
+
+def _summary(state_file: StateFile, replaced: Sequence[Replacement]) -> str:
+    if not replaced:
+        return f"the state of {state_file.application} is as it should be"
+    names = ", ".join(done.found.facts.store.changelog for done in replaced)
+    records = sum(content.records for done in replaced for content in done.staged.contents.values())
+    return f"delete and make anew {names}, with {records:,} records"

@@ -1,0 +1,59 @@
+"""kops killed while it makes a changelog anew: finished from the journal, or by the same command, with the topic's own settings."""
+
+import json
+import signal
+import struct
+
+import pytest
+
+from support.programs import Program, Record
+from support.streams import Entry, compacted_view
+from support.streams_apps import SECONDS, wait_for
+from support.streams_cases import START
+
+pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
+
+KEYS, PARTITIONS = 20_000, 2
+COUNT = Program("count", "long", value="bytes")
+ONE = struct.pack(">q", 1)
+SETTINGS = {"cleanup.policy": "compact", "max.message.bytes": "20000", "min.cleanable.dirty.ratio": "0.9"}
+SLOWLY = ("-X", "message.max.bytes=15000")
+
+
+@pytest.mark.parametrize("then", ["finish", "rebuild"])
+def test_killed_after_the_topic_was_deleted(cluster, prefix, tmp_path, run_kops, kops_process, then):
+    program = COUNT.named(prefix)
+    changelog, wrong = program.changelog, Record(b"key-1", b"wrong", START, (), 0)
+    cluster.create(program.topic, PARTITIONS)
+    cluster.create(changelog, PARTITIONS + 1, SETTINGS)
+    cluster.produce(changelog, [wrong])
+    cluster.produce(program.topic, (Record(b"key-%d" % at, b"x", START + at, (), at % PARTITIONS) for at in range(KEYS)))
+    cluster.commit(program.application, {(program.topic, at): KEYS // PARTITIONS for at in range(PARTITIONS)})
+    file = tmp_path / "state.yaml"
+    file.write_text(json.dumps(program.state_file()), encoding="utf-8")
+    command = ("state", "rebuild", str(file), "-B", cluster.servers, "--write", "replace", "--confirm", changelog)
+    cluster.slow_down(prefix, 20_000)
+    process = kops_process(*command, "-X", f"client.id={prefix}", *SLOWLY)
+
+    def deleted() -> bool:
+        assert process.poll() is None, process.communicate()
+        return cluster.topics(changelog).get(changelog) != PARTITIONS + 1
+
+    wait_for("the changelog to be deleted", deleted, 2 * SECONDS)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=SECONDS)
+    entry = run_kops("journal", "list", "-o", "json").ok().json[0]
+    assert (entry["operation"], entry["status"]) == ("state.replace", "crashed")
+    if then == "finish":
+        run_kops("journal", "finish", entry["id"], "-B", cluster.servers, "--confirm", changelog).ok()
+    else:
+        if changelog in cluster.topics(changelog):
+            cluster.delete(changelog)  # as if it had been killed before it made the topic
+        missing = run_kops("state", "verify", str(file), "-B", cluster.servers)
+        assert missing.code == 2
+        assert "--write replace" in missing.err
+        run_kops(*command).ok()
+    assert compacted_view(cluster.read(changelog)) == {b"key-%d" % at: Entry(ONE, START + at, (), at % PARTITIONS) for at in range(KEYS)}
+    assert cluster.topics(changelog)[changelog] == PARTITIONS
+    assert cluster.config(changelog) == SETTINGS
+    assert cluster.committed(program.application) == {(program.topic, at): KEYS // PARTITIONS for at in range(PARTITIONS)}

@@ -1,0 +1,187 @@
+"""A real application with a join and a grouped table, broken half way, beside a twin that never was; and a versioned store made anew."""
+
+import json
+import shutil
+import uuid
+
+import pytest
+
+from support.programs import Record
+from support.streams import compacted_view
+from support.streams_apps import Application, running
+from support.streams_cases import START
+from support.table_cases import HISTORY_MS, observable
+from support.tables import TableProgram
+
+pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
+
+PARTITIONS = 3
+JSON = {"key": "string", "value": {"format": "json", "schema": "region string, age int"}}
+ZERO, REGIONS = bytes(8), ("north", "south", "west", "left by all")
+
+
+def regions(application: str) -> TableProgram:
+    """Users joined with their preferences, people under 30 counted per region."""
+    return TableProgram(
+        (
+            {"name": "users", "topic": f"{application}-in-users", "key": "string", "value": "json"},
+            {"name": "preferences", "topic": f"{application}-in-preferences", "key": "string", "value": "json"},
+            {"name": "people", "join": {"left": "users", "right": "preferences", "kind": "inner", "as": "json"}},
+            {"name": "young", "filter": {"table": "people", "field": "age", "op": "lt", "value": 30}},
+            {
+                "name": "per-region",
+                "group": {"table": "young", "field": "region", "as": "string"},
+                "aggregate": {"kind": "count", "as": "long"},
+            },
+        ),
+        {
+            "users": {"from": {"topic": f"{application}-in-users", **JSON}},
+            "preferences": {"from": {"topic": f"{application}-in-preferences", **JSON}},
+            "people": {
+                "from": {"table": "users"},
+                "join": {
+                    "table": "preferences",
+                    "value": "named_struct('region', left.region, 'age', right.age)",
+                    "as": {"format": "json", "schema": "region string, age int"},
+                },
+            },
+            "per-region": {
+                "from": {"table": "people"},
+                "where": "value.age < 30",
+                "key_by": "value.region",
+                "aggregate": {"count": True},
+            },
+        },
+        application=application,
+        output=f"{application}-out",
+        config=(("processing.guarantee", "exactly_once_v2"), ("statestore.cache.max.bytes", "0")),
+    )
+
+
+def compact(value: object) -> bytes:
+    """Return JSON as Jackson writes it."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def movements(half: int) -> tuple[list[Record], list[Record]]:
+    """People who appear, move, age, leave and come back; one region is left by all of them in the first half."""
+    users, preferences = [], []
+    for at in range(half * 150, half * 150 + 150):
+        person, region = b"person-%d" % (at * 7 % 40), REGIONS[at * 5 % 3] if half or at > 20 else REGIONS[3]
+        gone = at % 11 == 10
+        users.append(Record(person, None if gone else compact({"region": region}), START + 20 * at))
+        age = compact({"age": 20 + at * 3 % 17})
+        preferences.append(Record(b"person-%d" % (at * 3 % 40), None if at % 13 == 12 else age, START + 20 * at + 7))
+    if not half:
+        everybody = range(40)
+        users += [Record(b"person-%d" % at, b'{"region":"north"}', START + 20 * 150 + at) for at in everybody]
+    return users, preferences
+
+
+def test_after_a_rebuild_the_application_counts_on_as_its_twin_does(cluster, run_kops, tmp_path):
+    names = [f"regions-{uuid.uuid4().hex[:8]}-{who}" for who in ("untouched", "broken")]
+    untouched, broken = programs = [regions(name) for name in names]
+    cluster.create_all({f"{name}-{topic}": PARTITIONS for name in names for topic in ("in-users", "in-preferences", "out")})
+    state_file = tmp_path / "state.yaml"
+    state_file.write_text(json.dumps(broken.state_file("exactly_once_v2")), encoding="utf-8")
+    common = (str(state_file), "-B", cluster.servers)
+
+    def process(half: int) -> None:
+        users, preferences = movements(half)
+        applications = []
+        try:
+            for program in programs:
+                cluster.produce_all({f"{program.application}-in-users": users, f"{program.application}-in-preferences": preferences})
+                applications.append(Application(cluster.servers, program, tmp_path / program.application, "--stop-when-idle"))
+            for application in applications:
+                application.wait_for("STOPPED")
+        finally:
+            for application in applications:
+                application.kill()
+
+    def view(program: TableProgram, store: str):
+        return compacted_view(cluster.read(program.changelog(store)))
+
+    def counts(program: TableProgram):
+        return {key: int.from_bytes(entry.value, "big") for key, entry in view(program, "per-region").items() if entry.value != ZERO}
+
+    process(0)
+    run_kops("state", "verify", *common).ok()
+    assert view(broken, "per-region")[b"left by all"].value == ZERO
+    before = {store: view(broken, store) for store in ("users", "preferences", "people")}
+    for store in broken.stores:
+        cluster.empty(broken.changelog(store))
+    shutil.rmtree(tmp_path / broken.application / "state")
+    assert run_kops("state", "verify", *common).code == 1
+    plan = run_kops("state", "rebuild", *common, "--dry-run", "-o", "json").ok().json
+    assert {name: store["exactness"]["class"] for name, store in plan["arguments"]["stores"].items()} == dict.fromkeys(broken.stores, "B")
+    run_kops("state", "rebuild", *common, "--yes").ok()
+    run_kops("state", "verify", *common).ok()
+    assert {store: view(broken, store) for store in before} == before
+    assert counts(broken) == counts(untouched)
+    process(1)
+    for store in ("users", "preferences", "people"):
+        assert view(broken, store) == view(untouched, store), store
+    assert counts(broken) == counts(untouched)
+    assert sum(counts(broken).values()) > 0
+    ends = [
+        {
+            topic.removeprefix(program.application): at
+            for (topic, _), at in cluster.committed(program.application).items()
+            if "-in-" in topic
+        }
+        for program in programs
+    ]
+    assert ends[0] == ends[1]
+    cluster.delete_all(topic for name in names for topic in cluster.topics(name))
+
+
+def test_a_versioned_store_is_made_anew_with_the_right_partitions_and_the_application_takes_it(cluster, prefix, run_kops, tmp_path):
+    topic = f"{prefix}-in"
+    program = TableProgram(
+        ({"name": "v", "topic": topic, "key": "string", "value": "string", "history_ms": HISTORY_MS},),
+        {"v": {"type": "versioned", "history_retention": f"{HISTORY_MS}ms", "from": {"topic": topic, "key": "string", "value": "string"}}},
+        application=prefix,
+    )
+    changelog = program.changelog("v")
+    cluster.create(topic, PARTITIONS)
+    times = [START + at * 1_000 - (at % 7) * 2_600 for at in range(300)]  # some late, by more than the history, or by less
+    made = [
+        Record(b"key-%d" % (at * 5 % 17), None if at % 9 == 8 else b"%d" % at, time, (), at % PARTITIONS) for at, time in enumerate(times)
+    ]
+    cluster.produce(topic, made[:200])
+    with running(cluster.servers, program, tmp_path, "--stop-when-idle") as application:
+        application.wait_for("STOPPED")
+    file = tmp_path / "state.yaml"
+    file.write_text(json.dumps(program.state_file()), encoding="utf-8")
+    common = (str(file), "-B", cluster.servers)
+    run_kops("state", "verify", *common).ok()
+    right, settings = observable(cluster.read(changelog)), cluster.config(changelog)
+    assert settings["min.compaction.lag.ms"] == str(HISTORY_MS + 86_400_000)
+    cluster.produce(changelog, [Record(b"key-0", b"never", times[199], (), 0)])
+    assert run_kops("state", "verify", *common).code == 1
+    refused = run_kops("state", "rebuild", *common, "--yes")
+    assert refused.code == 5
+    assert "--write replace" in refused.err
+    cluster.recreate(changelog, PARTITIONS + 1)
+    cluster.produce(changelog, [Record(b"key-0", b"never", times[199], (), 3)])
+    refused = run_kops("state", "rebuild", *common, "--yes")
+    assert refused.code == 5
+    assert "--write replace" in refused.err
+    assert run_kops("state", "rebuild", *common, "--write", "replace", "--yes").code == 5, "the name has to be typed"
+    done = run_kops("state", "rebuild", *common, "--write", "replace", "--confirm", changelog).ok()
+    assert f"rm -r STATE_DIR/{prefix}" in done.err
+    assert (observable(cluster.read(changelog)), cluster.config(changelog)) == (right, settings)
+    assert cluster.topics(changelog)[changelog] == PARTITIONS
+    again = run_kops("state", "rebuild", *common, "--write", "replace", "--confirm", changelog).ok()
+    assert "nothing to do" in again.err
+    run_kops("undo", "last", "-B", cluster.servers, "--confirm", prefix).ok()
+    assert [record.value for record in cluster.read(changelog)] == [b"never"]
+    assert cluster.topics(changelog)[changelog] == PARTITIONS + 1
+    run_kops("undo", "last", "-B", cluster.servers, "--confirm", prefix).ok()
+    assert (observable(cluster.read(changelog)), cluster.config(changelog)) == (right, settings)
+    shutil.rmtree(tmp_path / "state")
+    cluster.produce(topic, made[200:])
+    with running(cluster.servers, program, tmp_path, "--stop-when-idle") as application:
+        application.wait_for("STOPPED")
+    run_kops("state", "verify", *common).ok()
