@@ -90,8 +90,8 @@ def rebuild(
     at: Any,
     how: dict[str, Any],
     accept_inexact: bool,
-    into: str | None,
     way: str,
+    into: str | None,
     offsets_of: str | None,
     wait_empty: str | None,
     approval: Approval,
@@ -101,11 +101,11 @@ def rebuild(
     Its stores are written as Kafka Streams itself would have: the same bytes, timestamps and partitions. The application must be
     stopped, and goes on from its committed offsets. With --at it is moved to that position. With --into the state is written for
     another application.id, which goes on from the same offsets; the one that is there stays as it is.
-    """
-    from kops.core.durations import parse_duration
 
     --write replace deletes the changelogs that are not as they should be and makes them anew with their settings: for versioned
     stores, a wrong number of partitions, and changelogs that are gone. Local state has to be deleted then, on every instance.
+    """
+    from kops.core.durations import parse_duration
     from kops.operations.groups import wait_until_empty
     from kops.operations.protocol import refuse_read_only
     from kops.operations.state.plans import plan_rebuild
@@ -120,7 +120,8 @@ def rebuild(
     if into:
         plan = plan_into(session, state_file, into, at=at, offsets_of=offsets_of or "", accept_inexact=accept_inexact, **how)
         return session.carry_out(plan, approval)
-    return session.carry_out(plan_rebuild(session, state_file, at=at, accept_inexact=accept_inexact, **how), approval)
+    plan_of = plan_replace if way == "replace" else plan_rebuild
+    return session.carry_out(plan_of(session, state_file, at=at, accept_inexact=accept_inexact, **how), approval)
 
 
 @group.command("verify")

@@ -54,16 +54,16 @@ class View:
     :param seen: tells what was seen; to be called once, after ``rows`` was computed whole. Raises for records that nothing can be made of
     :param live: takes from the compacted view of the changelog what does not count any more, such as windows that have expired
     :param done: gives back what the computation holds
-    :param empty: a value that the changelog may hold although it is not in the rows: that of a group that is empty
     :param held: what the changelog holds now, as ``difference.compacted_view`` has it; None: the last record of every key
+    :param empty: a value that the changelog may hold although it is not in the rows: that of a group that is empty
     """
 
     rows: DataFrame
     seen: Callable[[], Seen]
     live: Callable[[DataFrame], DataFrame] = _whole
     done: Callable[[], None] = _nothing
-    empty: bytes | None = None
     held: Callable[[], DataFrame] | None = None
+    empty: bytes | None = None
 
 
 def observed_records(prepared: Prepared) -> tuple[DataFrame, Observation]:
