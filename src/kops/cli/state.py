@@ -109,6 +109,7 @@ def rebuild(
     from kops.operations.groups import wait_until_empty
     from kops.operations.protocol import refuse_read_only
     from kops.operations.state.plans import plan_rebuild
+    from kops.operations.state.replace_plan import plan_replace
     from kops.operations.state.switch_into import plan_into
 
     if offsets_of and not into:
