@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kops.cli.changelog.shared import How, engine_of, group, named_of, reading, settled_of, target_of
+from kops.cli.changelog.shared import How, choose, engine_of, group, named_of, reading
 from kops.cli.session import Session
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class _Found:
 def _find(session: Session, names: tuple[str, ...], how: How, options: dict[str, Any], *, limit: int | None = None) -> _Found:
     from kops.core.changelog_filters import Times, parse_times
     from kops.operations.changelog.find import read_versions, seek
+    from kops.operations.changelog.rows import key_bytes
 
     if not names:
         raise click.UsageError("name the changelog topic, or the application and its store, and then the key")
@@ -88,9 +89,9 @@ def _find(session: Session, names: tuple[str, ...], how: How, options: dict[str,
     windows = parse_times(window, session.now(), what="--window") if window else Times()
     named = named_of(session, how)
     if named.key is not None:
-        named.key.encode(named.key.parse(names[-1]))  # what is wrong with the key is said before anything is read
+        key_bytes(named.key, names[-1])  # what is wrong with the key is said before anything is read
     engine = engine_of(session, how)
-    target = target_of(session, names[:-1], how)
-    settled = settled_of(session, target, how)
-    sought, named = seek(target, settled, names[-1], named, everywhere=options["all_partitions"], windows=windows)
-    return _Found(target, settled, sought, read_versions(session, target, settled.layout, sought, limit=limit, engine=engine), named)
+    one = choose(session, names[:-1], how, named)
+    sought, named = seek(one.target, one.settled, names[-1], one.named, everywhere=options["all_partitions"], windows=windows)
+    versions = read_versions(session, one.target, one.settled.layout, sought, limit=limit, engine=engine)
+    return _Found(one.target, one.settled, sought, versions, named)

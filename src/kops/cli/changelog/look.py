@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kops.cli.changelog.shared import How, engine_of, group, named_of, reading, settled_of, target_of
+from kops.cli.changelog.shared import How, choose, engine_of, group, named_of, reading
 from kops.cli.session import Session
 
 
@@ -37,22 +37,21 @@ def inspect_command(
     from kops.cli.changelog.view import show_rows
     from kops.core.changelog_filters import Times, parse_times
     from kops.operations.changelog.inspect import inspecting
+    from kops.operations.changelog.rows import key_bytes
     from kops.operations.changelog.view import Wanted
     from kops.operations.records_formats import format_for
 
     named = named_of(session, how)
-    form = named.key or format_for(session, "bytes")
-    wanted = Wanted(
-        form.encode(form.parse(key_equals)) if key_equals is not None else None,
-        parse_times(window, session.now(), what="--window") if window else Times(),
-        parse_times(times, session.now(), what="--times") if times else Times(),
-        tombstones,
-    )
+    if named.key is not None and key_equals is not None:
+        key_bytes(named.key, key_equals)  # what is wrong with the key is said before anything is read
+    windows = parse_times(window, session.now(), what="--window") if window else Times()
+    between = parse_times(times, session.now(), what="--times") if times else Times()
     engine = engine_of(session, how)
-    target = target_of(session, names, how)
-    settled = settled_of(session, target, how)
+    one = choose(session, names, how, named)
+    key = None if key_equals is None else key_bytes(one.named.key or format_for(session, "bytes"), key_equals)
+    wanted = Wanted(key, windows, between, tombstones)
     skip = how.skip_undecodable
-    with inspecting(session, target, settled, wanted, named=named, limit=limit, skip=skip, engine=engine) as found:
+    with inspecting(session, one.target, one.settled, wanted, named=one.named, limit=limit, skip=skip, engine=engine) as found:
         show_rows(session, found.rows)
         for note in found.all_notes:
             session.note(note)
@@ -94,10 +93,9 @@ def stats_command(session: Session, /, *, names: tuple[str, ...], how: How) -> N
     from kops.operations.changelog.stats import body_of, count, notes_of, shape_for
 
     named, engine = named_of(session, how), engine_of(session, how)
-    target = target_of(session, names, how)
-    settled = settled_of(session, target, how)
-    shape, sentence = shape_for(settled, named)
-    stats = count(session, target, shape, engine)
-    show_stats(session, body_of(target, settled, shape, stats))
-    for note in [*([sentence] if sentence else []), *notes_of(target, settled, stats)]:
+    one = choose(session, names, how, named)
+    shape, sentence = shape_for(one.settled, one.named)
+    stats = count(session, one.target, shape, engine)
+    show_stats(session, body_of(one.target, one.settled, shape, stats))
+    for note in [*([sentence] if sentence else []), *notes_of(one.target, one.settled, stats)]:
         session.note(f"note: {note}")

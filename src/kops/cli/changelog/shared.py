@@ -57,6 +57,7 @@ class How:
     value_name: str | None
     right_name: str | None
     window_size: str | None
+    state_file: str | None
     isolation: str
     skip_undecodable: bool
     spark: bool
@@ -73,6 +74,7 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--value", "value_name", metavar="FORMAT", help="Format of the values, likewise.")
     @click.option("--right-value", "right_name", metavar="FORMAT", help="Format of the right side's values in an outer join's store.")
     @click.option("--window-size", metavar="DURATION", help="Size of the windows, such as 5m: it is not in the topic.")
+    @click.option("--state-file", metavar="FILE", type=click.Path(), help="A state file that says type, formats and window size.")
     @click.option(
         "--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="What to do with an undecodable record."
     )
@@ -113,6 +115,15 @@ def target_of(session: Session, names: Sequence[str], how: How) -> Target:
     return find_target(session, replace(store, topic=topic), isolation=how.isolation)
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """A changelog, what it is read as, and the formats that were named."""
+
+    target: Target
+    settled: Settled
+    named: Named
+
+
 def named_of(session: Session, how: How) -> Named:
     """Return the formats that were named, and the size of the windows."""
     from kops.core.durations import parse_duration
@@ -124,17 +135,28 @@ def named_of(session: Session, how: How) -> Named:
     return Named(key, value, right, size)
 
 
-def settled_of(session: Session, target: Target, how: How) -> Settled:
-    """Return what a changelog is read as; says on stderr when that is a guess, and when Spark would be the better reader."""
+def choose(session: Session, names: Sequence[str], how: How, named: Named) -> Chosen:
+    """Return which changelog is meant and what it is read as; says on stderr when that is a guess, and when Spark would read better."""
+    from dataclasses import replace
+
     from kops.operations.changelog.settle import settle
     from kops.operations.changelog.view import advice
 
-    settled = settle(session, target, how.type_name)
+    target, type_name = target_of(session, names, how), how.type_name
+    if how.state_file:
+        from kops.operations.changelog.from_file import said_by
+        from kops.plugins.loader import load_format
+
+        said = said_by(how.state_file, target.topic)
+        key, value = named.key or load_format(said.key_name), named.value or load_format(said.value_name)
+        named = replace(named, key=key, value=value, window_size=said.window_size if named.window_size is None else named.window_size)
+        type_name = type_name or said.type_name
+    settled = settle(session, target, type_name)
     if settled.sentence:
         session.note(f"note: {settled.sentence}")
     if not how.spark and (advised := advice(target)):
         session.note(f"note: {advised}")
-    return settled
+    return Chosen(target, settled, named)
 
 
 def engine_of(session: Session, how: How) -> Engine | None:

@@ -13,7 +13,7 @@ from kops.output.records import as_cells, as_line, columns
 from kops.output.render import Column
 
 _START, _END = Column("start", "START"), Column("end", "END")
-_PARTS = ("side", "sequence", "primary_key", "valid_to", "buffer_time", "prior", "old", "source")
+_PARTS = ("side", "sequence", "primary_key", "buffer_time", "prior", "old", "source")
 _LISTED = (
     "topic",
     "application",

@@ -15,7 +15,7 @@ from kops.core.records import OffsetRange, Record, timestamp_text
 from kops.formats.base import Format, readable_text
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.oddities import counted
-from kops.operations.changelog.rows import Named, Skipped, choose_shape, key_format, rows_of
+from kops.operations.changelog.rows import Named, Skipped, choose_shape, key_bytes, key_format, rows_of
 from kops.operations.changelog.settle import Settled
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import MOST_BYTES, OVERHEAD, compacted
@@ -71,7 +71,7 @@ def seek(target: Target, settled: Settled, typed: str, named: Named, *, everywhe
     :raises UsageProblem: when the key cannot be written in the format, or the format is needed
     """
     form = named.key or _seen_format(settled, typed)
-    key = form.encode(form.parse(typed)) or b""
+    key = key_bytes(form, typed)
     chosen = len(target.chosen) < target.partitions
     partitions = target.chosen if chosen or everywhere else (partition_for(key, target.partitions),)
     return Sought(key, typed, partitions, chosen or everywhere, windows), replace(named, key=form)

@@ -52,6 +52,11 @@ class Layout:
         """Tell whether a key has a time of its own."""
         return self.start is not None
 
+    @property
+    def needs_size(self) -> bool:
+        """Tell whether a window's end is known by its size only."""
+        return self.name in (types.WINDOW, SUPPRESSED_WINDOWS)
+
     def inner(self, key: bytes) -> bytes | None:
         """Return the application's own key, which decides the partition; None of what is too short to be such a key."""
         if self.sized:

@@ -143,7 +143,16 @@ def choose_shape(records: Sequence[Record], settled: Settled, named: Named) -> t
     value, about_values = _choose("value", left, named.value)
     other, about_right = _choose("right-value", right, named.right)
     size = named.window_size if named.window_size is not None else settled.window_size
-    return Shape(layout, key, value, other, size), "; ".join(filter(None, (about_keys, about_values, about_right)))
+    ends = "their windows' ends are not in the topic: --window-size or --state-file says them" if layout.needs_size and size is None else ""
+    return Shape(layout, key, value, other, size), "; ".join(filter(None, (about_keys, about_values, about_right, ends)))
+
+
+def key_bytes(form: Format, typed: str) -> bytes:
+    """Return the bytes of a key as it is typed.
+
+    :raises UsageProblem: when it is not of the format
+    """
+    return form.encode(form.parse(typed)) or b""
 
 
 def key_format(keys: Iterable[bytes | None]) -> tuple[Format, str]:
