@@ -258,13 +258,15 @@ def test_the_plan_is_what_apache_would_do(stopped, kops, strategy):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_reset_application_computes_everything_again_and_its_neighbour_is_left_alone(stopped, kops, topology_file, protocol):
     cluster, name, prefix = stopped.cluster, stopped.application(protocol), stopped.prefixes[protocol]
-    neighbours = {f"{name}-v2-by-key-changelog": 1, f"{name}-v2-values-repartition": 1}
+    neighbours = {f"{name}-v2-by-key-changelog": 1, f"{name}-v2-values-repartition": 1, f"{name}-changelog": 1}
     cluster.create_all(neighbours)
     cluster.commit(f"{prefix}-reader", {(f"{prefix}-out", 0): 1})
     before = {topic: compacted_view(cluster.read(topic)) for topic in stopped.internal(protocol) if topic.endswith("-changelog")}
     prior = {at: offset for at, offset in cluster.committed(name).items() if not at[0].startswith(name)}
     beginning = {(f"{prefix}-in", number): 0 for number in range(4)} | {(f"{prefix}-users", number): 0 for number in range(3)}
     if protocol == "classic":
+        printed = stopped.apache.run("--application-id", name, "--input-topics", f"{prefix}-in", "--dry-run", RESETTER)
+        assert all(topic in printed for topic in neighbours), "which Apache's tool would delete"
         refused = kops("streams", "reset", name, "--confirm", name)
         assert refused.code == 5
         assert f"{name}-v2" in refused.err

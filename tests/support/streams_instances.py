@@ -77,8 +77,8 @@ class Instances:
             raise RuntimeError(answer["error"])
         return answer
 
-    def start(self, name: str, prefix: str, application: str, **settings: Any) -> None:
-        """Start an instance of the topology on the topics of a prefix; ``application.server`` and others with ``_`` for ``.``."""
+    def start(self, name: str, prefix: str, application: str, topology: str | None = None, **settings: Any) -> None:
+        """Start an instance of a topology on the topics of a prefix; ``application.server`` and others with ``_`` for ``.``."""
         base = {
             "application.id": application,
             "bootstrap.servers": self.servers,
@@ -87,7 +87,7 @@ class Instances:
             "client.id": name,
         }
         base |= {key.replace("_", "."): value for key, value in settings.items()}
-        self.ask("start", name=name, prefix=prefix, settings=base)
+        self.ask("start", name=name, prefix=prefix, topology=topology, settings=base)
 
     def wait_until_running(self) -> None:
         """Wait for the state RUNNING of all."""
@@ -96,6 +96,11 @@ class Instances:
     def stop(self, name: str) -> None:
         """Close one; it leaves its group."""
         self.ask("stop", name=name)
+
+    def text(self, prefix: str, topology: str | None = None) -> str:
+        """Return what ``Topology.describe()`` prints."""
+        text: str = self.ask("text", prefix=prefix, topology=topology)["text"]
+        return text
 
     def encoded(self, version: int) -> tuple[bytes, bytes]:
         """Return a subscription and an assignment as the library encodes them in this version of its protocol."""

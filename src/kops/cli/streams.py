@@ -33,13 +33,17 @@ def list_applications(session: Session, *, names: tuple[str, ...]) -> None:
 
     Names may be globs, such as 'orders-*'.
     """
+    from kops.core.errors import NotFound
     from kops.core.selection import names_matching
     from kops.operations.streams.find import find_applications
     from kops.operations.streams.rows import found_row
     from kops.output.render import Column
 
     found, orphans = find_applications(session)
-    wanted = set(names_matching(names, [one.application.application for one in found], what="application"))
+    try:
+        wanted = set(names_matching(names, [one.application.application for one in found], what="application"))
+    except NotFound as missing:
+        raise NotFound(missing.message, hint="`kops streams list` shows what there is", **missing.details) from None
     rows = [found_row(one) for one in found if one.application.application in wanted]
     if session.output_format == "table":
         rows = [{**row, "stores": len(row["stores"]), "internal_topics": len(row["internal_topics"])} for row in rows]

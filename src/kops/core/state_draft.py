@@ -14,7 +14,7 @@ OPEN = "TODO"
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9._-]*")
 _WORDS_OF_YAML = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
-_WIDTH = 100
+_WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _lines(entries: Sequence[Entry], indent: str) -> Iterator[str]:
 
 
 def _comment(text: str, indent: str) -> list[str]:
-    return [f"{indent}# {line}" for line in textwrap.wrap(text, _WIDTH - len(indent), break_long_words=False, break_on_hyphens=False)]
+    return [f"{indent}# {line}" for line in textwrap.wrap(text, _WIDTH - len(indent) - 2, break_long_words=False, break_on_hyphens=False)]
 
 
 def _scalar(value: Any) -> str:

@@ -1,6 +1,7 @@
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.PrintStream;
 import java.util.Map;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.TopologyDescription;
@@ -10,8 +11,10 @@ public final class DescribeTopologies {
     private DescribeTopologies() {}
 
     public static void main(String[] none) {
+        PrintStream out = System.out;
+        System.setOut(System.err); // logs must not come between
         ObjectNode all = new ObjectMapper().createObjectNode();
-        for (Map.Entry<String, Topology> each : TopologyTexts.all().entrySet()) {
+        for (Map.Entry<String, Topology> each : new TopologyTexts("").all().entrySet()) {
             TopologyDescription described = each.getValue().describe();
             ObjectNode one = all.putObject(each.getKey()).put("text", described.toString());
             ArrayNode nodes = one.putArray("nodes");
@@ -25,7 +28,7 @@ public final class DescribeTopologies {
                 fill(nodes.addObject().put("global", store.id()), store.processor());
             }
         }
-        System.out.println(all);
+        out.println(all);
     }
 
     private static void fill(ObjectNode json, TopologyDescription.Node node) {

@@ -74,9 +74,12 @@ public final class StreamsInstances {
         INSTANCES.values().forEach(one -> one.close(PATIENCE));
     }
 
-    /** Three parts: a count by key, a count by value behind a repartition topic, and a table. */
+    /** One of {@link TopologyTexts} by its name; else three parts: a count by key, one by value behind a repartition topic, and a table. */
     private static Topology topology(JsonNode asked) {
         String prefix = asked.required("prefix").textValue();
+        if (asked.hasNonNull("topology")) {
+            return new TopologyTexts(prefix + "-").all().get(asked.get("topology").textValue());
+        }
         StreamsBuilder builder = new StreamsBuilder();
         KStream<String, String> lines = builder.stream(prefix + "-in");
         lines.groupByKey().count(Materialized.as("by-key")).toStream().to(prefix + "-out", Produced.with(Serdes.String(), Serdes.Long()));

@@ -1,0 +1,169 @@
+"""`kops state init` beside real applications of many kinds: what it drafts, what it leaves open, and that the filled-in draft is right."""
+
+import time
+import uuid
+
+import pytest
+import yaml
+
+from support.programs import Record
+from support.streams_apps import wait_for
+from support.streams_instances import Instances
+
+pytestmark = [pytest.mark.streams, pytest.mark.broker]
+
+START = int(time.time()) // 3600 * 3_600_000 - 7_200_000
+"""Recent, for brokers delete what is older than the windows."""
+OPEN = "TODO"
+INPUTS = ("in", "users", "left", "right", "orders", "customers")
+OUTPUTS = ("word-counts", "out", "regions")
+KINDS = (
+    "count-of-words",
+    "filtered-sum",
+    "tumbling",
+    "hopping",
+    "session",
+    "versioned",
+    "grouped-table",
+    "inner-join-of-tables",
+    "foreign-key-join",
+    "table-optimized",
+)
+
+
+@pytest.fixture(scope="module")
+def applications(cluster, tmp_path_factory):
+    """All of them, run to the end of their input and stopped; gives the prefix of their names, and what describe() prints of each."""
+    prefix = f"drafted-{uuid.uuid4().hex[:8]}"
+    topics = {f"{prefix}-{name}": 2 for name in INPUTS} | {f"{prefix}-{name}": 1 for name in OUTPUTS}
+    cluster.create_all(topics)
+    words = ["apple pear", "pear", "plum apple apple"]
+    lines = [Record(b"k%d" % (at % 4), words[at % 3].encode(), START + 37_000 * at) for at in range(30)]
+    rows = [Record(b"u%d" % at, b"u%d" % (at % 3), START + at) for at in range(9)]
+    cluster.produce_all({f"{prefix}-{name}": lines if name == "in" else rows for name in INPUTS})
+    with Instances(cluster.servers, tmp_path_factory.mktemp("drafted")) as instances:
+        texts = {kind: instances.text(prefix, kind) for kind in KINDS}
+        for kind in KINDS:
+            instances.start(kind, prefix, f"{prefix}-{kind}", kind, statestore_cache_max_bytes=0)
+        instances.wait_until_running()
+        for kind in KINDS:
+            wait_for(f"{kind} to be through", lambda kind=kind: is_through(cluster, f"{prefix}-{kind}", texts[kind]))
+        for kind in KINDS:
+            instances.stop(kind)
+    yield prefix, texts
+    cluster.delete_all(cluster.topics(prefix))
+
+
+def is_through(cluster, application, text):
+    """Tell whether all topics that it reads are committed to their ends, its repartition topics too."""
+    committed = cluster.committed(application)
+    outer = [topic for topic in cluster.topics(application.split("-")[0]) if f"[{topic}]" in text]
+    inner = [topic for topic in cluster.topics(f"{application}-") if not topic.endswith("-changelog")]
+    ends = {(topic, at): high for topic in (*outer, *inner) for at, (_low, high) in cluster.ends(topic).items()}
+    return bool(outer) and all(committed.get(at, 0) == high for at, high in ends.items())
+
+
+@pytest.fixture
+def draft(applications, run_kops, cluster, tmp_path):
+    """Run ``kops state init`` for one kind; returns its outcome, and the path of a file with the draft."""
+    prefix, texts = applications
+
+    def run(kind, *more):
+        text = tmp_path / f"{kind}.txt"
+        text.write_text(texts[kind])
+        arguments = ("state", "init", f"{prefix}-{kind}", "-B", cluster.servers, *(more or ("--topology", text)))
+        file = tmp_path / f"{kind}.yaml"
+        file.unlink(missing_ok=True)
+        run_kops(*arguments, "--out", file).ok()
+        return run_kops(*arguments, "-o", "json").ok().json, file
+
+    return run
+
+
+def expected(prefix):
+    """Return for each kind its stores as they are drafted."""
+    origin = {"from": {"topic": f"{prefix}-in", "key": "string", "value": "string"}}
+
+    def table(name):
+        return {"from": {"topic": f"{prefix}-{name}", "key": "string", "value": "string"}}
+
+    def hidden(name, number):
+        return f"{prefix}-{name}-STATE-STORE-{number:010}"
+
+    by_key = {"key_by": OPEN, "key_as": "string"}
+    left, right = hidden("left", 0), hidden("right", 3)
+    orders, customers = hidden("orders", 0), hidden("customers", 3)
+    joined = {"type": OPEN, "value": OPEN, "as": "string"}
+    repartition = {"repartition": f"{prefix}-filtered-sum-by-value-repartition"}
+    return {
+        "count-of-words": {"counts-store": {**origin, "explode": OPEN, **by_key, "aggregate": OPEN}},
+        "filtered-sum": {"sums": {**origin, "where": OPEN, **by_key, **repartition, "aggregate": OPEN}},
+        "tumbling": {"per-minute": {"type": "window", **origin, "window": {"size": "1m"}, "aggregate": OPEN}},
+        "hopping": {"page-views": {"type": "window", **origin, **by_key, "window": {"size": OPEN, "grace": "0ms"}, "aggregate": OPEN}},
+        "session": {"sessions": {"type": "session", **origin, "window": {"gap": OPEN}, "aggregate": OPEN}},
+        "versioned": {"versions": {"type": "versioned", **table("users"), "history_retention": "1h"}},
+        "grouped-table": {
+            hidden("users", 0): table("users"),
+            "per-region": {"from": {"table": hidden("users", 0)}, **by_key, "aggregate": OPEN},
+        },
+        "inner-join-of-tables": {
+            left: table("left"),
+            right: table("right"),
+            "joined": {"from": {"table": left}, "join": {"table": right, **joined}},
+        },
+        "foreign-key-join": {
+            orders: table("orders"),
+            customers: table("customers"),
+            "enriched": {"from": {"table": orders}, "join": {"table": customers, "on": OPEN, **joined}},
+        },
+        "table-optimized": {"users-store": table("users")},
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_draft_says_what_is_known_and_marks_what_is_not(applications, draft, run_kops, kind):
+    prefix, _texts = applications
+    shown, file = draft(kind)
+    body = yaml.safe_load(file.read_text())
+    assert body == shown["state_file"]
+    assert body["application"] == f"{prefix}-{kind}"
+    assert body["stores"] == expected(prefix)[kind]
+    assert body["streams"].get("topology_optimization") == ("all" if kind == "table-optimized" else None)
+    assert [one["store"] for one in shown["skipped"]] == (["fk-subscription-store"] if kind == "foreign-key-join" else [])
+    assert all(one["todo"] for one in shown["open"])
+    refused = run_kops("state", "rebuild", file, "--dry-run", "-B", "127.0.0.1:1")
+    left = [one["field"] for one in shown["open"]]
+    if left:
+        assert refused.code == 2
+        assert f"still open: {', '.join(left)}" in refused.err
+    else:
+        assert refused.code == 3, "it is read, and only the broker is missing"
+
+
+ANSWERS = {
+    "count-of-words": {"explode": "split(value, ' ')", "key_by": "value", "aggregate": {"count": True}},
+    "tumbling": {"aggregate": {"count": True}},
+    "grouped-table": {"key_by": "value", "aggregate": {"count": True}},
+    "versioned": {},
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_a_draft_that_is_filled_in_computes_what_the_application_wrote(draft, run_kops, cluster, kind):
+    _shown, file = draft(kind)
+    body = yaml.safe_load(file.read_text())
+    for store in body["stores"].values():
+        store |= {name: answer for name, answer in ANSWERS[kind].items() if store.get(name) == OPEN}
+    file.write_text(yaml.safe_dump(body))
+    verified = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json").ok().json
+    assert sum(row["keys"] for row in verified) > 3
+
+
+def test_without_a_description_the_topics_alone_tell_less(applications, draft):
+    prefix, _texts = applications
+    shown, _file = draft("tumbling", "--store", "per-minute")
+    assert shown["state_file"]["stores"] == expected(prefix)["tumbling"]
+    shown, _file = draft("count-of-words", "--store", "counts-store")
+    store = shown["state_file"]["stores"]["counts-store"]
+    assert (store["from"]["topic"], store["key_by"], store["aggregate"]) == (f"{prefix}-in", OPEN, OPEN)
