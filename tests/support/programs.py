@@ -177,6 +177,30 @@ class Program:
         }
 
 
+@dataclass(frozen=True)
+class Several:
+    """Programs of one topic that are one application."""
+
+    programs: tuple[Program, ...]
+    config: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def application(self) -> str:
+        return self.programs[0].application
+
+    @property
+    def topic(self) -> str:
+        return self.programs[0].topic
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``Topologies.java`` reads."""
+        return {"application": self.application, "config": dict(self.config), "several": [program.as_json() for program in self.programs]}
+
+    def state_file(self, guarantee: str = "at_least_once") -> dict[str, Any]:
+        """Return the state file of the application."""
+        return merged(self.programs, guarantee)
+
+
 def merged(programs: Iterable[Program], guarantee: str = "at_least_once") -> dict[str, Any]:
     """Return one state file of several programs that are stores of the same application."""
     files = [program.state_file(guarantee) for program in programs]

@@ -75,6 +75,8 @@ class Windows:
     :param advance_ms: from the start of a window to that of the next; the size when they tumble
     :param grace_ms: how long after its end a window still takes records
     :param retention_ms: how far behind the stream time the store keeps what it holds
+    :param emits_on_close: a result is sent once, when its window has closed (``EmitStrategy.onWindowClose``)
+    :param buffer: changelog of the buffer of ``suppress()`` behind it
     """
 
     kind: str
@@ -82,6 +84,8 @@ class Windows:
     advance_ms: int
     grace_ms: int
     retention_ms: int
+    emits_on_close: bool = False
+    buffer: str | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from kops.core.statefile.aggregates import read_aggregate
 from kops.core.statefile.fields import Fields
 from kops.core.statefile.forms import NAME, read_form, read_name, read_optional_name
 from kops.core.statefile.models import FORMATS, KEY_VALUE, TABLE, Aggregation, Source, Store
-from kops.core.statefile.windows import read_windows
+from kops.core.statefile.windows import WINDOW_FIELDS, read_windows
 
 _FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition", "changelog", "aggregate")
 
@@ -17,7 +17,7 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str) ->
     :param kind: the type of the store
     """
     windowed = kind != KEY_VALUE
-    fields = stores.inside(name, (*_FIELDS, *(["window"] if windowed else [])))
+    fields = stores.inside(name, (*_FIELDS, *(WINDOW_FIELDS if windowed else [])))
     source, others = read_sources(fields) if kind == KEY_VALUE else (read_source(fields), ())
     key_by = fields.text("key_by")
     for extra in ("key_as", "repartition"):
@@ -45,7 +45,7 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str) ->
         key_by=key_by,
         repartition_topic=(read_optional_name(fields, "repartition") or f"{application}-{name}-repartition") if key_by else None,
         type=kind,
-        window=read_windows(fields, kind) if windowed else None,
+        window=read_windows(fields, kind, application) if windowed else None,
         others=others,
     )
 

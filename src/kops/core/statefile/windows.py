@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from kops.core.durations import duration_text
 from kops.core.statefile.fields import Fields
-from kops.core.statefile.forms import read_duration
+from kops.core.statefile.forms import read_duration, read_optional_name
 from kops.core.statefile.models import SESSION, SLIDING, WINDOW, Windows
 
+WINDOW_FIELDS = ("window", "emit", "suppress")
+"""The fields that windowed stores have more than others."""
+EMIT = ("on-update", "on-close")
 _LENGTH = {WINDOW: "size", SLIDING: "difference", SESSION: "gap"}
 """What the length of a window is called: ``TimeWindows``, ``SlidingWindows``, ``SessionWindows``."""
 _OTHERS = {WINDOW: ("advance", "grace", "retention"), SLIDING: ("grace", "retention"), SESSION: ("grace", "retention")}
 
 
-def read_windows(fields: Fields, kind: str) -> Windows:
-    """Read ``window``, with the defaults and the limits of Kafka Streams.
+def read_windows(fields: Fields, kind: str, application: str) -> Windows:
+    """Read ``window``, ``emit`` and ``suppress``, with the defaults and the limits of Kafka Streams.
 
     :param kind: the type of the store
     :raises ConfigError: for what Kafka Streams itself refuses too
@@ -33,4 +36,6 @@ def read_windows(fields: Fields, kind: str) -> Windows:
     if retention < least:
         what = "twice the difference" if kind == SLIDING else f"the {length_name}"
         raise inner.wrong("retention", f"is {duration_text(retention)}", f"at least {what} and the grace, {duration_text(least)}")
-    return Windows(kind, length, advance, grace, retention)
+    closing = fields.one_of("emit", EMIT, EMIT[0]) == EMIT[1]
+    buffer = read_optional_name(fields, "suppress")
+    return Windows(kind, length, advance, grace, retention, closing, f"{application}-{buffer}-changelog" if buffer else None)

@@ -47,13 +47,15 @@ def of_input(store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str, to
         for number, bound in sorted(bounds.items())
         if bound.log_start_offset > 0
     ]
-    if "compact" in cleanup_policy.split(",") and kind != TABLE:
-        if kind == "last":
+    compacted = "compact" in cleanup_policy.split(",")
+    if compacted and kind != TABLE:
+        if kind == "last" and store.window is None:
             return Exactness(
                 "B" if not reasons else "D", (*reasons, f"{topic} is compacted: timestamps of records that are gone are not seen")
             )
         reasons.append(f"{topic} is compacted (cleanup.policy={cleanup_policy}): records that a {kind} needs may be gone")
-    if reasons:
+    # What windows have lost with the oldest records is only known once they are computed (`of_windows`).
+    if reasons and (store.window is None or compacted):
         return Exactness("D", tuple(reasons))
     if store.table and store.aggregate.kind == TABLE and store.aggregate.form.name == "json":
         return Exactness(

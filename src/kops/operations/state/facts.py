@@ -10,6 +10,7 @@ from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
 from kops.operations.protocol import Services
+from kops.operations.state.buffers import judge_buffers
 from kops.operations.state.exactness import Exactness, of_changes, of_input, worst
 
 READ_COMMITTED = "read_committed"
@@ -65,7 +66,7 @@ def read_facts(services: Services, state_file: StateFile, *, replacing: bool = F
     def of(topic: str) -> dict[int, Bounds]:
         return {partition.partition: bounds[partition] for partition in topics.get(topic, ())}
 
-    facts = []
+    facts, buffers = [], judge_buffers(services, state_file)
     for store in state_file.stores:
         judged = [
             of_input(store, of(source.topic), settings[source.topic].get("cleanup.policy", "delete"), source.topic)
@@ -77,7 +78,7 @@ def read_facts(services: Services, state_file: StateFile, *, replacing: bool = F
             input_bounds={partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]},
             changelog_bounds=of(store.changelog),
             settings=settings.get(store.changelog, {}),
-            exactness=worst([*judged, loose]),
+            exactness=worst([*judged, loose, buffers.get(store.name, Exactness("A"))]),
             loose=loose.grade > "A",
             tasks=_tasks(store, {name: len(partitions) for name, partitions in topics.items()}),
         )

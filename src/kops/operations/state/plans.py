@@ -22,7 +22,7 @@ from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.exactness import MEANINGS
 from kops.operations.state.facts import StoreFacts, read_facts, refuse_timestamps, refuse_undrained
 from kops.operations.state.guard import guard_of
-from kops.operations.state.windows import counted
+from kops.operations.state.windows import counted, emitted_again, fading
 
 OPERATION = "state.rebuild"
 ACTIONS = ("added", "changed", "removed", "erased")
@@ -73,7 +73,7 @@ def plan_rebuild(
             "commit": {str(partition): committed_json(committed) for partition, committed in commits.items()},
             "prior": {str(partition): committed_json(cut.committed.get(partition)) for partition in commits},
         },
-        warnings=(*cut.notes, *_local_state(computed)),
+        warnings=(*cut.notes, *_local_state(computed), *_of_windows(computed, is_moved=bool(commits), now_ms=now_ms)),
         notes=tuple(note for found in computed for note in _notes(found)),
     )
 
@@ -136,6 +136,17 @@ def refuse_time_zero(services: Services, state_file: StateFile, store: Store, ea
             f"store {store.name} has the timestamp 0, which cannot be written in a transaction, or over this connection",
             hint="give the records of the input a time, or rebuild the store by reprocessing",
         )
+
+
+def _of_windows(computed: Sequence[Computed], *, is_moved: bool, now_ms: int) -> list[str]:
+    said = []
+    for found in computed:
+        store = found.facts.store
+        if is_moved:
+            said += emitted_again(store)
+        if found.must_write and found.contents:
+            said += fading(store, found.facts.settings, min(content.earliest for content in found.contents.values()), now_ms)
+    return said
 
 
 def _notes(found: Computed) -> list[str]:

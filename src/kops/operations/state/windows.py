@@ -45,15 +45,37 @@ def window_warnings(store: Store, noted: Mapping[str, int]) -> list[str]:
     """Return what should be known of windows, a sentence each."""
     if store.window is None:
         return []
-    retention = duration_text(store.window.retention_ms)
+    retention, buffer = duration_text(store.window.retention_ms), store.window.buffer
+    behind = [f"{store.name}: {buffer}, the buffer of suppress(), is left as it is; kops can neither compute nor compare it"]
     said = {
         "late": "records came after a window of theirs had closed, and do not count in it; an application that was restarted just before "
         "one of them, and so had forgotten its stream time, has counted it",
         "expired": f"windows have ended longer ago than the retention ({retention}): they are neither expected nor written",
-        "hidden": "windows will expire when the application restores its store, as the changelog has later ones: empty it before the "
-        "rebuild, and delete the local state, where they are still needed",
+        "hidden": "windows will expire when the application restores its store, since the changelog has later ones; where they are still "
+        "needed, --write replace makes it anew",
     }
-    return [f"{store.name}: {noted[name]:,} {what}" for name, what in said.items() if noted.get(name)]
+    return [*(f"{store.name}: {noted[name]:,} {what}" for name, what in said.items() if noted.get(name)), *(behind if buffer else [])]
+
+
+def emitted_again(store: Store) -> list[str]:
+    """Return what should be known when the application is moved: it forgets which windows it has sent."""
+    if store.window is None or not store.window.emits_on_close:
+        return []
+    return [f"{store.name}: where the application is moved, it sends the results of all closed windows that it still holds once more"]
+
+
+def fading(store: Store, settings: Mapping[str, str], earliest: int, now_ms: int) -> list[str]:
+    """Return what should be known of records that the changelog's own retention deletes, since their times lie back so far.
+
+    :param settings: of the changelog
+    :param earliest: of the timestamps to append, milliseconds since the epoch
+    """
+    retention = int(settings.get("retention.ms") or -1)
+    deletes = "delete" in settings.get("cleanup.policy", "").split(",")
+    if store.window is None or not deletes or retention < 0 or now_ms - earliest <= retention:
+        return []
+    topic = store.changelog
+    return [f"{topic} has retention.ms={retention}, and older records are to be appended, which the broker will delete"]
 
 
 def counted(noted: Mapping[str, int]) -> dict[str, int]:

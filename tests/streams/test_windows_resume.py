@@ -1,0 +1,157 @@
+"""An application of windows and sessions that lost its state goes on after a rebuild as if nothing had happened.
+
+Three applications process the same input, late records among it: one is never touched; the two others lose all changelogs half way, and
+one of them also its local state, while the other gets back that of an earlier time. Both are rebuilt, and all go on.
+"""
+
+import random
+import shutil
+import struct
+import uuid
+from dataclasses import dataclass, replace
+
+import pytest
+
+from support import twins
+from support.programs import Program, Record, Several, Window
+from support.streams import Entry, compacted_view
+from support.streams_cases import START
+from support.twins import PARTITIONS, Twin
+
+pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
+
+COUNT = 480
+STEP = 100
+DELAYS = [1, 99, 100, 101, 200, 201, 250, 350, 351, 500, 801, 1300, 1301, 5000]
+DECADES = str(10**12)
+"""Of the times of these records, which lie years back, the broker would delete changelogs at once."""
+MINUTES = Program("count", "long", value="string", store="minutes", window=Window("window", 1000, grace=200, retention=20_000))
+HOPS = Program("concat", "string", value="string", store="hops", window=Window("window", 500, advance=200, grace=300))
+VISITS = Program("concat", "string", value="string", store="visits", window=Window("session", 250, grace=100, retention=8000))
+RECENT = Program("count", "long", value="string", store="recent", window=Window("sliding-window", 300, grace=500))
+PROGRAMS = (MINUTES, HOPS, VISITS, RECENT)
+
+
+def records() -> list[Record]:
+    """Return records of every partition in turn: time goes on, with stragglers of all delays, but none first after a stop."""
+    random_ = random.Random("windows")
+    made = []
+    for at in range(COUNT):
+        starts = at % (COUNT // 4) < PARTITIONS
+        back = 0 if starts or random_.random() < 0.5 else random_.choice(DELAYS)
+        key = f"k{random_.randrange(3)}-{at % PARTITIONS}".encode()
+        made.append(Record(key, f"{at}é,".encode(), START + 10_000 + at * STEP - back, (), at % PARTITIONS))
+    return made
+
+
+@dataclass
+class Application(Twin):
+    """One of the three; its program is several."""
+
+    def views(self) -> dict[str, dict[bytes, Entry]]:
+        return {program.store: live(program, compacted_view(self.cluster.read(program.changelog))) for program in self.program.programs}
+
+    def outputs(self) -> dict[str, dict]:
+        return {program.store: replace_program(self, program).output() for program in self.program.programs}
+
+
+def replace_program(twin: Twin, program: Program) -> Twin:
+    return Twin(twin.cluster, program, twin.folder, twin.guarantee)
+
+
+def live(program: Program, view: dict[bytes, Entry]) -> dict[bytes, Entry]:
+    """Leave out what the retention has expired; nothing says when a changelog loses it."""
+    window = program.window
+    session = window.type == "session"
+    retention = window.retention or window.grace + window.size * (2 if window.type == "sliding-window" else 1)
+
+    def time(key: bytes) -> int:
+        return struct.unpack_from(">q", key, len(key) - (16 if session else 12))[0]
+
+    newest: dict[int, int] = {}
+    for key, entry in view.items():
+        newest[entry.partition] = max(newest.get(entry.partition, 0), time(key))
+    return {key: entry for key, entry in view.items() if time(key) > newest[entry.partition] - retention}
+
+
+def make(cluster, prefix: str, who: str, folder, guarantee: str) -> Application:
+    name = f"{prefix}-{who}"
+    programs = tuple(
+        replace(program, application=f"{name}-app", topic=f"{name}-in", output=f"{name}-out-{program.store}") for program in PROGRAMS
+    )
+    several = Several(programs, (("processing.guarantee", guarantee), ("windowstore.changelog.additional.retention.ms", DECADES)))
+    cluster.create_all({several.topic: PARTITIONS, **{program.output: PARTITIONS for program in programs}})
+    return Application(cluster, several, folder, guarantee)
+
+
+@dataclass
+class Story:
+    """The three applications at the end, their views in the middle, and what kops said of it."""
+
+    untouched: Application
+    wiped: Application
+    stale: Application
+    in_the_middle: dict[str, dict[str, dict[bytes, Entry]]]
+    verified: list[dict]
+    differences: list[dict]
+
+
+@pytest.fixture(scope="module", params=["at_least_once", "exactly_once_v2"])
+def story(request, cluster, run_kops_alone, tmp_path_factory):
+    prefix, made = f"windows-{uuid.uuid4().hex[:8]}", records()
+    untouched, wiped, stale = three = [
+        make(cluster, prefix, who, tmp_path_factory.mktemp(who), request.param) for who in ("untouched", "wiped", "stale")
+    ]
+    twins.process(three, made[: COUNT // 4])
+    earlier = twins.keep(stale.state)
+    twins.process(three, made[COUNT // 4 : COUNT // 2])
+    verified = run_kops_alone("state", "verify", untouched.state_file, "-B", cluster.servers, "-o", "json").ok().json
+    differences = []
+    for broken in (wiped, stale):
+        for program in broken.program.programs:
+            cluster.empty(program.changelog)
+    shutil.rmtree(wiped.state)
+    twins.put_back(earlier, stale.state)
+    for broken in (wiped, stale):
+        common = (broken.state_file, "-B", cluster.servers)
+        differences += run_kops_alone("state", "diff", *common, "-o", "json", "--limit", "5").json
+        run_kops_alone("state", "rebuild", *common, "--yes").ok()
+    in_the_middle = {who: one.views() for who, one in zip(("untouched", "wiped", "stale"), three, strict=True)}
+    twins.process(three, made[COUNT // 2 :])
+    yield Story(untouched, wiped, stale, in_the_middle, verified, differences)
+    cluster.delete_all(cluster.topics(prefix))
+
+
+def test_what_the_untouched_application_wrote_is_what_kops_computes(story):
+    assert {row["store"]: (row["status"], row["exactness"]) for row in story.verified} == {
+        program.store: ("equal", "A") for program in PROGRAMS
+    }
+    assert all(row["late_records"] > 0 and row["boundary_records"] == 0 for row in story.verified)
+    assert sum(row["expired_windows"] for row in story.verified) > 0
+
+
+def test_differences_show_windows_as_times(story):
+    rows = {row["store"]: row for row in story.differences}
+    assert set(rows) == {program.store for program in PROGRAMS}
+    for row in rows.values():
+        assert row["key"].startswith("k")
+        assert row["window_start"] <= row["window_end"]
+        assert row["window_start"].startswith("2023-11-14T22:13:")
+
+
+@pytest.mark.parametrize("local_state", ["wiped", "stale"])
+def test_the_stores_are_equal_in_the_middle_and_at_the_end(story, local_state):
+    assert story.in_the_middle[local_state] == story.in_the_middle["untouched"]
+    assert getattr(story, local_state).views() == story.untouched.views()
+    assert all(story.in_the_middle["untouched"].values())
+
+
+@pytest.mark.parametrize("local_state", ["wiped", "stale"])
+def test_every_output_was_sent_once_and_is_equal(story, local_state):
+    assert getattr(story, local_state).outputs() == story.untouched.outputs()
+
+
+@pytest.mark.parametrize("local_state", ["wiped", "stale"])
+def test_the_committed_offsets_are_equal(story, local_state):
+    assert getattr(story, local_state).committed() == story.untouched.committed()
+    assert sum(story.untouched.committed().values()) == COUNT
