@@ -82,6 +82,7 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--into", metavar="APPLICATION", help="Build another application's state, side by side; see --offsets-of.")
 @click.option("--offsets-of", metavar="GROUP", help="Whose committed offsets count, with --into. [default: the state file's]")
 @click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
+@click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what was wrong, written and read back.")
 @options.mutation
 def rebuild(
     session: Session,
@@ -94,6 +95,7 @@ def rebuild(
     into: str | None,
     offsets_of: str | None,
     wait_empty: str | None,
+    report: str | None,
     approval: Approval,
 ) -> int:
     """Append to the changelogs what they lack, so that the application restores the right state.
@@ -110,28 +112,49 @@ def rebuild(
     from kops.operations.protocol import refuse_read_only
     from kops.operations.state.plans import plan_rebuild
     from kops.operations.state.replace_plan import plan_replace
+    from kops.operations.state.report import entry_of, refuse_report, report_of_rebuild, write_report
     from kops.operations.state.switch_into import plan_into
 
     if offsets_of and not into:
         raise click.UsageError("--offsets-of goes with --into")
+    if into and way == "replace":
+        raise click.UsageError("--into writes into an application of its own: there is nothing to --write replace")
+    if report:
+        refuse_report(report)
     if not approval.dry_run and not approval.plan_out:
         refuse_read_only(session.connection)
     if wait_empty:
         wait_until_empty(session, into or state_file.application, parse_duration(wait_empty))
     if into:
         plan = plan_into(session, state_file, into, at=at, offsets_of=offsets_of or "", accept_inexact=accept_inexact, **how)
-        return session.carry_out(plan, approval)
-    plan_of = plan_replace if way == "replace" else plan_rebuild
-    return session.carry_out(plan_of(session, state_file, at=at, accept_inexact=accept_inexact, **how), approval)
+    else:
+        plan_way = plan_replace if way == "replace" else plan_rebuild
+        plan = plan_way(session, state_file, at=at, accept_inexact=accept_inexact, **how)
+    code = session.carry_out(plan, approval)
+    if report:
+        write_report(report_of_rebuild(session, state_file, plan, entry_of(session.journal, plan)), report)
+        session.note(f"the report is in {report}")
+    return code
 
 
 @group.command("verify")
 @computing
-def verify(session: Session, state_file: Any, *, at: Any, how: dict[str, Any]) -> int:
+@click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
+def verify(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], report: str | None) -> int:
     """Compare the changelogs with what they should hold, and count; exit 1 when they differ."""
     from kops.operations.state.compare import verify as compare
+    from kops.operations.state.report import refuse_report, report_of_verify, write_report
 
-    found = compare(session, state_file, at=at, **how)
+    if report:
+        refuse_report(report)
+
+    def look(engine: Any, computed: Any) -> None:
+        if report:
+            write_report(report_of_verify(session, state_file, engine, computed), report)
+
+    found = compare(session, state_file, at=at, look=look, **how)
+    if report:
+        session.note(f"the report is in {report}")
     for note in found.notes:
         session.note(note)
     session.render(found.rows, VERIFY_COLUMNS)

@@ -15,6 +15,7 @@ from kops.core.models import Bounds, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.records import OffsetRange, Record, latest_by_key, timestamp_text
 from kops.core.statefile import StateFile, Store
+from kops.core.statefile.models import VERSIONED
 from kops.core.times import Position, parse_position
 from kops.operations.protocol import Services
 from kops.operations.records_rows import unstable_notes
@@ -193,7 +194,8 @@ def _latest(
     services: Services, question: Question, partitions: Sequence[TopicPartition], at: Position, isolation: str
 ) -> tuple[list[Record], dict[TopicPartition, int]]:
     bounds = services.kafka.offsets.bounds(partitions)
-    times = services.kafka.offsets.at_time(partitions, at.value) if at.kind == "time" else {}
+    by_offset = at.kind == "time" and store_type(question.store) != VERSIONED
+    times = services.kafka.offsets.at_time(partitions, at.value) if by_offset else {}
     reader = services.kafka.records.read(
         {partition: OffsetRange(found.log_start_offset, _end(found, at, times.get(partition))) for partition, found in bounds.items()},
         isolation=isolation,
@@ -205,7 +207,22 @@ def _latest(
             yield batch if question.key is None else [record for record in batch if question.has(record)]
 
     services.progress.step(f"reading {question.store.changelog}")
+    if store_type(question.store) == VERSIONED:
+        return newest_versions((record for batch in batches() for record in batch), at), reader.stable_until
     return list(latest_by_key(batches()).values()), reader.stable_until
+
+
+def newest_versions(records: Iterable[Record], at: Position) -> list[Record]:
+    """Return the version of each key that was valid at a time, or is the newest: of a versioned store the time decides, not the offset."""
+    newest: dict[tuple[int, bytes], Record] = {}
+    for record in records:
+        if record.key is None or (at.kind == "time" and (record.timestamp or 0) > at.value):
+            continue
+        place = (record.partition, record.key)
+        known = newest.get(place)
+        if known is None or (record.timestamp or 0, record.offset) >= (known.timestamp or 0, known.offset):
+            newest[place] = record
+    return list(newest.values())
 
 
 def _end(bounds: Bounds, at: Position, offset_at_time: int | None) -> int:
@@ -229,7 +246,8 @@ def _from_input(
         notes = [*views.cut.notes, *(note for found in views.computed for note in (found.summary, *found.warnings))]
         for found in views.computed:
             question = by_store[found.facts.store.name]
-            rows += _sorted(question, (record for record in views.records(found) if question.has(record)))
+            records: Iterable[Record] = (record for record in views.records(found) if question.has(record))
+            rows += _sorted(question, newest_versions(records, at) if store_type(question.store) == VERSIONED else records)
     return Answer(rows, notes)
 
 

@@ -114,7 +114,7 @@ def _rebuilt(engine: Engine, store: Store, body: Mapping[str, Any], plan: Plan, 
         if not item.target.startswith(f"{topic}:"):
             continue
         number = item.target.rpartition(":")[2]
-        content, actions, result = body["contents"].get(number), body["actions"].get(number, {}), results.get(item.target)
+        content, actions, result = body["contents"].get(number), body.get("actions", {}).get(number, {}), results.get(item.target)
         rows.append(
             {
                 "partition": int(number),
@@ -132,16 +132,20 @@ def _rebuilt(engine: Engine, store: Store, body: Mapping[str, Any], plan: Plan, 
     )
     return Section(
         title=f"Store {store.name}",
-        facts=[
-            ("changelog", topic),
-            ("records read", body["read"]),
-            ("keys", body["keys"]),
-            ("exactness", body["exactness"]["class"]),
-            *((("because", "; ".join(body["exactness"]["reasons"])),) if body["exactness"]["reasons"] else ()),
-        ],
+        facts=[("changelog", topic), *_counted(body)],
         chart=_chart(engine, body["stage"]),
         tables=[Table("By partition", columns, rows, note if results else ""), *_keys(engine, store, body["stage"])],
     )
+
+
+def _counted(body: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return what a plan says of a store; one that makes the changelog anew says less."""
+    facts = [(name, body[key]) for name, key in (("records read", "read"), ("keys", "keys")) if key in body]
+    exactness = body.get("exactness")
+    if exactness:
+        facts.append(("exactness", exactness["class"]))
+        facts += [("because", reason) for reason in exactness["reasons"]]
+    return facts
 
 
 def _read_back(content: Mapping[str, int] | None, result: ItemResult | None) -> str:

@@ -10,17 +10,19 @@ from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.statefile import StateFile
+from kops.core.statefile.models import VERSIONED
 from kops.core.times import Position
 from kops.operations.offsets_items import committed_json, move_item
 from kops.operations.protocol import Services
-from kops.operations.state.compute import Computed
+from kops.operations.state.compute import Computed, job_of
 from kops.operations.state.cut import COMMITTED, Cut, refuse_alive
-from kops.operations.state.engine import start_engine
+from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.plans import compute_all
 from kops.operations.state.snapshot_topics import CHANGELOG, REPARTITION
 from kops.operations.state.switch import GROW, Switch, guard_now, local_state_warning
 from kops.operations.state.switch_names import missing_topics, renamed
 from kops.operations.state.switch_planned import with_topics
+from kops.operations.state.switch_refusals import refuse_time_zero
 from kops.operations.state.switch_topics import TopicChange, changes_json
 from kops.operations.topics_create import prepare_creation
 
@@ -83,6 +85,9 @@ def plan_into(
         accept_inexact=accept_inexact,
         must_be_empty=False,
     )
+    computed = [_writable(engine, named, found, cut, skip_undecodable=skip_undecodable) for found in computed]
+    for found in computed:
+        refuse_time_zero(services, found.facts.store.changelog, found.contents.values(), exactly_once=state_file.exactly_once)
     prior = services.kafka.groups.committed([into], metadata=True)[into]
     commits = _commits(services, planned, cut, source.application, named)
     changes = [TopicChange(None, topic) for topic in creation.topics]
@@ -113,6 +118,24 @@ def plan_into(
         notes=tuple(note for found in computed for note in (found.summary, *found.warnings)),
     )
     return replace(plan, guard=guard_now(services, plan))
+
+
+def _writable(engine: Engine, named: StateFile, found: Computed, cut: Cut, *, skip_undecodable: bool) -> Computed:
+    """Return a store with the records that are written: a versioned store is compared by its versions, which are records each."""
+    if found.facts.store.type != VERSIONED or not found.differing:
+        return found
+    if not found.changelog_is_empty:
+        raise Refused(
+            f"{found.facts.store.changelog} is a versioned store's and differs in {found.differing:,} versions, which would stay",
+            hint=f"delete it first: kops topics delete {found.facts.store.changelog}",
+        )
+    from kops.spark.failures import explained
+    from kops.spark.versioned import stage_versions
+
+    drop_stage(found.stage)
+    with explained(f"compute {found.facts.store.name}"):
+        staged = stage_versions(engine.kafka(), job_of(named, found.facts, cut, skip_undecodable=skip_undecodable), found.stage)
+    return replace(found, counts=replace(found.counts, staged=staged))
 
 
 def _refuse_running(services: Services, application: str) -> None:
@@ -150,7 +173,11 @@ def _arguments(found: Computed) -> dict[str, Any]:
         "changelog": found.facts.store.changelog,
         "stage": found.stage,
         "backwards": False,
+        "in_order": found.facts.store.type == VERSIONED,
         "exactness": {"class": found.exactness.grade, "reasons": list(found.exactness.reasons)},
+        "read": found.counts.read,
+        "keys": found.counts.keys,
+        "actions": {str(number): dict(actions) for number, actions in found.actions.items()},
         "contents": contents,
         "prior_stage": "",
         "prior_contents": {},

@@ -10,11 +10,9 @@ from kops.core.models import NewTopic
 from kops.core.statefile import StateFile, Store
 from kops.core.topic_settings import own_settings
 from kops.operations.protocol import Services
+from kops.operations.state.replace_plan import streams_settings
 from kops.operations.state.snapshot_manifest import own_name
 
-_DAY_MS = 86_400_000
-"""``windowstore.changelog.additional.retention.ms``, and what versioned stores keep beyond their history."""
-_CHANGELOG = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
 _REPARTITION = {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime", "retention.ms": "-1", "segment.bytes": "52428800"}
 
 
@@ -70,17 +68,8 @@ def missing_topics(services: Services, state_file: StateFile, like: StateFile) -
             repartition = there.get(store.repartition_topic)
             known = patterns.get(pairs[store.repartition_topic][0])
             partitions = len(repartition.partitions) if repartition else (known.partitions or partitions) if known else partitions
-        made.append(NewTopic(name, partitions, None, settings_of(store) if name == store.changelog else _REPARTITION))
+        made.append(NewTopic(name, partitions, None, streams_settings(store) if name == store.changelog else _REPARTITION))
     return made
-
-
-def settings_of(store: Store) -> dict[str, str]:
-    """Return the settings that Kafka Streams gives a store's changelog."""
-    if store.window is not None:
-        return {**_CHANGELOG, "cleanup.policy": "compact,delete", "retention.ms": str(store.window.retention_ms + _DAY_MS)}
-    if store.history_ms is not None:
-        return {**_CHANGELOG, "min.compaction.lag.ms": str(store.history_ms + _DAY_MS)}
-    return _CHANGELOG
 
 
 def _patterns(services: Services, names: list[str]) -> Mapping[str, NewTopic]:
