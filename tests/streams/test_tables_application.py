@@ -185,3 +185,33 @@ def test_a_versioned_store_is_made_anew_with_the_right_partitions_and_the_applic
     with running(cluster.servers, program, tmp_path, "--stop-when-idle") as application:
         application.wait_for("STOPPED")
     run_kops("state", "verify", *common).ok()
+
+
+def test_a_table_whose_topic_is_its_changelog_is_explained_and_never_written(cluster, prefix, run_kops, tmp_path):
+    topic = f"{prefix}-in"
+    program = TableProgram(
+        ({"name": "t", "topic": topic, "key": "string", "value": "string"},),
+        {"t": {"from": {"topic": topic, "key": "string", "value": "string"}}},
+        application=prefix,
+        config=(("topology.optimization", "all"),),
+    )
+    cluster.create(topic, PARTITIONS, {"cleanup.policy": "compact"})
+    made = [Record(b"key-%d" % (at % 7), b"%d" % at, START + at, (("h", b"1"),), at % PARTITIONS) for at in range(60)]
+    cluster.produce(topic, made)
+    with running(cluster.servers, program, tmp_path, "--stop-when-idle") as application:
+        application.wait_for("STOPPED")
+    assert program.changelog("t") not in cluster.topics(prefix)
+    cluster.produce(topic, [Record(b"later", b"1", START, (), 0)])
+    file = tmp_path / "state.yaml"
+    body = program.state_file()
+    body["streams"]["topology_optimization"] = "all"
+    file.write_text(json.dumps(body), encoding="utf-8")
+    common = (str(file), "-B", cluster.servers)
+    verified = run_kops("state", "verify", *common, "-o", "json").ok()
+    assert (verified.json[0]["status"], verified.json[0]["keys"]) == ("equal", 7 * PARTITIONS)
+    assert f"{topic} itself is its changelog" in verified.err
+    ends = cluster.ends(topic)
+    assert "nothing to do" in run_kops("state", "rebuild", *common, "--yes").ok().err
+    run_kops("state", "rebuild", *common, "--at", "end", "--yes").ok()
+    assert cluster.ends(topic) == ends
+    assert cluster.committed(prefix)[topic, 0] == ends[0][1]

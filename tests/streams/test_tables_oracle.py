@@ -8,6 +8,8 @@ from collections import Counter
 
 import pytest
 
+from support.programs import REDUCERS, Program
+from support.streams import compacted_view
 from support.table_cases import KEYS, Case, Frames, cases, in_partitions, job, marked
 from support.tables import TableProgram, encoded_records, views
 
@@ -116,9 +118,12 @@ def computed(spark):
 
     def compute(program: TableProgram, store: str, several: list[Case], mark, *, loose=False):
         from kops.spark.jobs import VIEWS
+        from kops.spark.streams_merged import merged_view
 
         wanted = job(program, store, len(several), loose=loose)
-        rows = VIEWS[wanted.store.type](Frames(spark, in_partitions(several, mark)), wanted, any_order=False).rows.collect()
+        rows = (merged_view if len(wanted.sources) > 1 and not wanted.store.table else VIEWS[wanted.store.type])(
+            Frames(spark, in_partitions(several, mark)), wanted, any_order=False
+        ).rows.collect()
         grouped_store = wanted.store.key_by is not None
         found = {}
         for row in rows:
@@ -224,3 +229,39 @@ def test_the_versions_of_a_store_are_those_that_can_be_asked_for(oracle, compute
             latest = max(versions, default=None)
             value = None if latest is None else versions[latest]
             assert (answer.value, answer.timestamp if value is not None else 0) == (value, latest if value is not None else 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "aggregate"), [("plain_last", {}), ("plain_concat", {"aggregate": {"reducer": REDUCERS["concat"], "as": "string"}})]
+)
+def test_a_plain_store_has_the_timestamp_of_the_last_record(oracle, computed, kind, aggregate):
+    program = TableProgram((), {"p": {"type": "plain", **from_topic("left", TEXT), **aggregate}})
+    spec = Program(kind, "string", value="string", topic="left", store="p").as_json()
+    several = cases({"left": LEFT}, COUNT)
+    wanted = {
+        (number, key): (entry.value, entry.timestamp)
+        for number, case in enumerate(several)
+        for key, entry in compacted_view(oracle.ask(spec, encoded_records(case.piped)).get("app-p-changelog", ()), partitions=False).items()
+    }
+    assert without_doubt(computed(program, "p", several, same)) == wanted
+
+
+@pytest.mark.parametrize("kind", ["count", "max", "last"])
+def test_several_topics_of_one_stream(oracle, computed, kind):
+    """The merged stream counts and finds extremes whatever the order; the last value says where it does not know."""
+    from kops.spark.aggregates import MIXED
+
+    aggregate = {"count": True} if kind == "count" else {kind: "value", "as": "string"}
+    program = TableProgram((), {"m": {"from": {"topics": ["left", "right"], **TEXT}, "aggregate": aggregate}})
+    spec = Program(kind, "long" if kind == "count" else "string", value="string", topic="left", store="m").as_json()
+    spec["from"]["topics"] = ["left", "right"]
+    several = cases({"left": LEFT, "right": RIGHT}, COUNT, by_time=False)
+    wanted = {
+        (number, key): (entry.value, entry.timestamp)
+        for number, case in enumerate(several)
+        for key, entry in compacted_view(oracle.ask(spec, encoded_records(case.piped)).get("app-m-changelog", ()), partitions=False).items()
+    }
+    found = computed(program, "m", several, same)
+    assert {at: timestamp for at, (_, timestamp, _) in found.items()} == {at: timestamp for at, (_, timestamp) in wanted.items()}
+    assert all(found[at][:2] == wanted[at] or found[at][2] == MIXED for at in wanted)
+    assert any(doubt == MIXED for _, _, doubt in found.values()) == (kind == "last")

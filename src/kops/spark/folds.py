@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile import Form, Store
+from kops.core.statefile.models import PLAIN
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,9 +40,10 @@ def float_sums(kept: DataFrame, store: Store) -> DataFrame:
 def reduced(kept: DataFrame, store: Store) -> DataFrame:
     """Fold with the reducer that the store names, which is ``module:attribute`` here."""
     reference, key_form, value_form, form = store.aggregate.expression, store.key_form, store.source.value, store.aggregate.form
+    plain = store.type == PLAIN
 
     def folder() -> Folder:
-        return _reducer(reference, key_form, value_form, form)
+        return _reducer(reference, key_form, value_form, form, plain=plain)
 
     return _folded(kept, store, folder)
 
@@ -133,7 +135,11 @@ def _float_adder() -> Folder:
     return add
 
 
-def _reducer(reference: str, key_form: Form, value_form: Form, form: Form) -> Folder:
+def _reducer(reference: str, key_form: Form, value_form: Form, form: Form, *, plain: bool) -> Folder:
+    """Fold with a reducer.
+
+    :param plain: a store without timestamps: what is logged has that of the record being processed (``ChangeLoggingKeyValueBytesStore``)
+    """
     from kops.core.reducers import fold, load_reducer
     from kops.plugins.loader import load_format
 
@@ -141,8 +147,14 @@ def _reducer(reference: str, key_form: Form, value_form: Form, form: Form) -> Fo
     keys, values, results = load_format(key_form.name), load_format(value_form.name), load_format(form.name)
 
     def reduce(key: bytes, records: Iterator[tuple[bytes, int]]) -> tuple[bytes | None, int, bool] | None:
-        decoded = ((values.decode(value), timestamp) for value, timestamp in records)
-        result = fold(reducer, keys.decode(key), decoded)
-        return None if result is None else (results.encode(result.value), result.timestamp, False)
+        last = 0
+
+        def decoded() -> Iterator[tuple[Any, int]]:
+            nonlocal last
+            for value, last in records:
+                yield values.decode(value), last
+
+        result = fold(reducer, keys.decode(key), decoded())
+        return None if result is None else (results.encode(result.value), last if plain else result.timestamp, False)
 
     return reduce

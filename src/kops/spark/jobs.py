@@ -7,14 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.models import KEY_VALUE, SESSION, SLIDING, TABLES, WINDOW
+from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLES, VERSIONED, WINDOW
 from kops.spark.aggregates import depends_on_order
 from kops.spark.difference import all_added, compacted_view, difference
 from kops.spark.prepare import prepare
 from kops.spark.source import KafkaSource, TopicRange
 from kops.spark.stage import Staged, write_stage
 from kops.spark.streams import stream_view
+from kops.spark.streams_merged import merged_view
 from kops.spark.tables_view import tables_view
+from kops.spark.versioned import versioned_view
 from kops.spark.views import View
 from kops.spark.windows_view import windowed_view
 
@@ -80,7 +82,9 @@ class Viewer(Protocol):
 
 VIEWS: Mapping[str, Viewer] = {
     KEY_VALUE: stream_view,
+    PLAIN: stream_view,
     TABLES: tables_view,
+    VERSIONED: versioned_view,
     WINDOW: windowed_view,
     SLIDING: windowed_view,
     SESSION: windowed_view,
@@ -105,10 +109,12 @@ def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
 
 def _attempt(kafka: KafkaSource, job: Job, path: str, *, any_order: bool) -> Counts | None:
     """Compute and stage; None when the order of additions matters after all."""
-    view = VIEWS[job.store.type](kafka, job, any_order=any_order)
+    viewer = merged_view if job.others and job.store.type == KEY_VALUE else VIEWS[job.store.type]
+    view = viewer(kafka, job, any_order=any_order)
     try:
         if job.changelog.records:
-            stage = difference(view.rows, view.live(compacted_view(kafka.read(replace(job.changelog, headers=True)))), empty=view.empty)
+            held = view.held() if view.held else compacted_view(kafka.read(replace(job.changelog, headers=True)))
+            stage = difference(view.rows, view.live(held), empty=view.empty)
         else:
             stage = all_added(view.rows)
         staged = write_stage(stage, path)

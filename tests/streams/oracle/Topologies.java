@@ -1,4 +1,6 @@
+import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.JsonNode;
+import java.util.List;
 import java.util.Optional;
 import java.util.Properties;
 import org.apache.kafka.common.serialization.Serde;
@@ -35,7 +37,7 @@ import org.apache.kafka.streams.state.Stores;
  *  "config": {"any.streams.setting": "..."}}</pre>
  *
  * Kinds: count, sum, min, max, last, first, concat, concat_or_delete (of strings), table (a KTable of the topic), to_table (KStream.toTable),
- * plain_last (a Processor that puts into a plain, not timestamped, store). A specification with "tables" is one of TableTopologies.
+ * plain_last and plain_concat (a Processor that puts into a plain, not timestamped, store). A specification with "tables" is one of TableTopologies.
  */
 final class Topologies {
     private final JsonNode spec;
@@ -87,7 +89,9 @@ final class Topologies {
             emit(builder.table(topic, consumed, materialized(keySerde)), keySerde);
             return;
         }
-        KStream<Object, Object> records = builder.stream(topic, consumed);
+        KStream<Object, Object> records = from.has("topics")
+                ? builder.stream(Codecs.JSON.convertValue(from.get("topics"), new TypeReference<List<String>>() {}), consumed)
+                : builder.stream(topic, consumed);
         if (spec.hasNonNull("where")) {
             Predicate<Object, Object> kept = where(spec.get("where"));
             records = records.filter(kept);
@@ -110,7 +114,7 @@ final class Topologies {
         KStream<Object, Object> values = records.mapValues(value -> value == null ? null : Codecs.convert(field(value, aggregate), as));
         if (kind.equals("to_table")) {
             emit(repartitioned(values, keySerde, keyBy).toTable(materialized(keySerde)), keySerde);
-        } else if (kind.equals("plain_last")) {
+        } else if (kind.startsWith("plain_")) {
             builder.addStateStore(Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore(store), keySerde, resultSerde));
             repartitioned(values, keySerde, keyBy).process(PlainLast::new, store);
         } else {
@@ -222,7 +226,12 @@ final class Topologies {
         @Override
         public void process(Record<Object, Object> record) {
             if (record.key() != null) {
-                values.put(record.key(), record.value());
+                if (kind.equals("plain_last")) {
+                    values.put(record.key(), record.value());
+                } else if (record.value() != null) {
+                    Object old = values.get(record.key());
+                    values.put(record.key(), old == null ? record.value() : old + (String) record.value());
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ from kops.core.statefile.table_models import Table
 
 GUARANTEES = ("at_least_once", "exactly_once_v2")
 KEY_VALUE, WINDOW, SLIDING, SESSION = "key-value", "window", "sliding-window", "session"
-VERSIONED, TABLES = "versioned", "table"
+VERSIONED, PLAIN, TABLES = "versioned", "plain", "table"
 FORMATS = ("string", "bytes", "long", "int", "short", "double", "float", "json", "uuid")
 FLOATING = ("double", "float")
 INTEGRAL = ("long", "int", "short")
@@ -97,7 +97,7 @@ class Store:
     :param key_form: format of the store's keys
     :param repartition_topic: None when there is no new key
     :param explode: Spark SQL of an array: each member is a record of its own, and the ``value`` of the other expressions
-    :param type: ``key-value``, ``versioned``, ``table`` (made of tables), or a kind of windows
+    :param type: ``key-value``, ``plain`` (without timestamps), ``versioned``, ``table`` (made of tables), or a kind of windows
     :param window: None for a key-value store
     :param others: further topics of the same stream
     :param table: what it is a table of, or grouped from; None: a stream

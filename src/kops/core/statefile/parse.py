@@ -6,7 +6,7 @@ from typing import Any
 
 from kops.core.statefile.fields import Fields
 from kops.core.statefile.forms import NAME, read_name
-from kops.core.statefile.models import GUARANTEES, KEY_VALUE, SESSION, SLIDING, VERSIONED, WINDOW, StateFile, Store
+from kops.core.statefile.models import GUARANTEES, KEY_VALUE, PLAIN, SESSION, SLIDING, VERSIONED, WINDOW, StateFile, Store
 from kops.core.statefile.stores import read_stream_store
 from kops.core.statefile.tables import Tables, is_table_store, read_table_store, read_versioned_store, with_source_changelog
 
@@ -18,6 +18,7 @@ _READERS = {
     WINDOW: read_stream_store,
     SLIDING: read_stream_store,
     SESSION: read_stream_store,
+    PLAIN: read_stream_store,
     VERSIONED: read_versioned_store,
 }
 """What reads a store, by its type: ``(stores, name, type, application) -> Store``."""

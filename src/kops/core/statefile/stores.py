@@ -5,7 +5,7 @@ from __future__ import annotations
 from kops.core.statefile.aggregates import read_aggregate
 from kops.core.statefile.fields import Fields
 from kops.core.statefile.forms import NAME, read_form, read_name, read_optional_name
-from kops.core.statefile.models import FORMATS, KEY_VALUE, TABLE, Aggregation, Source, Store
+from kops.core.statefile.models import FORMATS, KEY_VALUE, PLAIN, TABLE, Aggregation, Source, Store
 from kops.core.statefile.windows import WINDOW_FIELDS, read_windows
 
 _FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition", "changelog", "aggregate")
@@ -16,7 +16,7 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str) ->
 
     :param kind: the type of the store
     """
-    windowed = kind != KEY_VALUE
+    windowed = kind not in (KEY_VALUE, PLAIN)
     fields = stores.inside(name, (*_FIELDS, *(WINDOW_FIELDS if windowed else [])))
     source, others = read_sources(fields) if kind == KEY_VALUE else (read_source(fields), ())
     key_by = fields.text("key_by")
@@ -24,6 +24,11 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str) ->
         if key_by is None and fields.body.get(extra) is not None:
             raise fields.wrong(extra, "only means something with key_by", "without key_by the record's own key and partition stay")
     aggregate = read_aggregate(fields, source)
+    if kind == PLAIN and aggregate.kind not in (TABLE, "reducer"):
+        hint = (
+            "a processor that fills a plain store is code of your own: say it as a reducer, or leave it out where it puts the value itself"
+        )
+        raise fields.wrong("aggregate", f"is {aggregate.kind}, and Kafka Streams keeps those with a timestamp", hint)
     if windowed and aggregate.kind == TABLE:
         raise fields.wrong("aggregate", "is missing: what is kept of each window", "such as {count: true}")
     where, explode = fields.text("where"), fields.text("explode")

@@ -124,7 +124,8 @@ def key_rows(engine: Engine, store: Store, stage: str, limit: int) -> list[dict[
 def _key_row(row: Any, store: Store, keys: Format, values: Format) -> dict[str, Any]:
     wanted, found = row.after_value if row.after_present else None, row.before_value if row.before_present else None
     key = bytes(row.key)
-    if store.type == VERSIONED:  # a deletion is a version too; the timestamps tell which are there
+    times = {(time or 0).to_bytes(8, "big", signed=True) for time in (row.after_timestamp, row.before_timestamp)}
+    if store.type == VERSIONED and key[-8:] in times:  # a deletion is a version too; the timestamps tell which are there
         wanted, found = (None if value is None else version_of(key, bytes(value))[1] for value in (wanted, found))
         key, _ = version_of(key, b"")
     stored = stored_key(store.type, key, window_size(store))

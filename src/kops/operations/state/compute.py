@@ -78,6 +78,11 @@ class Computed:
         """Return what was computed, and how exact it is, in one line."""
         store = self.facts.store
         topics = " and ".join(source.topic for source in store.inputs)
+        if store.reuses_source:
+            return (
+                f"{store.name}: {self.counts.keys:,} keys; {topics} itself is its changelog (topology.optimization), from which"
+                " the application restores up to its committed offset: there is nothing to write"
+            )
         return f"{store.name}: {self.counts.keys:,} keys from {self.counts.read:,} records of {topics}; {self.exactness.text}"
 
     @property
@@ -142,9 +147,10 @@ def job_of(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodab
 def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str) -> Computed:
     from kops.spark.failures import explained
     from kops.spark.jobs import stage_difference
+    from kops.spark.reused import count_table
 
     with explained(f"compute {job.store.name}"):
-        counts = stage_difference(kafka, job, stage)
+        counts = count_table(kafka, job) if job.store.reuses_source else stage_difference(kafka, job, stage)
     store, keys = facts.store, counts.keys
     seen = [of_order(store, keys, counts.mixed), of_time(store, keys, counts.noted.get("timed", 0)), of_windows(store, keys, counts.noted)]
     return Computed(facts, stage, counts, worst([facts.exactness, *seen]))

@@ -115,6 +115,8 @@ def _at_committed(state_file: StateFile, bounds: Mapping[TopicPartition, Bounds]
         if found is None:
             if end > start:
                 notes.append(f"{partition} has no committed offset: nothing of it counts, as if nothing had been processed")
+        elif found.offset < start:
+            notes.append(f"{partition}: the committed offset {found.offset} lies before the log start {start}: what was between is gone")
         elif found.offset > end:
             raise Refused(
                 f"{partition}: the committed offset is {found.offset}, and the log ends at {end}: the topic was recreated",

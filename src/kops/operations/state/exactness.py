@@ -41,6 +41,8 @@ def of_input(store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str, to
     :param bounds: of the input topic, by partition
     :param cleanup_policy: of the input topic
     """
+    if store.reuses_source:
+        return Exactness("A")
     kind = TABLE if store.table else store.aggregate.kind
     reasons = [
         f"{topic}:{number} begins at offset {bound.log_start_offset}: older records are gone"

@@ -139,7 +139,7 @@ def _refuse_unfit(facts: StoreFacts, *, replacing: bool) -> None:
             hint="Kafka Streams itself refuses to start so; see which was altered: --write replace makes the changelog anew as it must be",
         )
     kind = facts.settings.get("message.timestamp.type", "CreateTime")
-    if kind != "CreateTime":
+    if kind != "CreateTime" and not store.reuses_source:
         raise Refused(
             f"{store.changelog} has message.timestamp.type={kind}: the broker would replace the timestamps, which are state",
             hint=f"set it to CreateTime: kops topics alter {store.changelog} --config message.timestamp.type=CreateTime",

@@ -69,7 +69,7 @@ def plan_rebuild(
             "exactly_once": state_file.exactly_once,
             "master": engine.master,
             "backwards": False,
-            "stores": {found.facts.store.name: _store_arguments(found) for found in computed},
+            "stores": {found.facts.store.name: _store_arguments(found) for found in computed if not found.facts.store.reuses_source},
             "commit": {str(partition): committed_json(committed) for partition, committed in commits.items()},
             "prior": {str(partition): committed_json(cut.committed.get(partition)) for partition in commits},
         },
@@ -150,7 +150,7 @@ def _of_windows(computed: Sequence[Computed], *, is_moved: bool, now_ms: int) ->
 
 
 def _notes(found: Computed) -> list[str]:
-    return [*([found.summary] if found.exactness.reasons else []), *found.warnings]
+    return [*([found.summary] if found.exactness.reasons or found.facts.store.reuses_source else []), *found.warnings]
 
 
 def _inexact(store: str, grade: str, reasons: Sequence[str]) -> Refused:
@@ -170,7 +170,8 @@ def _append_items(found: Computed) -> list[Item]:
         target, end = f"{found.facts.store.changelog}:{number}", bounds.log_end_offset
         content, actions = found.contents.get(number), found.actions.get(number, {})
         if content is None or not found.must_write:
-            items.append(Item(target, "none", end, end, "as it should be"))
+            reason = "the topic is the changelog itself" if found.facts.store.reuses_source else "as it should be"
+            items.append(Item(target, "none", end, end, reason))
             continue
         counts = ", ".join(f"{actions[name]:,} {name}" for name in ACTIONS if actions.get(name))
         items.append(Item(target, "append", end, end + content.records, f"{counts} (exactness {found.exactness.grade})"))
@@ -219,7 +220,8 @@ def _store_arguments(found: Computed) -> dict[str, Any]:
 
 
 def _changelogs(computed: Sequence[Computed]) -> list[str]:
-    return [found.facts.store.changelog for found in computed]
+    """Return the changelogs that may be written; a topic that is its table's changelog is none: its producers go on."""
+    return [found.facts.store.changelog for found in computed if not found.facts.store.reuses_source]
 
 
 def watched_topics(facts: Sequence[StoreFacts]) -> list[str]:
