@@ -28,6 +28,9 @@ ELSEWHERE = {
     "kops state verify": "tests/streams",
     "kops state diff": "tests/streams",
     "kops state init": "tests/streams",
+    "kops state snapshot": "tests/streams",
+    "kops state restore": "tests/streams",
+    "kops state repartition": "tests/streams",
     "kops streams list": "tests/streams",
     "kops streams describe": "tests/streams",
     "kops streams reset": "tests/streams",
@@ -85,6 +88,8 @@ def scene(configured, broker, run_kops, names, tmp_path):
     run_kops("context", "add", "keys", "--bootstrap-servers", broker.bootstrap_servers).ok()
     (tmp_path / "topics").mkdir()
     (tmp_path / "topics" / "topics.yaml").write_text(f"name: {topic}\npartitions: 2\nconfig:\n  retention.ms: 3600000\n")
+    table = {"from": {"topic": topic, "key": "string", "value": "string"}, "changelog": topic}
+    (tmp_path / "state.yaml").write_text(json.dumps({"application": group, "stores": {"table": table}}))
     (tmp_path / "client.properties").write_text(f"bootstrap.servers={broker.bootstrap_servers}\n")
     run_kops("topics", "alter", topic, "--config", f"retention.ms={3_600_000 + next(COUNT)}", "--yes").ok()
     run_kops("topics", "alter", topic, "--config", "retention.ms=3600000", "--plan-out", tmp_path / "plan.json").ok()
@@ -129,6 +134,7 @@ RUNS: dict[str, str] = {
     "kops changelog get": "{topic} k --all-partitions",
     "kops changelog history": "{topic} k --all-partitions",
     "kops changelog stats": "{topic}",
+    "kops state query": "{folder}/state.yaml --all",
     "kops diagnose": "{group}",
     "kops context list": "",
     "kops context show": "",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from kops.output.render import cell
-from kops.output.report_chart import Chart, chart_svg
+from kops.output.report_chart import Chart, chart_svg, safe_text
 
 GOOD, BAD, NEUTRAL = "good", "bad", "neutral"
 LARGEST_CELL = 400
@@ -84,48 +83,48 @@ class Report:
 def report_html(report: Report) -> str:
     """Return a whole HTML document."""
     body = [
-        f"<h1>{_text(report.title)}</h1>",
-        f'<p class="verdict {report.tone}">{_text(report.verdict)}</p>',
+        f"<h1>{safe_text(report.title)}</h1>",
+        f'<p class="verdict {report.tone}">{safe_text(report.verdict)}</p>',
         _facts(report.facts),
         *_notes(report.notes),
         *(part for section in report.sections for part in _section(section)),
-        f"<footer>{_text(report.footer)}</footer>",
+        f"<footer>{safe_text(report.footer)}</footer>",
     ]
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{_text(report.title)}</title><style>{_STYLE}</style>"
+        f"<title>{safe_text(report.title)}</title><style>{_STYLE}</style>"
     )
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(filter(None, body)) + "\n</body></html>\n"
 
 
 def _section(section: Section) -> Iterable[str]:
-    yield f"<h2>{_text(section.title)}</h2>"
+    yield f"<h2>{safe_text(section.title)}</h2>"
     yield _facts(section.facts)
     yield from _notes(section.notes)
     if section.chart is not None:
-        yield f"<h3>{_text(section.chart.title)}</h3>"
+        yield f"<h3>{safe_text(section.chart.title)}</h3>"
         yield chart_svg(section.chart)
     for table in section.tables:
-        yield f"<h3>{_text(table.title)}</h3>"
+        yield f"<h3>{safe_text(table.title)}</h3>"
         if table.note:
-            yield f"<p>{_text(table.note)}</p>"
+            yield f"<p>{safe_text(table.note)}</p>"
         yield _table(table)
 
 
 def _facts(facts: Sequence[tuple[str, Any]]) -> str:
-    pairs = "".join(f"<dt>{_text(name)}</dt><dd>{_text(_shown(value))}</dd>" for name, value in facts)
+    pairs = "".join(f"<dt>{safe_text(name)}</dt><dd>{safe_text(_shown(value))}</dd>" for name, value in facts)
     return f"<dl>{pairs}</dl>" if pairs else ""
 
 
 def _notes(notes: Iterable[str]) -> list[str]:
-    return [f"<p>{_text(note)}</p>" for note in notes]
+    return [f"<p>{safe_text(note)}</p>" for note in notes]
 
 
 def _table(table: Table) -> str:
     numbers = {column for column in table.columns if all(_is_number(row.get(column)) for row in table.rows)}
-    heads = "".join(f"<th{_align(column in numbers)}>{_text(column.replace('_', ' '))}</th>" for column in table.columns)
+    heads = "".join(f"<th{_align(column in numbers)}>{safe_text(column.replace('_', ' '))}</th>" for column in table.columns)
     rows = "".join(
-        "<tr>" + "".join(f"<td{_align(column in numbers)}>{_text(_shown(row.get(column)))}</td>" for column in table.columns) + "</tr>"
+        "<tr>" + "".join(f"<td{_align(column in numbers)}>{safe_text(_shown(row.get(column)))}</td>" for column in table.columns) + "</tr>"
         for row in table.rows
     )
     return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
@@ -144,9 +143,3 @@ def _shown(value: Any) -> str:
         return f"{value:,}"
     text = cell(value)
     return text if len(text) <= LARGEST_CELL else f"{text[:LARGEST_CELL]}… ({len(text):,} characters)"
-
-
-def _text(text: str) -> str:
-    """Escape a text; what XML and HTML have no character for is written as its escape."""
-    plain = "".join(each if each.isprintable() or each in "\n\t" else each.encode("unicode_escape").decode() for each in text)
-    return escape(plain, quote=True)

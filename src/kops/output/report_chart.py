@@ -30,12 +30,18 @@ class Chart:
     counts: Sequence[Mapping[str, int]]
 
 
+def safe_text(text: str) -> str:
+    """Escape a text for HTML and SVG; what neither has a character for, and what hides, is written as its escape."""
+    plain = "".join(each if each.isprintable() or each in "\n\t" else each.encode("unicode_escape").decode() for each in text)
+    return escape(plain, quote=True)
+
+
 def chart_svg(chart: Chart) -> str:
     """Return the chart; each bar says its time and counts when it is pointed at."""
     most = max((sum(bar.values()) for bar in chart.counts), default=0) or 1
     label = f"{chart.title}, from {time_text(chart.earliest)} to {time_text(chart.latest)}"
     parts = [
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{escape(label, quote=True)}"'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{safe_text(label)}"'
         ' font-family="system-ui, sans-serif" font-size="12">',
         *_scale(most),
         *(_bar(chart, number, bar, most) for number, bar in enumerate(chart.counts)),
@@ -69,7 +75,7 @@ def _bar(chart: Chart, number: int, bar: Mapping[str, int], most: int) -> str:
             y -= height
             pieces.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>')
     told = ", ".join(f"{bar[name]:,} {name}" for name in chart.series if bar.get(name))
-    return f"<g><title>{escape(f'{_time(chart, number)}: {told}')}</title>{''.join(pieces)}</g>"
+    return f"<g><title>{safe_text(f'{_time(chart, number)}: {told}')}</title>{''.join(pieces)}</g>"
 
 
 def _axis(chart: Chart) -> list[str]:
@@ -87,7 +93,7 @@ def _legend(chart: Chart) -> list[str]:
         if total:
             text = f"{total:,} {name}"
             parts.append(f'<rect x="{x}" y="{HEIGHT - 18}" width="11" height="11" fill="{colour}"/>')
-            parts.append(f'<text x="{x + 17}" y="{HEIGHT - 8}" fill="#1d2530">{escape(text)}</text>')
+            parts.append(f'<text x="{x + 17}" y="{HEIGHT - 8}" fill="#1d2530">{safe_text(text)}</text>')
             x += 40 + 8 * len(text)
     return parts
 
