@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kops.cli.findings_view import cluster_words, findings_text, note_gaps, render_findings
+from kops.cli.findings_view import cluster_words, fail_on_option, findings_text, note_gaps, render_findings
 from kops.cli.lazy import Group
 from kops.cli.session import Session
 from kops.core.errors import KopsError
@@ -54,13 +54,7 @@ def describe(session: Session, /) -> int:
 
 
 @group.command("health")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["critical", "warning", "note"]),
-    default="warning",
-    show_default=True,
-    help="The severity from which on the exit code is 1.",
-)
+@fail_on_option
 @click.pass_obj
 def health(session: Session, /, *, fail_on: str) -> int:
     """Find what is unhealthy; the exit code is 1 when something is, so that it serves as a probe.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kops.cli.findings_view import cluster_words, fail_on_option, findings_text, note_gaps, render_findings
 from kops.cli.lazy import Command
 from kops.cli.session import Session
 
@@ -21,13 +22,7 @@ from kops.cli.session import Session
     show_default=True,
     help="Look twice at groups that are behind, so long apart, for what moves; 0s looks once.",
 )
-@click.option(
-    "--fail-on",
-    type=click.Choice(["critical", "warning", "note"]),
-    default="warning",
-    show_default=True,
-    help="The severity from which on the exit code is 1.",
-)
+@fail_on_option
 @click.pass_obj
 def diagnose(
     session: Session,
@@ -51,7 +46,6 @@ def diagnose(
 
     Exit codes: 0 nothing found, 1 something found, 6 nothing found but not everything could be looked at.
     """
-    from kops.cli.findings_view import cluster_words, findings_text, note_gaps, render_findings
     from kops.core.durations import parse_duration
     from kops.core.errors import ExitCode
     from kops.core.findings import Severity, reaches

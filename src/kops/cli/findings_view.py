@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
+from typing import Any, TypeVar
+
+import click
 
 from kops.cli.session import Session
 from kops.core.errors import KopsError
 from kops.core.findings import Finding, Severity, names_text
 from kops.output.records import as_line
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 FINDING_COLUMNS = ("severity", "check", "subject", "summary", "commands")
 WIDEST = 100
 SHOWN_ALIKE = 5
 """Findings of one kind that are shown one by one: a thousand groups without members are one piece of news."""
+fail_on_option: Callable[[F], F] = click.option(
+    "--fail-on",
+    type=click.Choice(["critical", "warning", "note"]),
+    default="warning",
+    show_default=True,
+    help="The severity from which on the exit code is 1.",
+)
 _MARGIN = " " * (max(len(severity.word) for severity in Severity) + 2)
 
 
