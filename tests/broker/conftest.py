@@ -4,6 +4,7 @@ import pytest
 
 from kops.config.connection import Connection
 from kops.gateways.kafka import Kafka
+from support.consumer_groups import visible
 from support.streams_apps import Cluster
 
 
@@ -21,3 +22,17 @@ def groups(broker):
 def kops(run_kops, broker):
     """Run kops against the broker."""
     return lambda *arguments: run_kops(*arguments, "-B", broker.bootstrap_servers)
+
+
+@pytest.fixture
+def topic(topic, cluster):
+    """Make topics that the broker, when it is asked next, has heard of."""
+    return visible(topic, cluster)
+
+
+@pytest.fixture
+def group(unique, groups):
+    """A name for a group; it and those that begin with it are deleted afterwards."""
+    name = unique("g")
+    yield name
+    groups.delete([group_id for group_id in groups.ids() if group_id.startswith(name)])

@@ -24,15 +24,6 @@ HOUR = 3_600_000
 
 
 @pytest.fixture
-def group(unique, broker):
-    """A group's name; it and what begins with it are deleted afterwards."""
-    name = unique("g")
-    yield name
-    kafka = Kafka(Connection((broker.bootstrap_servers,)))
-    kafka.groups.delete([group_id for group_id in kafka.groups.ids() if group_id.startswith(name)])
-
-
-@pytest.fixture
 def filled(cluster, topic):
     """Make a topic whose records are as old as is said, ten in each of two partitions."""
 

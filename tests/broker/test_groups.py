@@ -7,26 +7,11 @@ from kops.config.connection import Connection
 from kops.core.errors import GroupActive, NotFound
 from kops.core.models import Committed, TopicPartition
 from kops.gateways.kafka import Kafka
-from support.consumer_groups import member, visible
+from support.consumer_groups import member
 from support.programs import Record
 from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
-
-
-@pytest.fixture
-def topic(topic, cluster):
-    return visible(topic, cluster)
-
-
-@pytest.fixture
-def group(unique, cluster):
-    """A name for a group; it and those that begin with it are deleted afterwards."""
-    name = unique("g")
-    yield name
-    kafka = Kafka(Connection((cluster.servers,)))
-    left = [group_id for group_id in kafka.groups.ids() if group_id.startswith(name)]
-    kafka.groups.delete(left)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, ShareConsumer
 from kops.config.paths import directories
 from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
 from kops.gateways.jdk import require_jdk
-from support.consumer_groups import ApacheTool, member, visible
+from support.consumer_groups import ApacheTool, member
 from support.programs import Program, Record
 from support.streams import JVM_OPTIONS
 from support.streams_apps import running, wait_for
@@ -25,19 +25,6 @@ from support.streams_apps import running, wait_for
 pytestmark = [pytest.mark.broker, pytest.mark.streams]
 
 COUNT = Program("count", "long")
-
-
-@pytest.fixture
-def topic(topic, cluster):
-    return visible(topic, cluster)
-
-
-@pytest.fixture
-def group(unique, groups):
-    """A name for a group; it and those that begin with it are deleted afterwards."""
-    name = unique("g")
-    yield name
-    groups.delete([group_id for group_id in groups.ids() if group_id.startswith(name)])
 
 
 @pytest.fixture

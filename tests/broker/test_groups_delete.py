@@ -4,24 +4,11 @@ import pytest
 from confluent_kafka import ShareConsumer
 
 from kops.core.models import Committed, TopicPartition
-from support.consumer_groups import member, visible
+from support.consumer_groups import member
 from support.programs import Program, Record
 from support.streams_apps import running, wait_for
 
 pytestmark = pytest.mark.broker
-
-
-@pytest.fixture
-def topic(topic, cluster):
-    return visible(topic, cluster)
-
-
-@pytest.fixture
-def group(unique, groups):
-    """A name for a group; it and those that begin with it are deleted afterwards."""
-    name = unique("g")
-    yield name
-    groups.delete([group_id for group_id in groups.ids() if group_id.startswith(name)])
 
 
 def ids(groups, prefix):

@@ -8,29 +8,13 @@ import time
 import pytest
 from confluent_kafka import Producer
 
-from kops.config.connection import Connection
-from kops.gateways.kafka import Kafka
-from support.consumer_groups import ApacheTool, visible
+from support.consumer_groups import ApacheTool
 from support.programs import Record
 from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
 
 HOUR = 3_600_000
-
-
-@pytest.fixture
-def topic(topic, cluster):
-    return visible(topic, cluster)
-
-
-@pytest.fixture
-def group(unique, cluster):
-    """A name for a group; it and those that begin with it are deleted afterwards."""
-    name = unique("g")
-    yield name
-    kafka = Kafka(Connection((cluster.servers,)))
-    kafka.groups.delete([group_id for group_id in kafka.groups.ids() if group_id.startswith(name)])
 
 
 @pytest.fixture

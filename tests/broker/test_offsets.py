@@ -12,18 +12,16 @@ from kops.core.errors import GroupActive, StateMoved
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import plan_of_document
 from kops.operations.offsets_move import MOVE
-from support.consumer_groups import member, visible
+from support.consumer_groups import STREAM_TIME_130, member
 from support.programs import Record
 
 pytestmark = pytest.mark.broker
-
-STREAM_TIME_130 = "AgAAAAAAAACC"
 
 
 @pytest.fixture
 def orders(topic, cluster):
     """Three partitions: ten records in 0 and 1, none in 2."""
-    name = visible(topic, cluster)("orders", partitions=3)
+    name = topic("orders", partitions=3)
     cluster.produce(name, [Record(None, b"x", 1_000_000 + at, partition=partition) for partition in (0, 1) for at in range(10)])
     return name
 

@@ -13,7 +13,7 @@ from kops.core.models import Committed, TopicPartition
 from kops.core.times import parse_time, time_text
 from kops.formats.consumer_offsets import partition_of_group
 from kops.gateways.kafka import Kafka
-from support.consumer_groups import member, visible
+from support.consumer_groups import member
 from support.programs import Record
 from support.streams import java_command
 
@@ -25,16 +25,9 @@ OFFSETS = "__consumer_offsets"
 @pytest.fixture
 def orders(topic, cluster):
     """Two partitions with ten records each."""
-    name = visible(topic, cluster)("orders", partitions=2)
+    name = topic("orders", partitions=2)
     cluster.produce(name, [Record(None, b"x", 1_000_000, partition=partition) for partition in (0, 1) for _ in range(10)])
     return name
-
-
-@pytest.fixture
-def group(unique, groups):
-    name = unique("g")
-    yield name
-    groups.delete([one for one in groups.ids() if one.startswith(name)])
 
 
 def history(kops, group, *arguments):

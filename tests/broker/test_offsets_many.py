@@ -11,12 +11,10 @@ from kops.config.connection import Connection
 from kops.core.models import Committed, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.gateways.kafka import client as client_module
-from support.consumer_groups import member, visible
+from support.consumer_groups import STREAM_TIME_130, member, visible
 from support.programs import Record
 
 pytestmark = pytest.mark.broker
-
-STREAM_TIME_130 = "AgAAAAAAAACC"
 
 
 @pytest.fixture
@@ -30,7 +28,7 @@ def name(unique, groups):
 @pytest.fixture
 def world(name, topic, cluster):
     """Two topics of two partitions with ten records each; three groups at 5 in the first, two of them also in the second."""
-    make = visible(topic, cluster)
+    make = topic
     one, two = make(name=f"{name}-one", partitions=2), make(name=f"{name}-two", partitions=2)
     times = range(1_000_000, 1_000_010)
     cluster.produce_all({one: [Record(None, b"x", at, partition=p) for p in (0, 1) for at in times]})

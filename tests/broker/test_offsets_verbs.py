@@ -6,18 +6,16 @@ import pytest
 from confluent_kafka import Producer
 
 from kops.core.models import Committed, TopicPartition
-from support.consumer_groups import member, visible
+from support.consumer_groups import STREAM_TIME_130, member
 from support.programs import Record
 
 pytestmark = pytest.mark.broker
-
-STREAM_TIME_130 = "AgAAAAAAAACC"
 
 
 @pytest.fixture
 def topics(topic, cluster):
     """A topic with ten records in each of two partitions, a second apart, and another one whose records lie half a second later."""
-    made = [visible(topic, cluster)(name, partitions=2) for name in ("orders", "mirror")]
+    made = [topic(name, partitions=2) for name in ("orders", "mirror")]
     for name, later, before in ((made[0], 0, 0), (made[1], 500, 3)):
         times = [1_000_000 + 1000 * (at - before) + later for at in range(10 + before)]
         cluster.produce(name, [Record(None, b"x", at, partition=partition) for partition in (0, 1) for at in times])
@@ -220,7 +218,7 @@ def test_what_cannot_be_deleted_is_refused(kops, cluster, group, topics, tmp_pat
 
 def test_skipping_counts_records_and_not_the_gaps_of_transactions(kops, broker, cluster, group, topic, unique):
     """Offsets: records 0 and 1, a marker, aborted 3 and 4, a marker, records 6 and 7, a marker, an open transaction from 9 on."""
-    name = visible(topic, cluster)("tx")
+    name = topic("tx")
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": unique("tx")})
     producer.init_transactions(30)
     for end in (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction, None):

@@ -21,6 +21,8 @@ from support.streams import JVM_OPTIONS, compiled
 from support.streams_apps import SECONDS, Cluster, wait_for
 
 SOURCE = Path(__file__).parent.parent / "broker" / "oracle" / "ApacheGroups.java"
+STREAM_TIME_130 = "AgAAAAAAAACC"
+"""The metadata with which Kafka Streams commits at partition time 130."""
 
 
 @contextlib.contextmanager
