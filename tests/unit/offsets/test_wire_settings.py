@@ -3,7 +3,8 @@ import pytest
 from kops.config.connection import Connection, Oauth, Secret
 from kops.core.errors import AuthorizationFailed, ConfigError, GroupActive, NotFound, OperationFailed, TimedOut
 from kops.gateways.kafka.groups_answers import kafka_words, listed_group
-from kops.gateways.kafka.groups_wire import can_express, kafka_python_settings, translate_kafka_python
+from kops.gateways.kafka.groups_wire import can_express, kafka_python_settings
+from kops.gateways.kafka.translate import translate_kafka_python
 
 BROKERS = ("one:9092", "two:9092")
 
@@ -71,7 +72,7 @@ def test_errors(name, kind):
 
     error = getattr(kafka.errors, name)
     for raised in (error, error("a {brace}")):
-        assert type(translate_kafka_python(raised, "commit {x}", Connection(BROKERS))) is kind
+        assert type(translate_kafka_python(raised, "commit {x}", BROKERS)) is kind
 
 
 def test_states_and_types():

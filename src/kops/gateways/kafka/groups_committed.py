@@ -12,8 +12,8 @@ from typing import Any
 from kops.core.errors import KopsError, Refused
 from kops.core.models import Committed, TopicPartition
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.groups_wire import RETRY_SECONDS, Wire, can_express, translate_kafka_python
-from kops.gateways.kafka.translate import translate
+from kops.gateways.kafka.groups_wire import RETRY_SECONDS, Wire, can_express
+from kops.gateways.kafka.translate import translate, translate_kafka_python
 
 Offsets = dict[TopicPartition, Committed]
 """The committed offsets of one group."""
@@ -160,7 +160,7 @@ class CommittedOffsets:
     def _errors_by_partition(self, doing: str, answer: Mapping[Any, Any]) -> dict[TopicPartition, KopsError | None]:
         return {
             TopicPartition(partition.topic, partition.partition): translate_kafka_python(
-                error, f"{doing} ({partition.topic}:{partition.partition})", self._client.connection
+                error, f"{doing} ({partition.topic}:{partition.partition})", self._client.connection.bootstrap_servers
             )
             if error.errno
             else None

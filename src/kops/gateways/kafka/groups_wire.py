@@ -14,18 +14,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from kops.config.connection import Connection
-from kops.core.errors import (
-    AuthenticationFailed,
-    AuthorizationFailed,
-    ConfigError,
-    GroupActive,
-    KopsError,
-    NotFound,
-    OperationFailed,
-    TimedOut,
-    Unreachable,
-)
-from kops.core.rights import missing_right
+from kops.core.errors import ConfigError, Unreachable
+from kops.gateways.kafka.translate import translate_kafka_python
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
@@ -38,43 +28,6 @@ PATIENCE_SECONDS = 15.0
 _COORDINATOR_MOVES = ("NotCoordinatorError", "CoordinatorNotAvailableError", "CoordinatorLoadInProgressError")
 
 _BROKER_GONE = ("KafkaConnectionError", "NodeNotReadyError", "UnknownBrokerIdError")
-
-_Answer = tuple[type[KopsError], str, str]
-_ACTIVE: _Answer = (
-    GroupActive,
-    "could not {doing}: the group has members, or was joined meanwhile",
-    "stop the application, then try again",
-)
-_MISSING: _Answer = (
-    NotFound,
-    "could not {doing}: {reason}",
-    "check the name; `kops topics list` and `kops groups list` show what there is",
-)
-_NOT_ALLOWED: _Answer = (
-    AuthorizationFailed,
-    "could not {doing}: {reason}",
-    "the principal of this context lacks the right; ask for an ACL",
-)
-_WHO: _Answer = (
-    AuthenticationFailed,
-    "{addresses} refused the connection: {reason}",
-    "check the security settings: `kops context show --resolved` says where each comes from",
-)
-_LATE: _Answer = (
-    TimedOut,
-    "could not {doing}: {reason}",
-    "the outcome is unknown: look before trying again; --timeout gives more time",
-)
-_GONE: _Answer = (Unreachable, "no broker answers at {addresses}", "check the address and that the brokers run")
-_KNOWN: dict[str, _Answer] = {
-    **dict.fromkeys(("UnknownMemberIdError", "NonEmptyGroupError", "GroupSubscribedToTopicError", "RebalanceInProgressError"), _ACTIVE),
-    **dict.fromkeys(("IllegalGenerationError", "StaleMemberEpochError", "FencedMemberEpochError"), _ACTIVE),
-    **dict.fromkeys(("GroupIdNotFoundError", "UnknownTopicOrPartitionError"), _MISSING),
-    **dict.fromkeys(("GroupAuthorizationFailedError", "TopicAuthorizationFailedError", "ClusterAuthorizationFailedError"), _NOT_ALLOWED),
-    **dict.fromkeys(("SaslAuthenticationFailedError", "UnsupportedSaslMechanismError", "IllegalSaslStateError"), _WHO),
-    **dict.fromkeys(("KafkaTimeoutError", "RequestTimedOutError", "CoordinatorLoadInProgressError"), _LATE),
-    **dict.fromkeys(("KafkaConnectionError", "NodeNotReadyError"), _GONE),
-}
 
 
 def can_express(connection: Connection) -> bool:
@@ -168,7 +121,7 @@ class Wire:
                 return request(admin)
             except KafkaError as error:
                 if time.monotonic() - started > limits.get(type(error).__name__, -1.0):
-                    raise translate_kafka_python(error, doing, self.connection) from error
+                    raise translate_kafka_python(error, doing, self.connection.bootstrap_servers) from error
                 time.sleep(RETRY_SECONDS)
 
     @property
@@ -197,16 +150,3 @@ class Wire:
         except KafkaError as error:
             addresses = ",".join(self.connection.bootstrap_servers)
             raise Unreachable(f"kafka-python cannot connect to {addresses}: {error}", hint="`kops context test` looks closer") from error
-
-
-def translate_kafka_python(error: Any, doing: str, connection: Connection) -> KopsError:
-    """Return the kops error for an error of kafka-python, instance or class."""
-    kind = error if isinstance(error, type) else type(error)
-    text = "" if isinstance(error, type) else str(error).strip()
-    reason = getattr(kind, "description", "") or text or kind.__name__
-    error_type, message, hint = _KNOWN.get(kind.__name__, (OperationFailed, "could not {doing}: {reason}", None))
-    addresses = ",".join(connection.bootstrap_servers)
-    details = {"kafka_error": getattr(kind, "message", "") or kind.__name__}
-    if error_type is AuthorizationFailed and (right := missing_right(kind.__name__, doing)):
-        message, hint, details["needs"] = f"{message} (lacks {right})", right.hint, str(right)
-    return error_type(message.format(doing=doing, reason=reason, addresses=addresses), hint=hint, **details)

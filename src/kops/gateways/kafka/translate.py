@@ -1,4 +1,4 @@
-"""KafkaError -> KopsError: the one place that knows Kafka's error codes."""
+"""Errors of both Kafka clients -> KopsError: the one place that knows Kafka's error codes, by their names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from kops.core.rights import missing_right
 _UNREACHABLE = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "NETWORK_EXCEPTION")
 _AUTHENTICATION = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")
 _TIMED_OUT = ("_TIMED_OUT", "_TIMED_OUT_QUEUE", "REQUEST_TIMED_OUT", "_MSG_TIMED_OUT", "_WAIT_COORD", "COORDINATOR_LOAD_IN_PROGRESS")
-_NOT_FOUND = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "GROUP_ID_NOT_FOUND", "UNKNOWN_TOPIC_ID")
+_NOT_FOUND = (
+    *("UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND"),
+    *("_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"),
+)
 _AUTHORIZATION = (
     "TOPIC_AUTHORIZATION_FAILED",
     "GROUP_AUTHORIZATION_FAILED",
@@ -30,7 +33,10 @@ _AUTHORIZATION = (
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
 )
 _USAGE = ("INVALID_CONFIG", "INVALID_PARTITIONS", "INVALID_REPLICATION_FACTOR", "TOPIC_EXCEPTION", "POLICY_VIOLATION", "INVALID_REQUEST")
-_GROUP_ACTIVE = ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "GROUP_SUBSCRIBED_TO_TOPIC")
+_GROUP_ACTIVE = (
+    *("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "GROUP_SUBSCRIBED_TO_TOPIC"),
+    *("STALE_MEMBER_EPOCH", "FENCED_MEMBER_EPOCH"),
+)
 _CLIENT_SETTING = ("_INVALID_ARG", "_CONF")
 _RESOLVED = "`kops context show --resolved` says where"
 
@@ -44,6 +50,8 @@ _KINDS: tuple[tuple[tuple[str, ...], type[KopsError], str], ...] = (
     (_USAGE, UsageProblem, "the broker refused the request; see its reason"),
     (_CLIENT_SETTING, ConfigError, "see -X and the context's settings"),
 )
+_OF_KAFKA_PYTHON = {"KafkaTimeoutError": "_TIMED_OUT", "KafkaConnectionError": "_TRANSPORT", "NodeNotReadyError": "_TRANSPORT"}
+"""What kafka-python raises without a broker having said it, in librdkafka's words."""
 
 
 def is_unreachable(error: Any) -> bool:
@@ -67,7 +75,18 @@ def translate(error: Any, doing: str, brokers: Sequence[str] = ()) -> KopsError:
     :param doing: what was being done: ``delete topic orders``
     :param brokers: bootstrap servers, named when they cannot be reached
     """
-    name, text = error.name(), (error.str() or "").strip() or error.name()
+    return _problem(error.name(), (error.str() or "").strip() or error.name(), doing, brokers)
+
+
+def translate_kafka_python(error: Any, doing: str, brokers: Sequence[str]) -> KopsError:
+    """Return the kops error for an error of kafka-python, instance or class; for the parameters see ``translate``."""
+    kind = error if isinstance(error, type) else type(error)
+    text = "" if isinstance(error, type) else str(error).strip()
+    name = getattr(kind, "message", "") or _OF_KAFKA_PYTHON.get(kind.__name__, kind.__name__)
+    return _problem(name, getattr(kind, "description", "") or text or kind.__name__, doing, brokers)
+
+
+def _problem(name: str, text: str, doing: str, brokers: Sequence[str]) -> KopsError:
     if name in _AUTHENTICATION:
         message = f"{','.join(brokers)} refused the connection: {text}"
     elif name in _UNREACHABLE:
