@@ -13,3 +13,16 @@ class ConcatOrDelete:
 
     def add(self, _key, value, aggregate):
         return aggregate + value if value else None
+
+
+class Members:
+    """What is in a group, in the order in which it came; taken out again, and gone when nothing is left."""
+
+    def initial(self):
+        return ""
+
+    def add(self, _key, value, aggregate):
+        return f"{aggregate}+{value['n']}"
+
+    def remove(self, _key, value, aggregate):
+        return aggregate.replace(f"+{value['n']}", "", 1) or None

@@ -132,7 +132,7 @@ def plan_replace(
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=(*(item for done in replaced for item in done.items()), *right, *move_items(cut, commits)),
-        severity=Severity.SEVERE,
+        severity=Severity.SEVERE if replaced else Severity.MODERATE,
         confirm=names[0] if len(names) == 1 else state_file.application,
         arguments={
             "application": state_file.application,
