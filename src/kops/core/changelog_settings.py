@@ -26,7 +26,6 @@ _BY_TYPE: Mapping[str, Mapping[str, str]] = {
     "window": _WINDOWED,
     "session": _WINDOWED,
     "join": _WINDOWED,
-    "outer-join-3.0": _WINDOWED,
     "versioned": _VERSIONED,
     "repartition": _REPARTITION,
     "grouped-table": _REPARTITION,

@@ -26,7 +26,6 @@ TYPES = (
     "session",
     "join",
     "outer-join",
-    "outer-join-3.0",
     "suppress",
     "suppress-window",
     "suppress-session",

@@ -99,11 +99,6 @@ def _is_outer_join(record: Record) -> bool:
     return stream_joins.decode_key(_key(record)).timestamp_ms == _time(record) and bool(stream_joins.decode_values(_value(record)))
 
 
-def _is_outer_join_3_0(record: Record) -> bool:
-    key, value = stream_joins.decode_key_of_3_0(_key(record)), stream_joins.decode_value(_value(record))
-    return key.timestamp_ms == _time(record) and key.is_left == value.is_left
-
-
 def _is_suppressed(record: Record) -> bool:
     return suppression.version_of(record.headers) > 0 and suppression.decode(_value(record), record.headers).context is not None
 
@@ -142,11 +137,6 @@ _CHECKS: tuple[tuple[str, Check, str], ...] = (
     (types.JOIN, _is_join, "have keys that end in the record's own time and a sequence above 0"),
     (types.SESSION, _is_session, "have keys that end in the bounds of a session, which their times are in"),
     (types.OUTER_JOIN, _is_outer_join, "have keys that begin with the record's own time and a side, and lists of values with their side"),
-    (
-        types.OUTER_JOIN_3_0,
-        _is_outer_join_3_0,
-        "have keys that begin with a side and end in the record's own time, and a value of this side",
-    ),
     (types.SUPPRESS, _is_suppressed, "have the header v with a version, and values with the record they came from"),
     (types.JOIN_BUFFER, _is_join_buffer, "have keys that begin with 0 and a time, and values with the record of that time"),
     (types.SUBSCRIPTION, _is_subscription, "have keys of two parts, and subscriptions of the second as values"),
@@ -155,7 +145,7 @@ _CHECKS: tuple[tuple[str, Check, str], ...] = (
     (types.GROUPED_TABLE, _is_table_change, "have values that end in 0, 1 or 2, for the old value, the new one or both"),
     (types.FAUST_WINDOW, _is_faust_window, "have JSON keys with a window in seconds"),
 )
-_WEIGHTS = {types.SUBSCRIPTION_RESPONSE: 2, types.SUBSCRIPTION_REGISTRATION: 3, types.GROUPED_TABLE: 3, types.OUTER_JOIN_3_0: 4}
+_WEIGHTS = {types.SUBSCRIPTION_RESPONSE: 2, types.SUBSCRIPTION_REGISTRATION: 3, types.GROUPED_TABLE: 3}
 _OF_REPARTITION = (types.SUBSCRIPTION_REGISTRATION, types.SUBSCRIPTION_RESPONSE, types.GROUPED_TABLE)
 
 

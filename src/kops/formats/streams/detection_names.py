@@ -28,7 +28,7 @@ _NAMES: tuple[tuple[str, str, str], ...] = (
 _BY_NAME = 6
 _BY_SETTINGS = 3
 
-_OF_WINDOWS = (types.WINDOW, types.SESSION, types.OUTER_JOIN_3_0)
+_OF_WINDOWS = (types.WINDOW, types.SESSION)
 _COMPACTED = (types.KEY_VALUE, types.VERSIONED, types.OUTER_JOIN, types.SUPPRESS, types.JOIN_BUFFER, types.SUBSCRIPTION)
 
 
@@ -39,8 +39,6 @@ def name_evidence(topic: str) -> list[Evidence]:
             found = [Evidence(kind, _BY_NAME, why)]
             if kind == types.REPARTITION:
                 found += [Evidence(types.GROUPED_TABLE, _BY_NAME - 1)]
-            if kind == types.OUTER_JOIN:
-                found += [Evidence(types.OUTER_JOIN_3_0, _BY_NAME - 1)]
             return found
     if topic.endswith("-changelog"):
         return [Evidence(types.KEY_VALUE, 1)]

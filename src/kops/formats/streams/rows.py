@@ -83,12 +83,6 @@ def _outer_join(record: Record, key: bytes) -> tuple[Row, ...]:
     return tuple(Row(side.key, each.value, {**facts, "position": at}) for at, each in enumerate(values))
 
 
-def _outer_join_3_0(record: Record, key: bytes) -> tuple[Row, ...]:
-    side = stream_joins.decode_key_of_3_0(key)
-    value = None if record.value is None else stream_joins.decode_value(record.value).value
-    return (Row(side.key, value, {"record_time_ms": side.timestamp_ms, "side": _side(side.is_left)}),)
-
-
 def _suppress(record: Record, key: bytes) -> tuple[Row, ...]:
     if record.value is None:
         return (Row(key, None),)
@@ -197,7 +191,6 @@ _DECODERS: Mapping[str, Callable[[Record, bytes], tuple[Row, ...]]] = MappingPro
         types.SESSION: _session,
         types.JOIN: _join,
         types.OUTER_JOIN: _outer_join,
-        types.OUTER_JOIN_3_0: _outer_join_3_0,
         types.SUPPRESS: _suppress,
         types.JOIN_BUFFER: _join_buffer,
         types.SUBSCRIPTION: _subscription,

@@ -11,7 +11,6 @@ WINDOW = "window"
 SESSION = "session"
 JOIN = "join"
 OUTER_JOIN = "outer-join"
-OUTER_JOIN_3_0 = "outer-join-3.0"
 SUPPRESS = "suppress"
 JOIN_BUFFER = "join-buffer"
 SUBSCRIPTION = "subscription"
@@ -30,7 +29,6 @@ STORE_TYPES: Mapping[str, str] = MappingProxyType(
         SESSION: "an aggregate of sessions",
         JOIN: "one side of a stream-stream join: all its records, with a sequence so that none hides another",
         OUTER_JOIN: "what has found no partner in a left or outer stream-stream join",
-        OUTER_JOIN_3_0: "what has found no partner in a left or outer stream-stream join, as Kafka Streams 3.0 wrote it",
         SUPPRESS: "changes that suppress() holds back",
         JOIN_BUFFER: "stream records that wait for a table, in a join with a grace period",
         SUBSCRIPTION: "who asks for which key of the other table, in a foreign-key join",

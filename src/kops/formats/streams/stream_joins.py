@@ -1,8 +1,8 @@
 """The store that both sides of a left or outer stream-stream join share: what has found no partner yet.
 
-Since Kafka Streams 3.1 a key is ``time as int64, side, key`` and a value the list of all that this side had at this time
-(``TimestampedKeyAndJoinSideSerializer``, ``ListValueStore``). In 3.0 it was a window store: the key ``side, key`` with the window's
-time and sequence, and one value (``KeyAndJoinSideSerializer``). The side is 1 for left and 0 for right.
+A key is ``time as int64, side, key`` (``TimestampedKeyAndJoinSideSerializer``), a value the list of all that this side had at this time
+(``ListValueStore``), each ``side, value`` (``LeftOrRightValueSerializer``); the side is 1 for left and 0 for right. So since Kafka
+Streams 3.1, with and without a headers-aware store format; in 3.0 the store is there, and nothing is ever put into it.
 The two stores of each side itself are windowed stores with sequences, see ``window_keys``.
 """
 
@@ -12,9 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kops.core.errors import UndecodableRecord
-from kops.formats.streams import window_keys
 from kops.formats.streams.reading import Reader
-from kops.formats.streams.window_keys import WindowKey
 from kops.formats.streams.writing import nullable, pack
 
 _VARIABLE_SIZE = 1
@@ -58,25 +56,6 @@ def decode_key(data: bytes) -> JoinSideKey:
     reader = Reader(data)
     timestamp_ms, is_left = reader.int64(), _side(reader.int8())
     return JoinSideKey(reader.rest(), timestamp_ms, is_left)
-
-
-def encode_key_of_3_0(key: JoinSideKey, sequence: int = 0) -> bytes:
-    """Return the bytes of a key as Kafka Streams 3.0 wrote them.
-
-    :raises UsageProblem: when a number is out of its range
-    """
-    return window_keys.encode(WindowKey(pack("b", key.is_left) + key.key, key.timestamp_ms, sequence))
-
-
-def decode_key_of_3_0(data: bytes) -> JoinSideKey:
-    """Return what a key that Kafka Streams 3.0 wrote holds.
-
-    :raises UndecodableRecord: when it is too short, or its side neither left nor right
-    """
-    window = window_keys.decode(data)
-    if not window.key:
-        raise UndecodableRecord(f"{len(data)} bytes have no side of a join")
-    return JoinSideKey(window.key[1:], window.start_ms, _side(window.key[0]))
 
 
 def encode_values(values: Iterable[JoinSideValue]) -> bytes:

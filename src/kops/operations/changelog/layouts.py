@@ -111,11 +111,6 @@ def _outer_join(key: bytes, _size: int | None) -> dict[str, Any]:
     return {"side": "left" if found.is_left else "right"} | _numbered(found.timestamp_ms)
 
 
-def _outer_join_3_0(key: bytes, _size: int | None) -> dict[str, Any]:
-    found = stream_joins.decode_key_of_3_0(key)
-    return {"side": "left" if found.is_left else "right"} | _numbered(found.timestamp_ms)
-
-
 def _join_buffer(key: bytes, _size: int | None) -> dict[str, Any]:
     found = join_buffers.decode_key(key)
     return _numbered(found.timestamp_ms) | {"sequence": found.sequence}
@@ -155,15 +150,6 @@ LAYOUTS: Mapping[str, Layout] = MappingProxyType(
             Layout(types.SESSION, "of a session store", suffix=16, start=-8, columns=_session),
             Layout(types.JOIN, "of a join's window store", suffix=12, start=-12, columns=_join),
             Layout(types.OUTER_JOIN, "of an outer join", prefix=9, start=0, columns=_outer_join, value=values.of_outer_join),
-            Layout(
-                types.OUTER_JOIN_3_0,
-                "of an outer join",
-                prefix=1,
-                suffix=12,
-                start=-12,
-                columns=_outer_join_3_0,
-                value=values.of_outer_join_3_0,
-            ),
             Layout(types.SUPPRESS, "of suppress", value=values.of_suppress),
             Layout(SUPPRESSED_WINDOWS, "of suppress", suffix=8, start=-8, columns=_windowed, value=values.of_suppress),
             Layout(SUPPRESSED_SESSIONS, "of suppress", suffix=16, start=-8, columns=_session, value=values.of_suppress),

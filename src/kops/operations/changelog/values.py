@@ -46,12 +46,6 @@ def of_outer_join(key: bytes, value: bytes, _headers: Headers) -> Value:
     return Value(tuple(one.value for one in values), right=not stream_joins.decode_key(key).is_left)
 
 
-def of_outer_join_3_0(_key: bytes, value: bytes, _headers: Headers) -> Value:
-    """Return the one value that Kafka Streams 3.0 kept there."""
-    found = stream_joins.decode_value(value)
-    return Value(found.value, right=not found.is_left)
-
-
 def of_suppress(_key: bytes, value: bytes, headers: Headers) -> Value:
     """Return a change that waits to be passed on."""
     change = suppression.decode(value, headers)
