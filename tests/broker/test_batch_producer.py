@@ -10,7 +10,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from kops.config.librdkafka import librdkafka_settings
 from kops.formats.record_batches import Producer as Identity
 from kops.formats.record_batches import columns_of, encode, split
-from kops.spark.batch_producer import BatchProducer, can_produce, write_batches
+from kops.spark.batch_producer import BatchProducer, write_batches
+from kops.spark.connections import can_connect
 
 PARTITIONS = 3
 
@@ -147,15 +148,15 @@ def test_it_writes_over_tls_with_scram(own_broker, own_topic):
     own = own_broker(security="sasl-ssl")
     name = own_topic(own, partitions=PARTITIONS)
     settings = librdkafka_settings(own.connection)
-    assert can_produce(settings)
+    assert can_connect(settings)
     rows = random_rows(300, seed=5)
     write_batches(iter(table_of(rows).to_batches()), name, settings)
     assert read_all(own.client, name) == by_partition(rows)
 
 
 def test_settings_that_it_does_not_know_are_left_to_confluent_kafka():
-    assert not can_produce({"bootstrap.servers": "b:9092", "ssl.keystore.location": "/k.p12"})
-    assert not can_produce({"bootstrap.servers": "b:9092", "sasl.mechanism": "OAUTHBEARER"})
+    assert not can_connect({"bootstrap.servers": "b:9092", "ssl.keystore.location": "/k.p12"})
+    assert not can_connect({"bootstrap.servers": "b:9092", "sasl.mechanism": "OAUTHBEARER"})
 
 
 def test_kafka_python_reads_the_encoding_back():

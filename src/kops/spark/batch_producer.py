@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kops.formats.record_batches import Columns, Producer, columns_of, encode, split
+from kops.spark.connections import connected, refresh
 
 REQUEST_RECORDS = 200_000
 """Records gathered before they are sent: larger batches are cheaper to write, and to read ever after."""
@@ -26,18 +27,6 @@ _PRODUCE_VERSIONS = {"min_version": 3, "max_version": 9}
 _ALL_IN_SYNC_REPLICAS = -1
 _TOO_LARGE = ("MESSAGE_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
 _WRITTEN_ALREADY = "DUPLICATE_SEQUENCE_NUMBER"
-_NAMES = {
-    "client.id": "client_id",
-    "security.protocol": "security_protocol",
-    "sasl.mechanism": "sasl_mechanism",
-    "sasl.username": "sasl_plain_username",
-    "sasl.password": "sasl_plain_password",
-    "ssl.ca.location": "ssl_cafile",
-    "ssl.certificate.location": "ssl_certfile",
-    "ssl.key.location": "ssl_keyfile",
-    "ssl.key.password": "ssl_password",
-}
-_OTHERS = ("bootstrap.servers", "ssl.endpoint.identification.algorithm")
 
 
 @dataclass
@@ -53,19 +42,6 @@ class Report:
 class _Batch:
     columns: Columns
     sequence: int
-
-
-def can_produce(settings: Mapping[str, Any]) -> bool:
-    """Tell whether a connection in librdkafka's terms can be made here; confluent-kafka is the other way."""
-    return set(settings) <= {*_NAMES, *_OTHERS} and settings.get("sasl.mechanism") != "OAUTHBEARER"
-
-
-def client_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a connection in kafka-python's terms, secrets included: never to be shown."""
-    named = {_NAMES[key]: value for key, value in settings.items() if key in _NAMES}
-    named["bootstrap_servers"] = str(settings["bootstrap.servers"]).split(",")
-    named["ssl_check_hostname"] = settings.get("ssl.endpoint.identification.algorithm", "https") == "https"
-    return named
 
 
 def write_batches(batches: Iterator[Any], topic: str, settings: Mapping[str, Any]) -> dict[int, Report]:
@@ -96,13 +72,10 @@ class BatchProducer:
     """An idempotent producer of whole batches to one topic."""
 
     def __init__(self, topic: str, settings: Mapping[str, Any]) -> None:
-        from kafka.net.compat import KafkaNetClient
-
         self.topic = topic
         self.reports: dict[int, Report] = {}
         self._sequences: dict[int, int] = {}
-        self._client = KafkaNetClient(**client_settings(settings))
-        self._client.get_broker_version(timeout_ms=_REQUEST_MILLISECONDS)
+        self._client = connected(settings, _REQUEST_MILLISECONDS)
         self._refresh()
         self._producer = self._identify()
 
@@ -212,12 +185,7 @@ class BatchProducer:
         }
 
     def _refresh(self) -> None:
-        """Learn the leaders anew; brokers that are away are asked again later."""
-        cluster = self._client.cluster
-        future = cluster.add_topic(self.topic)
-        if future.is_done:
-            future = cluster.request_update()
-        self._client.poll(timeout_ms=_REQUEST_MILLISECONDS // 10, future=future)
+        refresh(self._client, self.topic, _REQUEST_MILLISECONDS // 10)
 
     def _identify(self) -> Producer:
         """Get a producer id."""

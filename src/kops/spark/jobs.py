@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLES, VERSIONED, WINDOW
+from kops.formats.record_columns import UnreadableBatch
+from kops.spark.added_up import adds_up
 from kops.spark.aggregates import depends_on_order
 from kops.spark.difference import all_added, compacted_view, difference
 from kops.spark.prepare import prepare
 from kops.spark.source import KafkaSource, TopicRange
 from kops.spark.stage import Staged, write_stage
-from kops.spark.streams import stream_view
+from kops.spark.streams import added_up_view, stream_view
 from kops.spark.streams_merged import merged_view
 from kops.spark.tables_view import tables_view
 from kops.spark.versioned import versioned_view
 from kops.spark.views import View
 from kops.spark.windows_view import windowed_view
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _SAMPLE = 200
 
@@ -76,7 +81,7 @@ class Viewer(Protocol):
     def __call__(self, kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
         """Return the view, to be computed when its rows are read.
 
-        :param any_order: floating-point values are believed to be such that no addition rounds; ``Seen.rounded`` tells where this is wrong
+        :param any_order: floating-point values are believed to be such that no addition rounds; ``Seen.void`` tells where this is wrong
         """
 
 
@@ -93,35 +98,53 @@ VIEWS: Mapping[str, Viewer] = {
 
 
 def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
-    """Compute a store and write what its changelog lacks to a stage.
+    """Compute a store and write what its changelog lacks to a stage, in the fastest way that is right for what is met.
 
     :raises UndecodableInput: naming the first records that are not of the formats; nothing is left behind that counts
     """
-    if _is_float_sum(job.store) and _looks_order_free(kafka, job):
-        counts = _attempt(kafka, job, path, any_order=True)
+    try:
+        return _first_that_counts(kafka, job, path)
+    except Exception as error:
+        if kafka.batches is None or UnreadableBatch.__name__ not in str(error):
+            raise
+        return _first_that_counts(replace(kafka, batches=None), job, path)
+
+
+def _first_that_counts(kafka: KafkaSource, job: Job, path: str) -> Counts:
+    for view in _views(kafka, job):
+        counts = _attempt(kafka, job, path, view)
         if counts is not None:
             return counts
-    counts = _attempt(kafka, job, path, any_order=False)
-    if counts is None:
-        raise AssertionError("only sums in any order are attempted")
-    return counts
+    raise AssertionError("the last way counts always")
 
 
-def _attempt(kafka: KafkaSource, job: Job, path: str, *, any_order: bool) -> Counts | None:
-    """Compute and stage; None when the order of additions matters after all."""
+def _views(kafka: KafkaSource, job: Job) -> Iterator[View]:
+    """Yield the ways to compute a store, the fastest first."""
+    if kafka.batches and job.store.type == KEY_VALUE and adds_up(job.store) and not job.others:
+        yield added_up_view(kafka.batches, job)
     viewer = merged_view if job.others and job.store.type == KEY_VALUE else VIEWS[job.store.type]
-    view = viewer(kafka, job, any_order=any_order)
+    if _is_float_sum(job.store) and _looks_order_free(kafka, job):
+        yield viewer(kafka, job, any_order=True)
+    yield viewer(kafka, job, any_order=False)
+
+
+def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | None:
+    """Compute and stage; None when the view does not count."""
     try:
         if job.changelog.records:
-            held = view.held() if view.held else compacted_view(kafka.read(replace(job.changelog, headers=True)))
-            stage = difference(view.rows, view.live(held), empty=view.empty)
+            stage = difference(view.rows, view.live(_held(kafka, job, view)), empty=view.empty)
         else:
             stage = all_added(view.rows)
         staged = write_stage(stage, path)
         seen = view.seen()
     finally:
         view.done()
-    return None if seen.rounded else Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted)
+    return None if seen.void else Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted)
+
+
+def _held(kafka: KafkaSource, job: Job, view: View) -> DataFrame:
+    """Return what the changelog holds now."""
+    return view.held() if view.held else compacted_view(kafka.newest(job.changelog))
 
 
 def partition_times(kafka: KafkaSource, wanted: TopicRange) -> dict[int, int]:

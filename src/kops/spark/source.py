@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from kops.spark.batch_source import BatchSource
 
 SCHEMA = "key binary, value binary, partition int, offset bigint, timestamp_ms bigint"
 HEADERS = "headers array<struct<key: string, value: binary>>"
@@ -51,10 +53,12 @@ class KafkaSource:
     """Reads topics through Spark's own Kafka source.
 
     :param settings: of Kafka's Java client, secrets included: never to be shown
+    :param batches: reads whole record batches instead, where its tasks can make few rows of them; None where they cannot connect
     """
 
     session: SparkSession
     settings: Mapping[str, str] = field(repr=False)
+    batches: BatchSource | None = None
 
     def read(self, wanted: TopicRange) -> DataFrame:
         """Return the records, with ``timestamp_ms`` in milliseconds since the epoch."""
@@ -78,3 +82,8 @@ class KafkaSource:
             reader = reader.option("maxRecordsPerPartition", SPLIT_RECORDS)
         columns = ["key", "value", "partition", "offset", "unix_micros(timestamp) div 1000 as timestamp_ms"]
         return reader.load().selectExpr(*columns, *(["headers"] if wanted.headers else []))
+
+    def newest(self, wanted: TopicRange) -> DataFrame:
+        """Return the records, their headers too, of which a key's older ones may be left out."""
+        whole = replace(wanted, headers=True)
+        return self.batches.newest(whole) if self.batches else self.read(whole)

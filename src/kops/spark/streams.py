@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kops.spark.aggregates import aggregated, depends_on_order
+from kops.core.statefile.models import FAUST
+from kops.spark.added_up import FATES as FATES_COUNTED
+from kops.spark.added_up import added_up, joined
+from kops.spark.aggregates import SURE, TIMED, aggregated, depends_on_order
 from kops.spark.partitions import with_partitions
-from kops.spark.prepare import prepare
-from kops.spark.views import View, observed_keys, observed_records, seen_of
+from kops.spark.prepare import FATES, prepare
+from kops.spark.views import Seen, View, observed_keys, observed_records, seen_of
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kops.spark.batch_source import BatchSource
     from kops.spark.jobs import Job
     from kops.spark.source import KafkaSource
 
@@ -25,4 +31,32 @@ def stream_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     judged, of_records = observed_records(prepared)
     rows, of_keys = observed_keys(aggregated(prepared, prepared.kept(judged), job.store, any_order=any_order))
     placed = with_partitions(rows, job.partitions) if job.store.key_by else rows
-    return View(placed, lambda: seen_of(prepared, job, of_records, of_keys))
+    return View(_timed(placed, job), lambda: seen_of(prepared, job, of_records, of_keys))
+
+
+def added_up_view(batches: BatchSource, job: Job) -> View:
+    """Compute a store that tasks can add up by themselves (``added_up.adds_up``).
+
+    A record that is not of the formats makes all of it void, for then the slower way has to say which it was.
+    """
+    from pyspark.sql import Observation, functions
+
+    of_tasks = Observation()
+    counted = [functions.expr(f"sum({name}) as {name}") for name in FATES_COUNTED]
+    rows, of_keys = observed_keys(joined(added_up(batches, job.source, job.store).observe(of_tasks, *counted), job.store))
+
+    def seen() -> Seen:
+        fates, keys = of_tasks.get, of_keys.get
+        dropped = {name: fates.get(name, 0) for name in FATES.values()}
+        return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], void=fates["undecodable"])
+
+    return View(_timed(rows, job), seen)
+
+
+def _timed(rows: DataFrame, job: Job) -> DataFrame:
+    """Let no timestamp count for a library whose tables have none."""
+    from pyspark.sql import functions
+
+    if job.state_file.library != FAUST:
+        return rows
+    return rows.withColumn("doubt", functions.expr(f"if(doubt = {SURE}, {TIMED}, doubt)"))

@@ -26,7 +26,8 @@ class Seen:
     :param dropped: how many of them did not count, by reason (``kops.spark.prepare.FATES``)
     :param keys: that the store should hold
     :param mixed: keys whose records' order is not known, where it matters
-    :param rounded: sums that another order of additions would have changed: the view does not count
+    :param void: how often something was met that only a slower way of computing can judge, such as a sum that another order
+        of additions would have changed: the view does not count
     :param noted: what else was counted, by name: of windows, see ``kops.spark.windows_view.NOTED``
     """
 
@@ -34,7 +35,7 @@ class Seen:
     dropped: dict[str, int]
     keys: int
     mixed: int
-    rounded: int = 0
+    void: int = 0
     noted: Mapping[str, int] = field(default_factory=dict)
 
 

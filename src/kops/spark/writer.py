@@ -103,9 +103,9 @@ def write_records(records: DataFrame, target: Target) -> dict[int, Written]:
 
 def writes_time_zero(target: Target) -> bool:
     """Tell whether a timestamp of 0 can be written: to librdkafka it means now."""
-    from kops.spark.batch_producer import can_produce
+    from kops.spark.connections import can_connect
 
-    return target.transactional_id is None and can_produce(target.settings)
+    return target.transactional_id is None and can_connect(target.settings)
 
 
 def _explained(error: Exception, topic: str) -> Exception:
@@ -121,9 +121,10 @@ def _explained(error: Exception, topic: str) -> Exception:
 
 def _write_batches(batches: Iterable[Any], target: Target) -> dict[int, Report]:
     """Write everything, wait for the broker, and count by partition: written, failed, first error."""
-    from kops.spark.batch_producer import can_produce, write_batches
+    from kops.spark.batch_producer import write_batches
+    from kops.spark.connections import can_connect
 
-    if target.transactional_id is None and can_produce(target.settings):
+    if target.transactional_id is None and can_connect(target.settings):
         found = write_batches(iter(batches), target.topic, target.settings)
         return {number: (report.written, report.failed, report.error) for number, report in found.items()}
     return _Librdkafka(target).write(batches)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import shutil
+import tempfile
 import time
 import uuid
 from collections.abc import Mapping
@@ -19,10 +21,18 @@ from kops.operations.protocol import Services
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kops.spark.batch_source import BatchSource
     from kops.spark.session import StartingSession
     from kops.spark.source import KafkaSource, TopicRange
 
 STAGES_KEPT_DAYS = 30
+
+
+def _folder_of_this_process() -> str:
+    """Return a folder that is gone when this process has ended."""
+    folder = tempfile.mkdtemp(prefix="kops-read-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @dataclass
@@ -35,6 +45,7 @@ class Engine:
     services: Services
     master: str
     _starting: StartingSession = field(repr=False)
+    _told: str = field(default_factory=_folder_of_this_process, repr=False)
 
     @property
     def session(self) -> SparkSession:
@@ -49,7 +60,10 @@ class Engine:
     def cancel_jobs(self) -> None:
         """End all jobs of the session that run now, where it can be asked to."""
         with contextlib.suppress(Exception):
-            self.session.sparkContext.cancelAllJobs()
+            if self.master.startswith("sc://"):
+                self.session.interruptAll()
+            else:
+                self.session.sparkContext.cancelAllJobs()
 
     def kafka(self) -> KafkaSource:
         """Return the source for this connection; its settings carry everything in themselves when tasks run elsewhere."""
@@ -57,14 +71,24 @@ class Engine:
         from kops.spark.source import KafkaSource
 
         directory = self.services.directories.state / "spark" if self.is_local else None
-        return KafkaSource(self.session, java_settings(self.services.connection, directory))
+        return KafkaSource(self.session, java_settings(self.services.connection, directory), self._batches())
+
+    def _batches(self) -> BatchSource | None:
+        """Return what reads whole record batches: on this machine, over a connection that its tasks can make."""
+        from kops.config.librdkafka import librdkafka_settings
+        from kops.spark.batch_source import BatchSource
+        from kops.spark.connections import can_connect
+
+        settings = librdkafka_settings(self.services.connection)
+        return BatchSource(self.session, settings, self._told) if self.is_local and can_connect(settings) else None
 
     def reading(self, *ranges: TopicRange) -> AbstractContextManager[None]:
         """Tell how many records were read, while something reads them."""
-        from kops.spark.watch import records_read, watching
+        from kops.spark.watch import records_read, records_told, watching
 
         total = sum(wanted.records for wanted in ranges)
-        return watching(self.services.progress, records_read(self.session), total, "records")
+        by_spark, told_before = records_read(self.session), records_told(self._told)
+        return watching(self.services.progress, lambda: by_spark() + records_told(self._told) - told_before, total, "records")
 
     def writing(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
         """Tell how many records the log has more than before, while something writes."""
@@ -79,21 +103,26 @@ class Engine:
 def start_engine(services: Services, master: str | None = None) -> Engine:
     """Begin to start Spark.
 
-    :param master: Spark's master; the context's, or this machine, when None
+    :param master: Spark's master, or the address of a Spark Connect server; the context's, or this machine, when None
+    :raises UsageProblem: when that address carries a token
     :raises MissingRequirement: when there is no Java, or no jars of Spark's Kafka source
     """
     from kops.gateways.jars import spark_kafka_jars
     from kops.gateways.jdk import require_jdk
+    from kops.spark.remote import check_url
     from kops.spark.session import DEFAULT_MASTER, SparkNeeds, start_session
 
     spark = services.connection.spark
     chosen = master or spark.master or DEFAULT_MASTER
+    check_url(chosen)
     if not chosen.startswith("local") and not spark.staging_directory:
         raise MissingRequirement(
             f"Spark at {chosen} needs a folder that all its workers reach, for what is about to be written",
             hint="set spark.staging_directory of the context: a shared folder, or a URI such as hdfs:// or s3a://",
         )
     folder = Path(spark.jars_directory) if spark.jars_directory else None
+    if chosen.startswith("sc://"):  # the server has Java and jars
+        return Engine(services, chosen, start_session(SparkNeeds(jars=(), master=chosen, conf=spark.conf)))
     needs = SparkNeeds(
         jars=spark_kafka_jars(services.directories.cache, progress=services.progress.step, jars_directory=folder),
         java=str(require_jdk().java),

@@ -1,0 +1,162 @@
+"""What tasks add up by themselves, column by column, before anything goes to the JVM.
+
+Most stores are a count, a sum or the newest value of keys and numbers whose bytes need no SQL. For them a task keeps one row
+of each key that it read, so that of ten million records only as many rows as there are keys reach Spark's own aggregation,
+which joins the rows of several tasks. What is not that plain is left to ``prepare`` and ``aggregates``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kops.core.statefile import Form, Store
+from kops.core.statefile.models import TABLE
+from kops.spark.batch_source import partition_column
+from kops.spark.codec import encoding, sql_type
+from kops.spark.gathering import gathered, newest_of_each_key
+
+if TYPE_CHECKING:
+    import numpy
+    import pyarrow
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame
+
+    from kops.formats.record_columns import RecordColumns
+    from kops.spark.batch_source import BatchSource
+    from kops.spark.source import TopicRange
+
+FATES = ("read", "undecodable", "negative_timestamp", "null_key", "null_value")
+SCHEMA = "partition int, key binary, number bigint, value binary, offset bigint, timestamp_ms bigint, " + ", ".join(
+    f"{fate} bigint" for fate in FATES
+)
+"""Of a task's rows: of each key what was added up, or the record that counts; and a row without a key, that says what was read."""
+
+_WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
+_INTEGRAL = ("long", "int", "short")
+_AS_THEY_ARE = ("string", "bytes", "float", *_INTEGRAL)  # what Kafka Streams writes again as it read it; of a double, a NaN may change
+
+
+def adds_up(store: Store) -> bool:
+    """Tell whether tasks can add a store up by themselves."""
+    aggregate, key, value = store.aggregate, store.source.key.name, store.source.value.name
+    if key not in _AS_THEY_ARE or store.where or store.key_by or store.explode or store.others or store.table:
+        return False
+    if store.key_form != store.source.key:
+        return False
+    if aggregate.kind == "count":
+        return value in (*_AS_THEY_ARE, "double")
+    if aggregate.kind in ("sum", "min", "max"):
+        of = aggregate.form.name
+        return aggregate.expression == "value" and {value, of} <= set(_INTEGRAL) and _WIDTHS[value] <= _WIDTHS[of]
+    return aggregate.kind == TABLE and value in _AS_THEY_ARE
+
+
+def added_up(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:
+    """Return what the tasks make of a topic, as rows of ``SCHEMA``; of a key there is one for each task, or a few."""
+    return source.reduced(wanted, SCHEMA, AddUp(store.aggregate.kind, store.source.key, store.source.value))
+
+
+def joined(rows: DataFrame, store: Store) -> DataFrame:
+    """Return what the store holds, from the rows of all tasks: partition, key, value, timestamp, doubt.
+
+    Integral additions that wrap around do so in any order; the timestamp is the greatest (``KStreamAggregate``), of a table's
+    row the record's own (``KTableSource``).
+    """
+    from pyspark.sql import functions
+
+    kind, form = store.aggregate.kind, store.aggregate.form
+    grouped = rows.where("key is not null").groupBy("partition", "key")
+    if kind == TABLE:
+        latest = grouped.agg(functions.expr("max_by(struct(value, timestamp_ms), offset) as latest"))
+        return latest.selectExpr("partition", "key", "latest.value as value", "latest.timestamp_ms as timestamp", "0 as doubt")
+    how = "sum" if kind == "count" else kind
+    added = grouped.agg(functions.expr(f"{how}(number) as result"), functions.expr("max(timestamp_ms) as timestamp"))
+    value = encoding(f"cast(result as {sql_type(form)})", form)
+    return added.selectExpr("partition", "key", f"{value} as value", "timestamp", "0 as doubt")
+
+
+@dataclass(frozen=True)
+class AddUp:
+    """Makes rows of ``SCHEMA`` of a range's records; runs in the tasks.
+
+    :param kind: count, sum, min, max or table
+    """
+
+    kind: str
+    key: Form
+    value: Form
+
+    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
+        """Yield the rows; when a record is not of the formats, that is said, and what else is yielded is of no use."""
+        fates = dict.fromkeys(FATES, 0)
+        merge = newest_of_each_key if self.kind == TABLE else self._added
+        for table in gathered((self._plain(columns, fates) for columns in records), merge):
+            yield _rows(table, partition)
+        yield _rows(None, partition, fates)
+
+    def _added(self, table: pyarrow.Table) -> pyarrow.Table:
+        how = "sum" if self.kind == "count" else self.kind
+        grouped = table.group_by("key", use_threads=False).aggregate([("number", how), ("timestamp_ms", "max")])
+        return grouped.select(["key", f"number_{how}", "timestamp_ms_max"]).rename_columns(["key", "number", "timestamp_ms"])
+
+    def _plain(self, records: RecordColumns, fates: dict[str, int]) -> pyarrow.Table:
+        """Return the records that count, with what is added up, and count the others."""
+        import numpy
+        import pyarrow
+
+        fates["read"] += len(records)
+        fates["undecodable"] += _wrong(records.key_lengths, records.keys, self.key)
+        fates["undecodable"] += _wrong(records.value_lengths, records.values, self.value)
+        records = _without_dropped(records, fates, keep_null_values=self.kind == TABLE)
+        if fates["undecodable"]:
+            records = records.where(slice(0, 0))
+        times = pyarrow.array(records.timestamps)
+        if self.kind == TABLE:
+            columns = {"key": records.keys(), "value": records.values(), "offset": pyarrow.array(records.offsets), "timestamp_ms": times}
+            return pyarrow.table(columns)
+        count = len(records)
+        numbers = numpy.ones(count, numpy.int64) if self.kind == "count" else records.value_numbers(_WIDTHS[self.value.name])
+        return pyarrow.table({"key": records.keys(), "number": pyarrow.array(numbers), "timestamp_ms": times})
+
+
+def _rows(table: pyarrow.Table | None, partition: int, fates: dict[str, int] | None = None) -> pyarrow.Table:
+    """Lay out rows of ``SCHEMA``: those of a table, or the one of the counts."""
+    import pyarrow
+
+    count = 1 if table is None else table.num_rows
+    kinds = {"key": pyarrow.binary(), "value": pyarrow.binary()}
+    names = ["key", "number", "value", "offset", "timestamp_ms", *FATES]
+    columns: dict[str, Any] = {"partition": partition_column(partition, count)}
+    columns |= {name: pyarrow.nulls(count, kinds.get(name, pyarrow.int64())) for name in names}
+    columns |= {name: pyarrow.array([number]) for name, number in (fates or {}).items()}
+    columns |= {} if table is None else {name: table[name] for name in table.column_names}
+    return pyarrow.table(columns)
+
+
+def _wrong(lengths: NDArray[numpy.int64], column: Callable[[], pyarrow.Array], form: Form) -> int:
+    """Return how many values are not of a format; of texts, at least one when there is one."""
+    import pyarrow
+
+    width = _WIDTHS.get(form.name)
+    if width is not None:
+        return int(((lengths != width) & (lengths >= 0)).sum())
+    if form.name == "string":
+        try:
+            column().cast(pyarrow.string())
+        except pyarrow.ArrowInvalid:
+            return 1
+    return 0
+
+
+def _without_dropped(records: RecordColumns, fates: dict[str, int], *, keep_null_values: bool) -> RecordColumns:
+    """Leave out what Kafka Streams drops, and count it by its first reason: a negative time, a null key, a null value."""
+    for fate in ("negative_timestamp", "null_key", *(() if keep_null_values else ("null_value",))):
+        judged = {"negative_timestamp": records.timestamps, "null_key": records.key_lengths, "null_value": records.value_lengths}[fate]
+        dropped = judged < 0
+        count = int(dropped.sum())
+        if count:
+            fates[fate] += count
+            records = records.where(~dropped)
+    return records

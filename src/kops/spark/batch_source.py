@@ -1,0 +1,133 @@
+"""Ranges of Kafka topics as DataFrames, read by Python tasks as whole record batches.
+
+It gives the rows of ``source.KafkaSource`` at a fraction of the cost, and its tasks can make fewer rows of them before
+any goes to the JVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kops.spark.gathering import gathered, newest_of_each_key
+from kops.spark.source import HEADERS, SCHEMA, SPLIT_RECORDS, TopicRange
+from kops.spark.watch import telling
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kops.formats.record_columns import RecordColumns
+
+Reduce = Callable[["Iterator[RecordColumns]", int], "Iterator[pyarrow.Table]"]
+"""From the records of a partition, some megabytes at a time, and its number to the tables that go to the JVM."""
+
+
+@dataclass(frozen=True)
+class BatchSource:
+    """Reads topics with ``batch_consumer``.
+
+    :param settings: librdkafka's, for which ``connections.can_connect`` is true; secrets included: never to be shown
+    :param told: a folder of this machine where tasks say how many records they have read, for ``watch.records_told``
+    """
+
+    session: SparkSession
+    settings: Mapping[str, str] = field(repr=False)
+    told: str | None = None
+
+    def read(self, wanted: TopicRange) -> DataFrame:
+        """Return the records, as ``KafkaSource.read`` does."""
+        return self.reduced(wanted, f"{SCHEMA}, {HEADERS}" if wanted.headers else SCHEMA, AsRows(wanted.headers))
+
+    def newest(self, wanted: TopicRange) -> DataFrame:
+        """Return the records without most of those that a later one of the same key replaces."""
+        return self.reduced(wanted, f"{SCHEMA}, {HEADERS}", Newest())
+
+    def reduced(self, wanted: TopicRange, schema: str, reduce: Reduce) -> DataFrame:
+        """Return what tasks make of the records.
+
+        :param schema: of what ``reduce`` gives
+        :param reduce: runs in the tasks, for each range that one reads
+        """
+        parts = list(_parts(wanted))
+        if not parts:
+            return self.session.createDataFrame([], schema)
+        topic, settings, committed, told = wanted.topic, dict(self.settings), wanted.read_committed, self.told
+
+        def read(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            from kops.spark.batch_consumer import BatchConsumer
+
+            consumer = BatchConsumer(topic, settings, read_committed=committed)
+            try:
+                for number in (row for batch in batches for row in batch.column(0).to_pylist()):
+                    partition, start, end = parts[number]
+                    records = telling(consumer.read(partition, start, end), told, f"{topic}-{partition}-{start}")
+                    for table in reduce(records, partition):
+                        yield from table.to_batches()
+            finally:
+                consumer.close()
+
+        return self.session.range(0, len(parts), 1, len(parts)).mapInArrow(read, schema)
+
+
+def _parts(wanted: TopicRange) -> Iterator[tuple[int, int, int]]:
+    """Yield (partition, first offset, the offset after the last) for each task."""
+    for partition, (start, end) in sorted(wanted.ranges.items()):
+        step = SPLIT_RECORDS if wanted.split else max(1, end - start)
+        for first in range(start, end, step):
+            yield partition, first, min(end, first + step)
+
+
+@dataclass(frozen=True)
+class AsRows:
+    """Makes a row of each record; runs in the tasks.
+
+    :param headers: with their headers
+    """
+
+    headers: bool = False
+
+    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
+        """Yield tables of ``SCHEMA``, and ``HEADERS`` where wanted."""
+        import pyarrow
+
+        for columns in records:
+            found = {
+                "key": columns.keys(),
+                "value": columns.values(),
+                "partition": partition_column(partition, len(columns)),
+                "offset": pyarrow.array(columns.offsets),
+                "timestamp_ms": pyarrow.array(columns.timestamps),
+            }
+            if self.headers:
+                found["headers"] = _headers(columns)
+            yield pyarrow.table(found)
+
+
+@dataclass(frozen=True)
+class Newest:
+    """Makes a row of the last record of each key, of what is held at once; runs in the tasks."""
+
+    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
+        """Yield tables of ``SCHEMA`` and ``HEADERS``."""
+        return gathered(AsRows(headers=True)(records, partition), newest_of_each_key)
+
+
+def partition_column(partition: int, count: int) -> pyarrow.Array:
+    """Return a column that holds one partition's number."""
+    import numpy
+    import pyarrow
+
+    return pyarrow.array(numpy.full(count, partition, dtype=numpy.int32))
+
+
+def _headers(columns: RecordColumns) -> pyarrow.Array:
+    """Return the headers of each record; null where there are none, as Spark's own source has it."""
+    import numpy
+    import pyarrow
+
+    lists: list[Any] = [None] * len(columns)
+    for row in numpy.flatnonzero(columns.has_headers()).tolist():
+        lists[row] = [{"key": name, "value": value} for name, value in columns.headers(row)]
+    return pyarrow.array(lists, pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())])))

@@ -1,0 +1,57 @@
+"""Connections of tasks to brokers through kafka-python, whose requests carry whole record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_NAMES = {
+    "client.id": "client_id",
+    "security.protocol": "security_protocol",
+    "sasl.mechanism": "sasl_mechanism",
+    "sasl.username": "sasl_plain_username",
+    "sasl.password": "sasl_plain_password",
+    "ssl.ca.location": "ssl_cafile",
+    "ssl.certificate.location": "ssl_certfile",
+    "ssl.key.location": "ssl_keyfile",
+    "ssl.key.password": "ssl_password",
+}
+_LARGEST_ANSWER = 1 << 30  # one record batch may be larger than what a fetch asks for
+_OTHERS = ("bootstrap.servers", "ssl.endpoint.identification.algorithm")
+
+
+def can_connect(settings: Mapping[str, Any]) -> bool:
+    """Tell whether a connection in librdkafka's terms can be made here; confluent-kafka and Spark's own source are the other ways."""
+    return set(settings) <= {*_NAMES, *_OTHERS} and settings.get("sasl.mechanism") != "OAUTHBEARER"
+
+
+def connected(settings: Mapping[str, Any], milliseconds: int) -> Any:
+    """Return a client that knows the brokers.
+
+    :param settings: librdkafka's, secrets included
+    :param milliseconds: how long the first broker is waited for
+    :raises kafka.errors.KafkaError: when none answers
+    """
+    from kafka.net.compat import KafkaNetClient
+
+    client = KafkaNetClient(**client_settings(settings))
+    client.get_broker_version(timeout_ms=milliseconds)
+    return client
+
+
+def client_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a connection in kafka-python's terms, secrets included: never to be shown."""
+    named = {_NAMES[key]: value for key, value in settings.items() if key in _NAMES}
+    named["bootstrap_servers"] = str(settings["bootstrap.servers"]).split(",")
+    named["ssl_check_hostname"] = settings.get("ssl.endpoint.identification.algorithm", "https") == "https"
+    named["receive_message_max_bytes"] = _LARGEST_ANSWER
+    return named
+
+
+def refresh(client: Any, topic: str, milliseconds: int) -> None:
+    """Learn the leaders of a topic anew; brokers that are away are asked again later."""
+    cluster = client.cluster
+    future = cluster.add_topic(topic)
+    if future.is_done:
+        future = cluster.request_update()
+    client.poll(timeout_ms=milliseconds, future=future)
