@@ -9,8 +9,8 @@ from kops.core.models import Bounds, Committed, NewTopic, TopicPartition
 from kops.core.records import Record
 from kops.core.statefile import parse_state_file
 from kops.core.times import Position
-from kops.operations.state.query import newest_versions
 from kops.operations.state.query_keys import stored_key, suffix_length
+from kops.operations.state.query_read import newest_versions
 from kops.operations.state.repartition_inputs import parse_instead
 from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, manifest_json, own_name, read_manifest
 from kops.operations.state.switch_names import renamed

@@ -19,6 +19,7 @@ from kops.operations.state.repartition_inputs import Choice, plan_inputs
 from kops.operations.state.repartition_kept import kept_stage
 from kops.operations.state.snapshot_topics import OwnTopics, own_topics, standing_still
 from kops.operations.state.switch import GROW, Switch, guard_now, local_state_warning
+from kops.operations.state.switch_offsets import emissions_of
 from kops.operations.state.switch_refusals import refuse_time_zero
 from kops.operations.state.switch_topics import TopicChange, changes_json, topic_ids
 
@@ -57,9 +58,14 @@ class Repartition(Switch):
             partition = partition_of(target)
             if partition.topic not in made and (partition not in now or now[partition].offset != found["offset"]):
                 back[target] = found
+        for target in plan.arguments["commit"]:
+            if target not in plan.arguments["committed_before"] and partition_of(target).topic not in made:
+                back[target] = None
         for name, topic in made.items():
             if name in plan.arguments["repartitions"]:
-                back |= {f"{name}:{number}": committed_json(Committed(0, "")) for number in range(topic.partitions or 0)}
+                for number in range(topic.partitions or 0):
+                    known = plan.arguments["committed_before"].get(f"{name}:{number}") or {}
+                    back[f"{name}:{number}"] = committed_json(Committed(0, known.get("metadata") or ""))
         return back
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
@@ -138,10 +144,10 @@ def plan_repartition(services: Services, state_file: StateFile, partitions: int,
     if not changes:
         raise UsageProblem(f"the internal topics of {state_file.application} have {partitions} partitions already", hint="nothing to do")
     moved = _staged(engine, state_file, changes, still.bounds, partitions)
-    commits = {
-        **inputs.commits,
-        **{TopicPartition(name, number): Committed(0, "") for name in repartitions for number in range(partitions)},
-    }
+    commits = dict(inputs.commits)
+    for name in repartitions:
+        begin = Committed(0, emissions_of(found for at, found in still.committed.items() if at.topic == name))
+        commits |= {TopicPartition(name, number): begin for number in range(partitions)}
     moves = [
         move_item(at, None if at.topic in repartitions else still.committed.get(at), found, _why(at, repartitions))
         for at, found in sorted(commits.items())

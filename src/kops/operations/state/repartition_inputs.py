@@ -12,6 +12,7 @@ from kops.core.records import OffsetRange
 from kops.core.statefile import StateFile
 from kops.operations.protocol import Services
 from kops.operations.state.snapshot_topics import unprocessed
+from kops.operations.state.switch_offsets import emissions_of
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ def plan_inputs(
     for topic, is_keyed in sorted(keyed.items()):
         size = sizes[topic]
         everywhere = [TopicPartition(topic, number) for number in range(size)]
+        metadata = emissions_of(found for at, found in committed.items() if at.topic == topic)
         left = unprocessed(services, everywhere, committed, isolation=isolation)
         if topic in choice.instead:
             new = choice.instead[topic]
@@ -87,18 +89,18 @@ def plan_inputs(
             if sizes[new] != partitions:
                 raise Refused(f"{new} has {sizes[new]} partitions, not {partitions}", hint="name a topic that has as many")
             bounds = services.kafka.offsets.bounds(TopicPartition(new, number) for number in range(partitions))
-            commits |= {at: Committed(bound.log_start_offset, "") for at, bound in bounds.items() if at not in committed}
+            commits |= {at: Committed(bound.log_start_offset, metadata) for at, bound in bounds.items() if at not in committed}
             warnings.append(f"{topic} is not read any more: let its producers write to {new}, and the program read it, before it starts")
         elif size == partitions:
             if is_keyed:
                 _refuse_misplaced(services, left, partitions, isolation)
             starts = services.kafka.offsets.bounds([at for at in everywhere if at not in committed])
-            commits |= {at: Committed(bound.log_start_offset, "") for at, bound in starts.items()}
+            commits |= {at: Committed(bound.log_start_offset, metadata) for at, bound in starts.items()}
         elif choice.grow and size < partitions:
             if is_keyed:
                 _refuse_left(topic, left, "its keys move to other partitions")
             grow[topic] = partitions
-            commits |= {TopicPartition(topic, number): Committed(0, "") for number in range(size, partitions)}
+            commits |= {TopicPartition(topic, number): Committed(0, metadata) for number in range(size, partitions)}
             warnings.append(_growing(topic, size, partitions, is_keyed=is_keyed))
         elif not (choice.keep and not is_keyed):
             raise _unfit(topic, size, partitions, is_keyed=is_keyed)

@@ -127,6 +127,11 @@ def _write_store(engine: Engine, manifest: Manifest, store: SnapshotStore, part:
     with explained(f"read {store.topic.name}"), engine.reading(wanted):
         records = engine.kafka().read(wanted)
         held = write_snapshot(snapshot_view(records, versioned=store.is_versioned), str(store_folder(part, store)))
+    if held and not any(store_folder(part, store).glob("*.parquet")):
+        raise Refused(
+            f"Spark at {engine.master} wrote where this machine does not see it",
+            hint="name a folder that its workers and this machine share, or leave --master out",
+        )
     return held_json(held)
 
 

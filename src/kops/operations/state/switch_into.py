@@ -18,6 +18,7 @@ from kops.operations.state.compute import Computed, job_of
 from kops.operations.state.cut import COMMITTED, Cut, refuse_alive
 from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.plans import compute_all
+from kops.operations.state.snapshot_manifest import own_name
 from kops.operations.state.snapshot_topics import CHANGELOG, REPARTITION
 from kops.operations.state.switch import GROW, Switch, guard_now, local_state_warning
 from kops.operations.state.switch_names import missing_topics, renamed
@@ -89,7 +90,7 @@ def plan_into(
     for found in computed:
         refuse_time_zero(services, found.facts.store.changelog, found.contents.values(), exactly_once=state_file.exactly_once)
     prior = services.kafka.groups.committed([into], metadata=True)[into]
-    commits = _commits(services, planned, cut, source.application, named)
+    commits = _commits(services, planned, cut, named, (source.application, into))
     changes = [TopicChange(None, topic) for topic in creation.topics]
     moves = [
         move_item(at_, prior.get(at_), found, f"where {source.application} is" if not cut.is_new else "") for at_, found in commits.items()
@@ -150,8 +151,12 @@ def _running(services: Services, application: str) -> tuple[str, ...]:
     return (f"{application} is running: this is its state at the offsets above; to switch, stop it and run the command again",)
 
 
-def _commits(services: Services, planned: Services, cut: Cut, old: str, named: StateFile) -> dict[TopicPartition, Committed]:
-    """Return what to commit for the new application: its input where the state is of, its own repartition topics at their ends."""
+def _commits(services: Services, planned: Services, cut: Cut, named: StateFile, names: tuple[str, str]) -> dict[TopicPartition, Committed]:
+    """Return what to commit for the new application: its input where the state is of, its own repartition topics at their ends.
+
+    :param names: of the old and the new application
+    """
+    old, new = names
     if cut.is_new:
         commits = {partition: Committed(offset, "") for partition, offset in cut.offsets.items()}
     else:
@@ -161,7 +166,8 @@ def _commits(services: Services, planned: Services, cut: Cut, old: str, named: S
     topics = planned.kafka.topics.existing(store.repartition_topic for store in named.stores if store.repartition_topic)
     partitions = [TopicPartition(name, number) for name, topic in topics.items() for number in range(len(topic.partitions))]
     for partition, bound in planned.kafka.offsets.bounds(partitions).items():
-        commits[partition] = Committed(bound.log_end_offset, "")
+        theirs = cut.committed.get(TopicPartition(own_name(partition.topic, new, old), partition.partition))
+        commits[partition] = Committed(bound.log_end_offset, (theirs.metadata or "") if theirs and not cut.is_new else "")
     if not commits:
         raise Refused(f"{old} has committed nothing that could be gone on from", hint="--at end computes up to the end of the input")
     return dict(sorted(commits.items()))
