@@ -1,4 +1,4 @@
-"""Writes records to a changelog from Spark's tasks: explicit partition, explicit timestamp, no headers.
+"""Writes records to a changelog from Spark's tasks: explicit partition, explicit timestamp, and no headers but where they are asked for.
 
 Spark's own Kafka sink cannot set a timestamp, and the timestamp is state. For an at-least-once application the producer
 is idempotent and without transactions, because it restores ``read_uncommitted`` and would restore what was aborted.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import MissingRequirement, OperationFailed
@@ -46,6 +47,7 @@ class Target:
     :param transactional_id: prefix of the tasks' transactional ids; None: no transactions
     :param partitions: of the topic
     :param in_order: write the records of a partition in the order of their timestamps
+    :param headers: the records have headers, as those of joins and of suppress do
     """
 
     topic: str
@@ -53,6 +55,7 @@ class Target:
     transactional_id: str | None = None
     partitions: int = 1
     in_order: bool = False
+    headers: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Written:
 
 
 def write_records(records: DataFrame, target: Target) -> dict[int, Written]:
-    """Write records (partition, key, value, timestamp) and return what became of them, by partition.
+    """Write records (partition, key, value, timestamp, headers where the target has them) and return what became of them, by partition.
 
     :raises MissingRequirement: when the machines that run the tasks lack a Python module
     """
@@ -82,7 +85,7 @@ def write_records(records: DataFrame, target: Target) -> dict[int, Written]:
         arrays = [pyarrow.array([row[index] for row in rows], kind) for index, kind in enumerate(types)]
         yield pyarrow.RecordBatch.from_arrays(arrays, ["partition", "written", "failed", "error"])
 
-    chosen = records.select("partition", "key", "value", "timestamp")
+    chosen = records.select("partition", "key", "value", "timestamp", *(["headers"] if target.headers else []))
     if target.transactional_id is not None or target.in_order:
         # Always as many tasks, so that a run after a crash has the transactional ids of that one and fences what it left open.
         chosen = chosen.repartition(target.partitions, "partition")
@@ -105,7 +108,12 @@ def writes_time_zero(target: Target) -> bool:
     """Tell whether a timestamp of 0 can be written: to librdkafka it means now."""
     from kops.spark.connections import can_connect
 
-    return target.transactional_id is None and can_connect(target.settings)
+    return _whole_batches(target) and can_connect(target.settings)
+
+
+def _whole_batches(target: Target) -> bool:
+    """Tell whether records are encoded as columns, which have neither transactions nor headers."""
+    return target.transactional_id is None and not target.headers
 
 
 def _explained(error: Exception, topic: str) -> Exception:
@@ -124,7 +132,7 @@ def _write_batches(batches: Iterable[Any], target: Target) -> dict[int, Report]:
     from kops.spark.batch_producer import write_batches
     from kops.spark.connections import can_connect
 
-    if target.transactional_id is None and can_connect(target.settings):
+    if _whole_batches(target) and can_connect(target.settings):
         found = write_batches(iter(batches), target.topic, target.settings)
         return {number: (report.written, report.failed, report.error) for number, report in found.items()}
     return _Librdkafka(target).write(batches)
@@ -171,14 +179,15 @@ class _Librdkafka:
 
     def _produce(self, batch: Any) -> None:
         """Hand one Arrow batch to librdkafka, waiting whenever its queue is full."""
-        partitions, keys, values, timestamps = (column.to_pylist() for column in batch.columns)
+        partitions, keys, values, timestamps, *rest = (column.to_pylist() for column in batch.columns)
         if any(timestamp <= 0 for timestamp in timestamps):
             raise ValueError("a record has the timestamp 0, which librdkafka takes for now")
         produce, topic = self._producer.produce, self._target.topic
-        for partition, key, value, timestamp in zip(partitions, keys, values, timestamps, strict=True):
+        all_headers = [[(each["key"], each["value"]) for each in headers or ()] for headers in rest[0]] if rest else repeat(None)
+        for partition, key, value, timestamp, headers in zip(partitions, keys, values, timestamps, all_headers, strict=False):
             while True:
                 try:
-                    produce(topic, value, key, partition, timestamp=timestamp)
+                    produce(topic, value, key, partition, timestamp=timestamp, headers=headers)
                     break
                 except BufferError:
                     self._producer.poll(0.05)
