@@ -8,7 +8,7 @@ before the repartition topic.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import ConfigError
 from kops.core.statefile import StateFile, Store
@@ -79,7 +79,7 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
         "value_wrong",
         *member,
         f"({where}) as passes",
-        (encoding(key, store.key_form) if key else written_again("key", "_key", store.source.key)) + " as new_key",
+        f"{_key(records, state_file, store, key)} as new_key",
         f"{value} as v",
     )
     fate = (
@@ -118,6 +118,27 @@ def _is_dropped(store: Store) -> str:
     if store.type in TAKES_NULLS:
         return "member is null" if store.explode else "false"
     return "false" if store.aggregate.kind == TABLE else "v is null"
+
+
+def _key(records: DataFrame, state_file: StateFile, store: Store, new: str | None) -> str:
+    """Return SQL of the bytes of a record's key in the store."""
+    if new:
+        return encoding(new, store.key_form)
+    if store.key_form.name == store.source.key.name:
+        return written_again("key", "_key", store.source.key)
+    return f"{_faust_keys(records, ascii_only=state_file.json_module == 'json')}(key)"
+
+
+def _faust_keys(records: DataFrame, *, ascii_only: bool) -> str:
+    """Return the name of a function that writes keys as a table of Faust does; Spark itself would not escape them alike."""
+    from kops.formats.streams import faust
+
+    def write(key: Any) -> bytes | None:
+        return None if key is None else faust.encode(key, ascii_only=ascii_only)
+
+    name = f"kops_faust_key_{'ascii' if ascii_only else 'utf8'}"
+    records.sparkSession.udf.register(name, write, "binary")
+    return name
 
 
 def _value(decoded: DataFrame, store: Store, place: Place) -> tuple[str, str]:

@@ -85,7 +85,28 @@ def test_what_is_no_state_file_at_all(body):
         parse_state_file("state.yaml", body)
 
 
-@pytest.mark.parametrize("given", [{"guarantee": "exactly_once"}, {"version": ["4"]}, {"garantee": "at_least_once"}])
+def test_a_table_of_faust_has_keys_in_json():
+    table = {"from": {"topic": "t", "key": "string", "value": "json"}, "aggregate": {"reducer": "stock:Stock", "as": "json"}}
+    raw = {**table, "from": {"topic": "t", "key": "bytes", "value": "json"}}
+    found = parse_state_file("state.yaml", {"application": "a", "streams": {"library": "faust"}, "stores": {"s": table, "raw": raw}})
+    assert [store.key_form.name for store in found.stores] == ["json", "bytes"]
+    assert (found.library, found.json_module) == ("faust", "json")
+    with pytest.raises(ConfigError, match=r"stores\.s is more than a table"):
+        body = {"application": "a", "streams": {"library": "faust"}, "stores": {"s": {**table, "key_by": "value", "key_as": "json"}}}
+        parse_state_file("state.yaml", body)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"json": "orjson"},
+        {"library": "fast"},
+        {"library": "faust", "json": "ujson"},
+        {"guarantee": "exactly_once"},
+        {"version": ["4"]},
+        {"garantee": "at_least_once"},
+    ],
+)
 def test_wrong_settings_of_the_application(given):
     with pytest.raises(ConfigError) as error:
         parse_state_file("state.yaml", {"application": "a", "streams": given, "stores": {"s": STORE}})

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from kops.core.statefile.table_models import Table
 
 GUARANTEES = ("at_least_once", "exactly_once_v2")
+KAFKA_STREAMS, FAUST = "kafka-streams", "faust"
+JSON_MODULES = ("json", "orjson")
 KEY_VALUE, WINDOW, SLIDING, SESSION = "key-value", "window", "sliding-window", "session"
 VERSIONED, PLAIN, TABLES = "versioned", "plain", "table"
 FORMATS = ("string", "bytes", "long", "int", "short", "double", "float", "json", "uuid")
@@ -134,6 +136,8 @@ class StateFile:
     :param path: as given, for messages
     :param application: ``application.id``, which is the consumer group and the prefix of internal topics
     :param guarantee: ``processing.guarantee``
+    :param library: ``kafka-streams``, or ``faust``, whose tables have keys in JSON and no timestamps
+    :param json_module: what Faust writes JSON with: ``json`` escapes all that is not ASCII, and ``orjson`` does not
     :param cache: False: ``statestore.cache.max.bytes`` is 0, so that every update of a table reaches those made of it
     """
 
@@ -143,6 +147,8 @@ class StateFile:
     guarantee: str = GUARANTEES[0]
     streams_version: str | None = None
     cache: bool = True
+    library: str = KAFKA_STREAMS
+    json_module: str = JSON_MODULES[0]
 
     @property
     def exactly_once(self) -> bool:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from kops.core.statefile.fields import Fields
 from kops.core.statefile.forms import NAME, read_name
-from kops.core.statefile.models import GUARANTEES, KEY_VALUE, PLAIN, SESSION, SLIDING, VERSIONED, WINDOW, StateFile, Store
+from kops.core.statefile.models import (
+    FAUST,
+    GUARANTEES,
+    JSON_MODULES,
+    KAFKA_STREAMS,
+    KEY_VALUE,
+    PLAIN,
+    SESSION,
+    SLIDING,
+    VERSIONED,
+    WINDOW,
+    Form,
+    StateFile,
+    Store,
+)
 from kops.core.statefile.stores import read_stream_store
 from kops.core.statefile.tables import Tables, is_table_store, read_table_store, read_versioned_store, with_source_changelog
 
 _TOP = ("application", "streams", "tables", "stores")
 _OPTIMIZATION = ("none", "all")
-_STREAMS = ("version", "guarantee", "cache", "topology_optimization")
+_STREAMS = ("library", "json", "version", "guarantee", "cache", "topology_optimization")
 _READERS = {
     KEY_VALUE: read_stream_store,
     WINDOW: read_stream_store,
@@ -37,14 +52,20 @@ def parse_state_file(path: str, body: Any) -> StateFile:
     stores = top.inside("stores")
     if not stores.body:
         raise top.wrong("stores", "has no stores")
+    library = streams.one_of("library", (KAFKA_STREAMS, FAUST), KAFKA_STREAMS)
+    if library != FAUST and streams.body.get("json") is not None:
+        raise streams.wrong("json", "only means something with library: faust")
     optimized = streams.one_of("topology_optimization", _OPTIMIZATION, "none") == "all"
+    read = _faust_table if library == FAUST else _store
     return StateFile(
         path=path,
         application=application,
-        stores=tuple(_store(top, stores, name, application, optimized=optimized) for name in stores.body),
+        stores=tuple(read(top, stores, name, application, optimized=optimized) for name in stores.body),
         guarantee=streams.one_of("guarantee", GUARANTEES, GUARANTEES[0]),
         streams_version=streams.text("version"),
         cache=_cache(streams),
+        library=library,
+        json_module=streams.one_of("json", JSON_MODULES, JSON_MODULES[0]),
     )
 
 
@@ -65,3 +86,11 @@ def _store(top: Fields, stores: Fields, name: str, application: str, *, optimize
     kind = fields.one_of("type", _READERS, KEY_VALUE)
     store = _READERS[kind](stores, name, kind, application)
     return with_source_changelog(store, named=fields.body.get("changelog") is not None) if optimized else store
+
+
+def _faust_table(top: Fields, stores: Fields, name: str, application: str, *, optimized: bool) -> Store:
+    """Read a table of Faust: its keys are written as JSON unless they are bytes (``Collection._serializer_from_type``)."""
+    store = _store(top, stores, name, application, optimized=optimized)
+    if store.type != KEY_VALUE or store.key_by or store.table or store.reuses_source:
+        raise stores.wrong(name, "is more than a table by the record's own key", "of Faust, kops knows no windows and no joins")
+    return replace(store, key_form=store.source.key if store.source.key.name in ("bytes", "json") else Form("json"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kops.core.models import Bounds
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.models import TABLE
+from kops.core.statefile.models import FAUST, TABLE
 
 REDUCER = "reducer"
 MEANINGS = {
@@ -97,6 +97,13 @@ def of_time(store: Store, keys: int, timed: int) -> Exactness:
     if not timed or store.key_by:
         return Exactness("A")
     return Exactness("B", (f"the timestamps of {timed} of {keys} keys depend on the order in which topics were read",))
+
+
+def of_library(state_file: StateFile) -> Exactness:
+    """Judge by the library whose tables the stores are."""
+    if state_file.library == FAUST:
+        return Exactness("B", ("a table of Faust has no timestamps: those of its input are written, and none is compared",))
+    return Exactness("A")
 
 
 def of_order(store: Store, keys: int, mixed: int) -> Exactness:

@@ -11,7 +11,7 @@ from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
 from kops.operations.protocol import Services
 from kops.operations.state.buffers import judge_buffers
-from kops.operations.state.exactness import Exactness, of_changes, of_input, worst
+from kops.operations.state.exactness import Exactness, of_changes, of_input, of_library, worst
 
 READ_COMMITTED = "read_committed"
 READ_UNCOMMITTED = "read_uncommitted"
@@ -78,7 +78,7 @@ def read_facts(services: Services, state_file: StateFile, *, replacing: bool = F
             input_bounds={partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]},
             changelog_bounds=of(store.changelog),
             settings=settings.get(store.changelog, {}),
-            exactness=worst([*judged, loose, buffers.get(store.name, Exactness("A"))]),
+            exactness=worst([*judged, loose, of_library(state_file), buffers.get(store.name, Exactness("A"))]),
             loose=loose.grade > "A",
             tasks=_tasks(store, {name: len(partitions) for name, partitions in topics.items()}),
         )
