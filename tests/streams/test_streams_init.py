@@ -157,7 +157,7 @@ def test_a_draft_that_is_filled_in_computes_what_the_application_wrote(draft, ru
         store |= {name: answer for name, answer in ANSWERS[kind].items() if store.get(name) == OPEN}
     file.write_text(yaml.safe_dump(body))
     verified = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json").ok().json
-    assert sum(row["keys"] for row in verified) > 3
+    assert all(row["keys"] for row in verified)
 
 
 def test_without_a_description_the_topics_alone_tell_less(applications, draft):

@@ -102,6 +102,15 @@ def topology_file(scene, tmp_path):
     return write
 
 
+LISTED = {"application", "protocol", "state", "instances", "members", "stores", "internal_topics", "known_by"}
+DESCRIBED = {
+    *("application", "protocol", "state", "topology_from", "input_topics", "output_topics", "subtopologies", "stores"),
+    *("internal_topics", "instances", "notes"),
+}
+ANSWERED = {"store", "key", "partition", "changelog", "task", "active", "standby", "note"}
+"""The keys of the JSON: a contract."""
+
+
 def test_both_are_listed(scene, kops):
     rows = {row["application"]: row for row in kops("streams", "list", "-o", "json").ok().json}
     for protocol in PROTOCOLS:
@@ -109,6 +118,7 @@ def test_both_are_listed(scene, kops):
         assert (row["protocol"], row["state"], row["instances"], row["members"]) == (protocol, "STABLE", 2, 2)
         assert set(row["stores"]) == set(STORES)
         assert set(row["internal_topics"]) == scene.internal(protocol)
+        assert set(row) == LISTED
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -125,6 +135,7 @@ def test_what_each_instance_holds_is_what_the_instances_say(scene, kops, protoco
         standby = [task.split("_") for task in instance["standby"]]
         assert {f"{topic}-{number}" for part, number in standby for topic in sources[part]} == set(said["standby_partitions"])
     assert {instance["application_server"] for instance in shown["instances"]} == {ONE, TWO}
+    assert set(shown) == DESCRIBED
     assert all(not part["unassigned_tasks"] for part in shown["subtopologies"])
     assert kops("groups", "describe", name, "-o", "json").ok().json == before, "looking must not rebalance"
 
@@ -136,6 +147,7 @@ def test_a_key_is_where_the_application_says(scene, kops, topology_file, protoco
     for key in KEYS:
         arguments = ("streams", "describe", name, "--key", key, "-o", "json")
         told = {row["store"]: row for row in kops(*arguments, "--topology", file).ok().json}
+        assert all(set(row) == ANSWERED for row in told.values())
         for store in STORES:
             said = scene.instances.ask("key", name=f"{protocol}-two", store=store, key=key)
             found = told[store]

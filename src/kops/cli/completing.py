@@ -21,8 +21,8 @@ BUDGET_SECONDS = 0.7
 """For the question to the brokers; the rest of the second is Python's start."""
 
 _WORD = re.compile(r"[A-Z]+(?:_[A-Z]+)*")
-_KINDS = {"TOPIC": TOPICS, "GROUP": GROUPS, "CONTEXT": CONTEXTS}
-_OPTIONS = {"--topic": TOPICS, "--group": GROUPS, "--application": GROUPS, "--context": CONTEXTS}
+_KINDS = {"TOPIC": TOPICS, "GROUP": GROUPS, "APPLICATION": GROUPS, "CONTEXT": CONTEXTS}
+_OPTIONS = {"--topic": TOPICS, "--group": GROUPS, "--application": GROUPS, "--application-id": GROUPS, "--context": CONTEXTS}
 _NOUNS = {"topics": TOPICS, "groups": GROUPS, "context": CONTEXTS}
 _NEW = ("create", "add", "import")
 """Verbs whose name must not be there yet."""

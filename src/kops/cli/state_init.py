@@ -22,11 +22,11 @@ def init(session: Session, *, application: str, topology_file: str | None, store
 
     Without --topology the group and the topics alone are asked, which tells no aggregations.
     """
-    from kops.operations.streams.draft import draft_state_file, refuse_other_store
+    from kops.operations.streams.draft import draft_state_file, only_stores
     from kops.operations.streams.look import read_topology
 
     topology = read_topology(topology_file) if topology_file else None
-    draft = refuse_other_store(draft_state_file(session, application, topology), stores)
+    draft = only_stores(draft_state_file(session, application, topology), stores)
     if out:
         _write(out, draft.text())
         session.note(f"written: {out}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kops.core.models import TopicPartition
 
 CLASSIC, STREAMS = "classic", "streams"
+_THREAD = re.compile(r"-StreamThread-\d+-consumer$")
 
 
 @dataclass(frozen=True, order=True)
@@ -90,7 +92,12 @@ class Instance:
     @property
     def label(self) -> str:
         """Return how people know it."""
-        return self.application_server or f"{self.members[0].host} ({self.members[0].client_id})"
+        return self.application_server or f"{self.members[0].host} ({self.client_id})"
+
+    @property
+    def client_id(self) -> str:
+        """Return its ``client.id``, without what Kafka Streams adds for each thread."""
+        return _THREAD.sub("", self.members[0].client_id)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ class StoreLook:
     :param candidates: the sub-topologies that may have it
     :param changelog: its changelog topic; None when it has none: logging disabled, a global store, or its source topic is it
     :param partitions: of the store, as Kafka Streams finds a key in it; None when it is not known
+    :param several_counts: what it may be else, where its sub-topology reads topics with different numbers of partitions
     """
 
     store: str
@@ -26,6 +27,7 @@ class StoreLook:
     changelog: str | None
     partitions: int | None
     is_global: bool = False
+    several_counts: tuple[int, ...] = ()
 
 
 def parts_of(application: str, topology: Topology, existing: Collection[str]) -> tuple[Part, ...]:
@@ -102,9 +104,11 @@ def stores_of(
     for part in application.parts:
         for store in part.stores:
             changelog = f"{name}-{store}{CHANGELOG}"
-            count = _partitions(part, topology, store, name, partitions)
+            counts = _partitions(part, topology, store, name, partitions)
             logged = changelog if changelog in changelogs else None
-            found[store] = StoreLook(store, part.subtopology, (part.subtopology,), logged, count, part.is_global)
+            several = tuple(sorted(counts)) if len(counts) > 1 and topology is None else ()
+            count = max(counts, default=partitions.get(changelog))
+            found[store] = StoreLook(store, part.subtopology, (part.subtopology,), logged, count, part.is_global, several)
     for topic in changelogs:
         unplaced = store_of(topic, name)
         if unplaced is None or unplaced in found:
@@ -116,8 +120,11 @@ def stores_of(
     return [found[store] for store in sorted(found)]
 
 
-def _partitions(part: Part, topology: Topology | None, store: str, application: str, partitions: Mapping[str, int]) -> int | None:
-    """Return the greatest number of partitions among a store's own sources (``StreamsMetadataState``), else among its part's."""
+def _partitions(part: Part, topology: Topology | None, store: str, application: str, partitions: Mapping[str, int]) -> set[int]:
+    """Return how many partitions the topics of a store have: its own sources where a description tells them, else its part's.
+
+    ``StreamsMetadataState`` takes the greatest of its own sources.
+    """
     topics: Sequence[str] = (*part.source_topics, *part.repartition_topics)
     if topology is not None:
         sources = topology.sources_of(store)
@@ -126,8 +133,7 @@ def _partitions(part: Part, topology: Topology | None, store: str, application: 
             topics = [
                 internal_name(application, topic, partitions) if topic in internal else topic for node in sources for topic in node.topics
             ]
-    counts = [partitions[topic] for topic in topics if topic in partitions]
-    return max(counts, default=None) or partitions.get(f"{application}-{store}{CHANGELOG}")
+    return {partitions[topic] for topic in topics if topic in partitions}
 
 
 def _most(part: Part, partitions: Mapping[str, int]) -> int | None:

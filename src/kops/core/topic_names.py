@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from kops.core.errors import UsageProblem
 from kops.core.models import INTERNAL_TOPICS
+from kops.core.streams_topics import owner_of
 
 LONGEST_NAME = 249
 _ILLEGAL = re.compile(r"[^A-Za-z0-9._-]")
@@ -66,6 +67,4 @@ def streams_application(name: str, group_ids: Iterable[str]) -> str | None:
 
     :param group_ids: the groups that exist; an application's group has its ``application.id``
     """
-    if not name.endswith(STREAMS_SUFFIXES):
-        return None
-    return max((group_id for group_id in group_ids if group_id and name.startswith(f"{group_id}-")), key=len, default=None)
+    return owner_of(name, group_ids)

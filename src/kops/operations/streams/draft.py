@@ -10,7 +10,8 @@ from kops.core.errors import NotFound, UndecodableRecord, UsageProblem
 from kops.core.format_guess import guess_format
 from kops.core.records import Record
 from kops.core.state_draft import Draft
-from kops.core.state_draft_stores import KEY_VALUE, NOTHING, SESSION, VERSIONED, WINDOW, Facts, StoreFacts, TopicFacts, drafted
+from kops.core.state_draft_facts import KEY_VALUE, NOTHING, SESSION, VERSIONED, WINDOW, Facts, StoreFacts, TopicFacts
+from kops.core.state_draft_stores import drafted
 from kops.core.streams_models import Part
 from kops.core.streams_topics import CHANGELOG
 from kops.core.topology import PROCESSOR, Node, Topology
@@ -130,7 +131,7 @@ def _number(target: Target, name: str) -> int | None:
     return int(value) if value.isdecimal() else None
 
 
-def refuse_other_store(draft: Draft, stores: Sequence[str]) -> Draft:
+def only_stores(draft: Draft, stores: Sequence[str]) -> Draft:
     """Return the draft of some stores only; all when none is named.
 
     :raises UsageProblem: for one that is not there

@@ -55,6 +55,9 @@ def _row(look: Look, store: StoreLook, key: bytes, shown: str) -> dict[str, Any]
         return row | {"note": "how many partitions it has is not known"}
     partition = partition_for(key, store.partitions)
     row["partition"] = partition
+    if store.several_counts:
+        counts = ", ".join(map(str, store.several_counts))
+        row["note"] = f"if it has {store.partitions} partitions: its sub-topology reads topics of {counts}, and --topology FILE decides"
     if not instances:
         return row | {"note": "no instance runs"}
     answers = {Task(part, partition): _holders(instances, Task(part, partition)) for part in store.candidates}
@@ -66,7 +69,7 @@ def _row(look: Look, store: StoreLook, key: bytes, shown: str) -> dict[str, Any]
         return row | {"note": "which sub-topology has it is not known: --topology FILE tells"}
     active, standby = answers[tasks[0]]
     row |= {"task": str(tasks[0]) if len(tasks) == 1 else None, "standby": [_instance(one) for one in standby]}
-    return row | {"active": _instance(active), "note": ""} if active else row | {"note": "no instance has its task: a rebalance goes on"}
+    return row | {"active": _instance(active)} if active else row | {"note": "no instance has its task: a rebalance goes on"}
 
 
 def _holders(instances: Iterable[Instance], task: Task) -> tuple[Instance | None, tuple[Instance, ...]]:
@@ -80,8 +83,7 @@ def _label(instance: Instance | None) -> str:
 
 
 def _instance(instance: Instance) -> dict[str, Any]:
-    member = instance.members[0]
-    return {"application_server": instance.application_server, "client_id": member.client_id, "host": member.host}
+    return {"application_server": instance.application_server, "client_id": instance.client_id, "host": instance.members[0].host}
 
 
 def key_table(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

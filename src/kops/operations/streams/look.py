@@ -8,7 +8,8 @@ from pathlib import Path
 
 from kops.core.errors import ConfigError
 from kops.core.models import Committed, TopicPartition
-from kops.core.streams_models import Application
+from kops.core.offsets import is_streams_metadata
+from kops.core.streams_models import STREAMS, Application
 from kops.core.streams_parts import StoreLook, internal_name, merged, stores_of
 from kops.core.streams_topics import CHANGELOG, Doubt, doubts, is_internal_name, is_named_of, owner_of
 from kops.core.topology import Topology, parse_topology
@@ -73,6 +74,7 @@ def look_at(services: Services, name: str, topology: Topology | None = None) -> 
     internal, by_name = _internal(application, topology, own, committed, partitions)
     changelogs = [topic for topic in internal if topic.endswith(CHANGELOG)]
     outputs = None if topology is None else topology.output_topics
+    unlike = _unlike_streams(application, internal, committed)
     return Look(
         application,
         topology,
@@ -85,8 +87,17 @@ def look_at(services: Services, name: str, topology: Topology | None = None) -> 
         outputs,
         tuple(stores_of(application, topology, changelogs, partitions)),
         committed,
-        (*application.unknown, *(f"the description is not of what runs: {text}" for text in differing)),
+        (*unlike, *application.unknown, *(f"the description is not of what runs: {text}" for text in differing)),
     )
+
+
+def _unlike_streams(application: Application, internal: Sequence[str], committed: Mapping[TopicPartition, Committed]) -> list[str]:
+    """Say so when nothing shows that this is a Kafka Streams application."""
+    if application.members or application.parts or internal or application.protocol == STREAMS:
+        return []
+    if any(is_streams_metadata(one.metadata) for one in committed.values()):
+        return []
+    return [f"nothing shows that {application.application} is a Kafka Streams application: a group of plain consumers looks the same"]
 
 
 def _internal(

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from kops.core.errors import Refused, VerificationFailed
 from kops.core.plan import ItemResult, Plan, Status
+from kops.operations.offsets_items import committed_of_json
 from kops.operations.offsets_move import MOVE
 from kops.operations.protocol import Mutation, Services
 from kops.operations.streams.blast import local_state
-from kops.operations.streams.reset import NAME, compose
+from kops.operations.streams.reset import NAME, compose, with_metadata
 from kops.operations.topics_delete import DELETE
 from kops.operations.topics_settle import settled
 
@@ -64,6 +65,10 @@ class Reset(Mutation):
         if not _offsets(plan).changes:
             raise Refused("the internal topics were deleted, and their records are gone", hint="`kops state rebuild` computes state again")
         back = MOVE.invert(services, _offsets(plan), [result for result in results if result.target not in topics])
+        name = plan.arguments["application"]
+        prior = {str(at): one for at, one in committed_of_json(plan.arguments["offsets"]["prior"]).items() if one is not None}
+        now = services.kafka.groups.committed([name], metadata=True, stable=True)[name]
+        back = with_metadata(back, prior, now, "its stream time comes back")
         if not gone:
             return back
         what = f"{', '.join(gone)} and what they held do not come back: run `kops state rebuild` before the application starts"

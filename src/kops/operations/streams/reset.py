@@ -102,6 +102,7 @@ def _plan_offsets(services: Services, look: Look, group: Group | None, choice: C
     selections = [parse_selection(topic) for topic in topics]
     if choice.from_file is not None:
         strategies = _of_file(services, name, choice.from_file, selections)
+        _refuse_foreign(look, [Selection(topic) for topic in sorted({partition.topic for partition in strategies})])
     else:
         strategy = strategy_of(choice, services.now())
         chosen = selections or [Selection(topic) for topic in input_topics(look) if topic in look.partitions]
@@ -144,17 +145,28 @@ def _of_file(services: Services, name: str, path: Path, selections: Sequence[Sel
 def _without_stream_time(plan: Plan, current: Mapping[TopicPartition, Committed]) -> Plan:
     """Return a plan of offsets that keeps nothing of what Kafka Streams stored with them: with the stores, stream time begins anew."""
     write = {target: body and {**body, "metadata": ""} for target, body in plan.arguments["write"].items()}
-    prior, guard = dict(plan.arguments["prior"]), dict(plan.guard["committed"])
+    fresh = replace(plan, arguments={**plan.arguments, "write": write})
+    staying = {str(partition): Committed(before.offset) for partition, before in current.items()}
+    return with_metadata(fresh, staying, current, "its stream time is forgotten")
+
+
+def with_metadata(plan: Plan, wanted: Mapping[str, Committed], current: Mapping[TopicPartition, Committed], reason: str) -> Plan:
+    """Return a plan of offsets that also writes the metadata of those that stay where they are, where it differs.
+
+    :param wanted: by target what to commit; targets that are no items of the plan are passed over
+    """
+    write, prior, guard = dict(plan.arguments["write"]), dict(plan.arguments["prior"]), dict(plan.guard["committed"])
     items = []
     for item in plan.items:
         topic, _, number = item.target.rpartition(":")
-        before = current.get(TopicPartition(topic, int(number)))
-        if item.changes or before is None or before.metadata == "":
+        before, after = current.get(TopicPartition(topic, int(number))), wanted.get(item.target)
+        stays = not item.changes and before is not None and after is not None and before.offset == after.offset
+        if not stays or before is None or after is None or before.metadata == after.metadata:
             items.append(item)
             continue
-        items.append(Item(item.target, "move", before.offset, before.offset, "its stream time is forgotten"))
-        write[item.target] = committed_json(Committed(before.offset))
-        prior[item.target], guard[item.target] = committed_json(before), before.offset
+        items.append(Item(item.target, "move", before.offset, after.offset, reason))
+        write[item.target], prior[item.target] = committed_json(after), committed_json(before)
+        guard[item.target] = before.offset
     arguments = {**plan.arguments, "write": write, "prior": prior}
     return replace(plan, items=tuple(items), arguments=arguments, guard={**plan.guard, "committed": dict(sorted(guard.items()))})
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kops.core.groups import ranges_text
-from kops.core.streams_models import CLASSIC, Instance, Part, Task
+from kops.core.streams_models import Instance, Part, Task
 from kops.core.streams_parts import StoreLook, task_count
 from kops.core.streams_topics import CHANGELOG, store_of
 from kops.operations.streams.find import Found
@@ -61,8 +61,10 @@ def look_notes(look: Look) -> list[str]:
     notes += [f"{doubt.topic} may be of {doubt.other}, whose group is gone: it {doubt.reason}" for doubt in look.doubts]
     if look.others:
         notes.append(f"named as internal topics of {application.application}, and not in its topology: {', '.join(look.others)}")
-    if look.topology is None and application.protocol == CLASSIC:
-        notes.append("the classic protocol tells no stores of a sub-topology: --topology FILE, with what Topology.describe() prints, does")
+    if look.topology is None:
+        unplaced = [store.store for store in look.stores if store.subtopology is None]
+        more = f", and which sub-topology has {', '.join(unplaced)}" if unplaced else ""
+        notes.append(f"what it writes, and stores without a changelog, only --topology FILE tells{more}")
     if look.topology is not None and look.topology.chooses_topics:
         notes.append(f"where {', '.join(look.topology.chooses_topics)} writes is chosen by record, and only the application knows")
     unassigned = [str(task) for part in application.parts for task in unassigned_tasks(look, part)]

@@ -1,0 +1,74 @@
+"""The fields of a draft, one by one: filled in where something tells, else open with what to write there. Pure."""
+
+from __future__ import annotations
+
+from kops.core.durations import duration_text
+from kops.core.format_guess import FormatGuess
+from kops.core.state_draft import Entry, open_entry
+from kops.core.state_draft_facts import DAY_MS, SESSION, StoreFacts
+from kops.core.topology_trace import OTHER, TO_TABLE, Trace
+
+
+def form_entry(name: str, guess: FormatGuess) -> Entry:
+    """Return the format of keys or values."""
+    if guess.name is None:
+        return open_entry(name, f"its format: {guess.reason}")
+    return Entry(name, guess.value, f"guessed: {guess.reason}")
+
+
+def history_entry(facts: StoreFacts) -> Entry:
+    """Return how long a versioned store keeps what was overwritten."""
+    if facts.history_ms is None:
+        return open_entry("history_retention", "historyRetention of the versioned store")
+    told = "min.compaction.lag.ms of the changelog without the day that Kafka Streams adds"
+    return Entry("history_retention", duration_text(max(0, facts.history_ms - DAY_MS)), told)
+
+
+def windows_entry(facts: StoreFacts) -> Entry:
+    """Return the windows of a store; their size where nothing else can be."""
+    kept = facts.retention_ms - DAY_MS if facts.retention_ms and facts.retention_ms > DAY_MS else None
+    said = "retention.ms of the changelog does not tell"
+    if kept:
+        said = f"the changelog keeps {duration_text(kept)}, and the day that Kafka Streams adds"
+    if facts.type == SESSION:
+        return Entry("window", (open_entry("gap", f"the inactivity gap; {said}, which is gap and grace unless withRetention was given"),))
+    step = duration_text(facts.step_ms) if facts.step_ms else None
+    if kept and facts.step_ms == kept:
+        tumbling = f"guessed: every window in the changelog starts at a multiple of it, and {said}: so size, without grace"
+        return Entry("window", (Entry("size", duration_text(kept), tumbling),))
+    starts = f"; windows start at multiples of {step}, which is `advance`, or the size of tumbling ones" if step else ""
+    size = open_entry("size", f"the size; {said}, which is size and grace unless withRetention was given{starts}")
+    sliding = "of SlidingWindows write `type: sliding-window` and `difference` in place of `size`"
+    return Entry("window", (size, Entry("grace", "0ms", f"TODO: check; {sliding}")))
+
+
+def aggregate_entry(trace: Trace, facts: StoreFacts) -> Entry:
+    """Return what is done to the records of a key, which nothing tells: open, with what fits."""
+    form = facts.value.name or "FORMAT"
+    looks = f"its values look like {facts.value.name} ({facts.value.reason})" if facts.value.name else f"its values: {facts.value.reason}"
+    reduced = f"{{last: EXPR, as: {form}}}, or with sum, min, max, first or reducer"
+    if trace.kind == TO_TABLE:
+        choice = "{last: value} where no value is null: toTable() deletes a key then"
+    elif "REDUCE" in trace.writer.name:
+        choice = reduced
+    elif form == "long" and "AGGREGATE" in trace.writer.name:
+        choice = f"{{count: true}} of count(), {{sum: EXPR, as: long}} of such an aggregate, or {{reducer: MODULE:NAME, as: {form}}}"
+    elif trace.kind == OTHER:
+        choice = f"{reduced}; take this line away for a table of the topic"
+    else:
+        choice = f"{{sum: EXPR, as: {form}}}, or with min, max, last, first; {{reducer: MODULE:NAME, as: {form}}} for anything else"
+    return open_entry("aggregate", f"{choice}; {looks}")
+
+
+def join_entry(trace: Trace, facts: StoreFacts, right: str) -> Entry:
+    """Return the other table of a join.
+
+    :param right: its name; empty when it is not known
+    """
+    entries = [Entry("table", right) if right else open_entry("table", "the other table, one of stores or tables")]
+    if trace.by_foreign_key:
+        entries.append(open_entry("on", "Spark SQL of the other table's key, of key and left: what the foreign-key extractor gives"))
+    entries.append(open_entry("type", "inner or left" if trace.by_foreign_key else "inner, left or outer"))
+    entries.append(open_entry("value", "Spark SQL of the joined value, of key, left and right, such as concat(left, right)"))
+    entries.append(form_entry("as", facts.value))
+    return Entry("join", tuple(entries))
