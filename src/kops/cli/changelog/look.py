@@ -66,7 +66,7 @@ def list_command(session: Session, /, *, application: str | None, named: str | N
     """List an application's changelogs and repartition topics.
 
     Types are guessed. CLEANING says what a client can see: compacted (its first records are gone), no-sign (closed segments, yet the
-    first record is there), active-segment (all may lie in the segment that is written to, which is never cleaned), empty, off.
+    first record is there), active (all may lie in the segment that is written to, which is never cleaned), empty, off.
     """
     from kops.cli.changelog.view import show_listing
     from kops.operations.changelog.listing import list_changelogs

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kops.cli.lazy import Group
+from kops.cli.options import spark_option
 
 if TYPE_CHECKING:
     from kops.cli.session import Session
@@ -68,7 +69,13 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option("--application", metavar="ID", help="The application.id, with --store, in place of the topic.")
     @click.option("--store", metavar="NAME", help="The store, with --application.")
-    @click.option("--type", "type_name", type=click.Choice(TYPES), help="Type of the store. [default: guessed, and said]")
+    @click.option(
+        "--type",
+        "type_name",
+        type=click.Choice(TYPES),
+        metavar="TYPE",
+        help=f"Type of the store; guessed when left out: {', '.join(TYPES)}.",
+    )
     @click.option("--key", "key_name", metavar="FORMAT", help=f"Format of the keys: {FORMATS}")
     @click.option("--value", "value_name", metavar="FORMAT", help="Format of the values, likewise.")
     @click.option("--right-value", "right_name", metavar="FORMAT", help="Format of the right side's values in an outer join's store.")
@@ -85,7 +92,7 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Whether to leave out aborted and open transactions.",
     )
     @click.option("--spark", is_flag=True, help="Read with Spark: faster for millions of records, and not limited by memory.")
-    @click.option("--master", metavar="URL", help="Spark's master, with --spark. [default: the context's, or local[*]]")
+    @spark_option("with --spark")
     @wraps(command)
     def wrapped(*args: Any, on_error: str, **options: Any) -> Any:
         own = {name: options.pop(name) for name in How.__dataclass_fields__ if name in options}

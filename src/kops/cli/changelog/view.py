@@ -13,7 +13,8 @@ from kops.output.records import as_cells, as_line, columns
 from kops.output.render import Column
 
 _START, _END = Column("start", "START"), Column("end", "END")
-_PARTS = ("side", "sequence", "primary_key", "buffer_time", "prior", "old", "source")
+_PARTS = ("side", "sequence", "primary_key", "buffer_time")
+"""Columns before the value; the prior value stands behind it, and the others are in JSON and CSV."""
 _LISTED = (
     "topic",
     "application",
@@ -54,7 +55,12 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str | Column]:
         timed = [Column("partition", "P"), "key", Column("start", "RECORD TIME")]
     else:
         timed = [Column("partition", "P"), "offset", "timestamp", "key"]
-    return [*timed, *(name for name in _PARTS if name in first and name != "source"), "value", *usual[5:]]
+    return [
+        *timed,
+        *(name for name in _PARTS if name in first and not ("window_start" in first and name == "buffer_time")),
+        "value",
+        *(["prior"] if "buffer_time" in first else usual[5:]),
+    ]
 
 
 def _cells(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,11 +125,8 @@ def show_listing(session: Session, rows: list[dict[str, Any]], *, applications: 
         }
         for row in rows
     ]
-    shown: list[str | Column] = ["application"] if applications else []
-    session.render(
-        people,
-        [*shown, "store", "type", Column("partitions", "P"), "offsets", "size", Column("cleanup_policy", "CLEANUP"), "cleaning", "differs"],
-    )
+    shown: list[str | Column] = [Column("partitions", "P"), "offsets", "size", "cleaning", "differs", "type"]
+    session.render(people, [*shown, *(["application"] if applications else []), "store"])
 
 
 def show_stats(session: Session, body: dict[str, Any]) -> None:

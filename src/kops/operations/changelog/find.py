@@ -18,7 +18,7 @@ from kops.operations.changelog.oddities import counted
 from kops.operations.changelog.rows import Named, Skipped, choose_shape, key_bytes, key_format, rows_of
 from kops.operations.changelog.settle import Settled
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import MOST_BYTES, OVERHEAD, compacted
+from kops.operations.changelog.view import MOST_BYTES, OVERHEAD, compacted, require_times
 from kops.operations.protocol import Services
 from kops.operations.records_rows import unstable_notes
 
@@ -68,8 +68,9 @@ def seek(target: Target, settled: Settled, typed: str, named: Named, *, everywhe
     """Return what to look for, and the formats that were named or, of the key, seen.
 
     :param everywhere: in all partitions, not only in that which murmur2 gives
-    :raises UsageProblem: when the key cannot be written in the format, or the format is needed
+    :raises UsageProblem: when the key cannot be written in the format, the format is needed, or there are no windows
     """
+    require_times(settled.layout, windows)
     form = named.key or _seen_format(settled, typed)
     key = key_bytes(form, typed)
     chosen = len(target.chosen) < target.partitions

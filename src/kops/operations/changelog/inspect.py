@@ -12,11 +12,15 @@ from kops.operations.changelog.oddities import counted, misplaced, misplaced_not
 from kops.operations.changelog.rows import Named, Shape, Skipped, choose_shape, rows_of
 from kops.operations.changelog.settle import Settled
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import View, Wanted, read_view
+from kops.operations.changelog.view import View, Wanted, read_view, require_times
 from kops.operations.protocol import Services
 
 if TYPE_CHECKING:
     from kops.operations.state.engine import Engine
+
+
+FEW = 50_000
+"""Rows take several times the memory of their records, so more of them are made one by one."""
 
 
 @dataclass
@@ -52,7 +56,9 @@ def inspecting(
 
     :param skip: pass over what cannot be decoded
     :param engine: Spark; None to read here
+    :raises UsageProblem: when windows are wanted of a store that has none
     """
+    require_times(settled.layout, wanted.windows)
     if engine is None:
         view = read_view(services, target, settled.layout, wanted)
         shape, sentence = choose_shape(view.latest, settled, named)
@@ -101,8 +107,9 @@ def _inspected(
         notes.append(f"note: {sentence}")
     skipped = Skipped()
     rows = rows_of(records, shape, skipped, skip=skip)
-    # What fits in memory is decoded before the first row is written, so that an error leaves no half of an answer.
-    return Inspected(list(rows) if isinstance(records, Sequence) else rows, skipped, notes)
+    # Where they are few, all are decoded before the first is written, so that an error leaves no half of an answer.
+    few = isinstance(records, Sequence) and len(records) <= FEW
+    return Inspected(list(rows) if few else rows, skipped, notes)
 
 
 def summary(view: View, keys: int, deleted: int, *, shown: bool, limit: int | None) -> str:

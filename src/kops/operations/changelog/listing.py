@@ -16,7 +16,7 @@ from kops.operations.changelog.target import Target, frozen
 from kops.operations.groups import similar
 from kops.operations.protocol import Services
 
-OFF, EMPTY, COMPACTED, CLOSED, ACTIVE = "off", "empty", "compacted", "no-sign", "active-segment"
+OFF, EMPTY, COMPACTED, CLOSED, ACTIVE = "off", "empty", "compacted", "no-sign", "active"
 """How a topic is cleaned, as far as a client sees it: not by compaction; nothing is there; the first record lies above the log start;
 there are closed segments and the first record is where the log starts; all may lie in the segment that is written to, never cleaned."""
 
@@ -46,7 +46,7 @@ def list_changelogs(services: Services, application: str | None) -> Listing:
     rows = [_row(target, owners[name], found) for name, target in targets.items()]
     notes += found.problems
     for row in rows:
-        notes += [f"note: {row['topic']}: {Difference(**each)}" for each in row["differences"]]
+        notes += [f"note: {row['topic']}, read as {row['type']}: {Difference(**each)}" for each in row["differences"]]
     rows.sort(key=lambda row: (row["application"] is None, row["application"] or "", row["kind"] != "changelog", row["topic"]))
     return Listing(rows, notes)
 

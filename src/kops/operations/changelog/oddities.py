@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kops.core.murmur2 import partition_for
 from kops.core.records import Record
+from kops.formats.streams import store_types as types
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import View
@@ -29,9 +30,9 @@ def of_settings(target: Target, layout: Layout) -> list[str]:
     """Return what a topic's settings say about what is shown of it."""
     policy, topic = target.setting("cleanup.policy"), target.topic
     found = []
-    if "compact" not in policy:
+    if "compact" not in policy and layout.name != types.JOIN:
         found.append(f"{topic} is not compacted (cleanup.policy={policy}): keys that retention deleted are missing, so it is no changelog")
-    elif "delete" in policy and not layout.has_time:
+    elif "delete" in policy and "compact" in policy and not layout.has_time:
         found.append(f"{topic} is {policy}, as those of windowed and session stores are, and is read as {layout.name}")
     if "compact" in policy and int(target.setting("min.compaction.lag.ms") or 0) > 0 and layout.name != "versioned":
         found.append(f"{topic} has a compaction lag, as those of versioned stores have: of each key only what was written last is shown")

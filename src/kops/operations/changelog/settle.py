@@ -18,6 +18,8 @@ EACH = 100
 """Offsets at the end of a partition that are looked at."""
 PARTITIONS = 4
 """The longest partitions are looked at."""
+MANY = 50
+"""Of so many topics one partition each is enough: nobody waits for a hundred thousand records to see a list."""
 _LONGEST_WINDOW = 400 * 86_400_000
 
 
@@ -75,9 +77,10 @@ def settle_by(target: Target, records: Sequence[Record], named: str | None) -> S
 def samples(services: Services, targets: dict[str, Target]) -> dict[str, list[Record]]:
     """Return the newest records of some topics, all in one reading."""
     ranges: dict[TopicPartition, OffsetRange] = {}
+    partitions = PARTITIONS if len(targets) < MANY else 1
     for target in targets.values():
         logs = target.ranges_of()
-        for partition in sorted(logs, key=lambda partition: logs[partition].start - logs[partition].end)[:PARTITIONS]:
+        for partition in sorted(logs, key=lambda partition: logs[partition].start - logs[partition].end)[:partitions]:
             ranges[partition] = OffsetRange(max(logs[partition].start, logs[partition].end - EACH), logs[partition].end)
     found: dict[str, list[Record]] = {}
     # What is not committed yet tells the type too, and is there at once where an open transaction would hide all that follows it.

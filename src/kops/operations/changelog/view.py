@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.changelog_filters import Times
-from kops.core.errors import Refused
+from kops.core.errors import Refused, UsageProblem
 from kops.core.models import TopicPartition
 from kops.core.records import Record
 from kops.operations.changelog.layouts import Layout
@@ -111,6 +111,15 @@ def compacted(batches: Iterable[Iterable[Record]], *, versions: bool, refuse: Ca
         if held > MOST_BYTES:
             raise refuse(len(latest))
     return tuple(sorted(latest.values(), key=lambda record: (record.partition, record.offset)))
+
+
+def require_times(layout: Layout, windows: Times) -> None:
+    """Check that keys have the times that are asked for.
+
+    :raises UsageProblem: when they have none
+    """
+    if windows != Times() and not layout.has_time:
+        raise UsageProblem(f"the keys of a {layout.name} store have no window", hint="leave --window out, or name another --type")
 
 
 def in_times(latest: tuple[Record, ...], times: Times) -> tuple[Record, ...]:
