@@ -6,6 +6,7 @@ Records have the columns of ``KafkaSource.read``, with headers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kops.core.records import Record
@@ -149,6 +150,37 @@ def in_between(records: DataFrame, offsets: Mapping[int, list[int]]) -> DataFram
 
     found = records.select("partition", "offset").mapInArrow(slots, "partition int, slot bigint")
     return found.groupBy("partition", "slot").agg(functions.expr("count(*) as records"))
+
+
+def watched(records: DataFrame, **counts: str) -> tuple[DataFrame, Callable[[], Mapping[str, int]]]:
+    """Return records that are counted on their way, and what gives the counts once an action has gone through them.
+
+    :param counts: Spark SQL aggregates by name
+    """
+    from pyspark.sql import Observation, functions
+
+    seen = Observation()
+    columns = [functions.expr(f"{count} as {name}") for name, count in counts.items()]
+    return records.observe(seen, *columns), lambda: seen.get
+
+
+def summed(frame: DataFrame, **counts: str) -> Any:
+    """Return one row of Spark SQL aggregates, by name."""
+    from pyspark.sql import functions
+
+    return frame.agg(*(functions.expr(f"{count} as {name}") for name, count in counts.items())).collect()[0]
+
+
+@contextmanager
+def kept_on_disk(frame: DataFrame) -> Iterator[DataFrame]:
+    """Let several actions go through a frame that is computed once; its rows need no memory."""
+    from pyspark.storagelevel import StorageLevel
+
+    kept = frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
 
 
 def as_record(row: Any, topic: str) -> Record:

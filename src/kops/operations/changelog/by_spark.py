@@ -96,33 +96,28 @@ class BigView:
 def big_view(read: Read, layout: Layout, wanted: Wanted, limit: int | None) -> Iterator[BigView]:
     """Compact with Spark; the rows come one by one."""
     records = read.records()  # waits for the session, whose thread must not import pyspark at the same time
-    from pyspark.sql import Observation, functions
-    from pyspark.storagelevel import StorageLevel
+    from kops.spark.changelog import as_record, kept_on_disk, latest, matching, summed, watched, with_home
 
-    from kops.spark.changelog import as_record, latest, matching, with_home
-
-    seen = Observation()
-    counted = records.observe(seen, functions.expr("count(*) as read"), functions.expr("count_if(key is null) as unkeyed"))
+    counted, counts = watched(records, read="count(*)", unkeyed="count_if(key is null)")
     by_key = [wanted.windows.sql(layout.time_sql())] if wanted.windows != Times() else []
     last = latest(matching(counted, by_key, inner=layout.inner_sql(), key=wanted.key), versions=layout.versions)
     fitting = last.where(wanted.times.sql("timestamp_ms"))
-    if wanted.is_all:
-        fitting = with_home(fitting, layout.inner_sql(), read.target.partitions)
-    else:
-        fitting = fitting.selectExpr("*", "partition as home")
-    kept = fitting.persist(StorageLevel.DISK_ONLY)
-    try:
+    placed = (
+        with_home(fitting, layout.inner_sql(), read.target.partitions) if wanted.is_all else fitting.selectExpr("*", "partition as home")
+    )
+    with kept_on_disk(placed) as kept:
         with read.reading():
-            columns = ["count_if(value is not null) as keys", "count_if(value is null) as tombstones"]
-            columns.append("count_if(value is not null and home != partition) as misplaced")
-            sums = kept.agg(*(functions.expr(column) for column in columns)).collect()[0]
+            found = summed(
+                kept,
+                keys="count_if(value is not null)",
+                tombstones="count_if(value is null)",
+                misplaced="count_if(value is not null and home != partition)",
+            )
         shown = kept.drop("home").where("true" if wanted.tombstones else "value is not null").orderBy("partition", "offset")
         rows = shown.limit(limit).collect() if limit else shown.toLocalIterator()
-        read_records, unkeyed = (seen.get["read"], seen.get["unkeyed"]) if read.topic_range.records else (0, 0)
-        view = View(read.target, layout, (), unkeyed, read_records, read.unstable)
-        yield BigView(view, sums.keys, sums.tombstones, sums.misplaced, (as_record(row, read.target.topic) for row in rows))
-    finally:
-        kept.unpersist()
+        seen = counts() if read.topic_range.records else {"read": 0, "unkeyed": 0}
+        view = View(read.target, layout, (), seen["unkeyed"], seen["read"], read.unstable)
+        yield BigView(view, found.keys, found.tombstones, found.misplaced, (as_record(row, read.target.topic) for row in rows))
 
 
 def versions_by_spark(read: Read, layout: Layout, sought: Sought, limit: int | None) -> Versions:
@@ -163,21 +158,16 @@ def count_by_spark(read: Read, shape: Shape) -> Stats:
     for name in set(names) & set(OF_REGISTRY):
         raise UsageProblem(f"{name} is not checked with --spark", hint="leave --spark out, or name bytes")
     every = read.records()
-    from pyspark.storagelevel import StorageLevel
-
-    from kops.spark.changelog import as_record, per_key, per_partition, with_home, with_wrong
+    from kops.spark.changelog import as_record, kept_on_disk, per_key, per_partition, with_home, with_wrong
 
     records = with_wrong(every, wrong_sql(layout, *names), partial(checker_named, layout.name, *names))
-    keys = with_home(per_key(records, versions=layout.versions), layout.inner_sql(), read.target.partitions).persist(StorageLevel.DISK_ONLY)
-    try:
+    with kept_on_disk(with_home(per_key(records, versions=layout.versions), layout.inner_sql(), read.target.partitions)) as keys:
         with read.reading():
             sums = {row.partition: row for row in per_partition(keys).collect()}
         live = keys.where("key is not null and not gone").selectExpr("partition", "offset", "key", "length(key) as key_bytes", "bytes")
         by_key, by_value = (
             live.orderBy(live[column].desc(), "partition", "offset").limit(LARGEST).collect() for column in ("key_bytes", "bytes")
         )
-    finally:
-        keys.unpersist()
     bad: tuple[Bad, ...] = ()
     if any(row.undecodable for row in sums.values()):
         check = checker_named(layout.name, *names)
