@@ -1,8 +1,8 @@
 """An application that is restored, built beside itself, or moved to another number of partitions goes on as its twin does.
 
-Five applications process the same input. In the middle one is left alone; of the others one loses its changelog and gets a snapshot
-back, one moves from 4 to 12 partitions with its input topic growing, one moves to another input topic that has 12, and one hands over
-to an application of another name. Then all go on.
+Applications process the same input. In the middle one is left alone; of the others one loses its changelog and gets a snapshot back,
+one moves from 4 to 12 partitions with its input topic growing, a windowed one moves to another input topic that has 12, and one hands
+over to an application of another name. Then all go on.
 """
 
 import shutil
@@ -10,12 +10,13 @@ import struct
 import uuid
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 from support import twins
-from support.programs import KeyBy, Program, Record
+from support.programs import KeyBy, Program, Record, Window
 from support.streams_cases import START
 from support.twins import Twin
 
@@ -23,7 +24,14 @@ pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
 ITEMS = ["laptop", "phone", "ключ", "😀", "a\u0000b", "", *(f"item-{at}" for at in range(30))]
 BY_ITEM = Program("sum", "double", field="price", key_by=KeyBy(field="item"), schema="item string, price double")
-BY_KEY = Program("concat", "string", value="string")
+BY_KEY = Program(
+    "count",
+    "long",
+    value="string",
+    window=Window("window", size=100, grace=10_000),
+    config=(("windowstore.changelog.additional.retention.ms", str(100 * 365 * 86_400_000)),),
+)
+"""None of its records comes late in either number of tasks, each of which has a stream time of its own."""
 COUNT, HALF = 400, 200
 OLD, NEW = 4, 12
 
@@ -101,6 +109,8 @@ def story(cluster, run_kops_alone, tmp_path_factory):
     shutil.rmtree(grown.state)
     seen["after"] = answers(kops, grown)
 
+    seen["windows"] = kops("state", "query", words_moved.state_file, "laptop", *servers, "-o", "json").ok().json
+    seen["windows, as Kafka Streams has them"] = of_all(words_moved)
     there = cluster.create(f"{words_moved.program.topic}-{NEW}", NEW)
     move = ("--partitions", NEW, "--input", f"{words_moved.program.topic}={there}", "--confirm", words_moved.program.application)
     kops("state", "repartition", words_moved.state_file, *move, *servers).ok()
@@ -174,6 +184,19 @@ def test_a_key_is_answered_from_the_changelog_and_from_the_input(story):
     for name in ("the key at the start", "no such key"):
         assert story.answers[name].code == 1
         assert story.answers[name].json == []
+
+
+def test_a_windowed_key_shows_its_windows(story):
+    held = {key: value for key, (value, _) in story.answers["windows, as Kafka Streams has them"].items() if key[:-12] == b"laptop"}
+    starts = {int.from_bytes(key[-12:-4], "big"): struct.unpack(">q", value)[0] for key, value in held.items()}
+    shown = {row["window_start"]: (row["window_end"], row["value"]) for row in story.answers["windows"]}
+    assert shown == {text(start): (text(start + 100), count) for start, count in starts.items()}
+    assert len(shown) > 1
+
+
+def text(milliseconds: int) -> str:
+    moment = datetime.fromtimestamp(milliseconds // 1000, timezone.utc)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
 
 
 def test_the_old_and_the_new_application_were_the_same(story):
