@@ -65,3 +65,12 @@ def mutation(command: F) -> F:
         return command(*args, approval=Approval(dry_run, yes, confirm, plan_out), **kwargs)
 
     return wrapped  # type: ignore[return-value]
+
+
+def spark_option(only: str = "") -> Callable[[F], F]:
+    """Add ``--master``, which takes what ``--remote`` takes too; the command gets either as ``master``.
+
+    :param only: when it counts, if not always
+    """
+    where = f"Where Spark runs{f', {only}' if only else ''}: a master, or sc://HOST:PORT of Spark Connect."
+    return click.option("--master", "--remote", "master", metavar="URL", help=f"{where} [default: the context's, or local[*]]")

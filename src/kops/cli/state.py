@@ -10,7 +10,7 @@ import click
 
 from kops.cli import options
 from kops.cli.lazy import Group
-from kops.cli.options import Approval
+from kops.cli.options import Approval, spark_option
 from kops.cli.session import Session
 from kops.cli.state_init import init
 from kops.cli.state_query import query
@@ -52,7 +52,7 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
     @click.option("--at", metavar="POSITION", default="committed", show_default=True, help="Up to where the input counts: end, or @TIME.")
     @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable records.")
-    @click.option("--master", metavar="URL", help="Spark's master. [default: the context's, or local[*]]")
+    @spark_option()
     @wraps(command)
     def wrapped(
         *,

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from kops.cli.lazy import Command
+from kops.cli.options import spark_option
 from kops.cli.session import Session
 
 COLUMNS = ("store", "key", "value", "timestamp", "partition")
@@ -23,7 +24,7 @@ WINDOW_COLUMNS = ("store", "key", "window_start", "window_end", "value", "partit
     "--from", "origin", type=click.Choice(["changelog", "input"]), default="changelog", show_default=True, help="Read it, or compute it."
 )
 @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable input.")
-@click.option("--master", metavar="URL", help="Spark's master, for --from input. [default: the context's, or local[*]]")
+@spark_option("for --from input")
 @click.pass_obj
 def query(
     session: Session,

@@ -6,7 +6,7 @@ import click
 
 from kops.cli import options
 from kops.cli.lazy import Command
-from kops.cli.options import Approval
+from kops.cli.options import Approval, spark_option
 from kops.cli.session import Session
 
 
@@ -19,7 +19,7 @@ from kops.cli.session import Session
 @click.option("--keep-inputs", is_flag=True, help="The program itself says the partitions of its repartition topics.")
 @click.option("--confirm-done", is_flag=True, help="Delete what is kept of the state from before; no undo after that.")
 @click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
-@click.option("--master", metavar="URL", help="Spark's master. [default: the context's, or local[*]]")
+@spark_option()
 @options.mutation
 @click.pass_obj
 def repartition(

@@ -8,7 +8,7 @@ import click
 
 from kops.cli import options
 from kops.cli.lazy import Command
-from kops.cli.options import Approval
+from kops.cli.options import Approval, spark_option
 from kops.cli.session import Session
 
 
@@ -18,7 +18,7 @@ from kops.cli.session import Session
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only, without offsets; repeatable. [default: all]")
 @click.option("--no-offsets", is_flag=True, help="Leave the committed offsets as they are.")
 @click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
-@click.option("--master", metavar="URL", help="Spark's master. [default: the context's, or local[*]]")
+@spark_option()
 @options.mutation
 @click.pass_obj
 def restore(

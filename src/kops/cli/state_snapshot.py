@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from kops.cli.lazy import Command
+from kops.cli.options import spark_option
 from kops.cli.session import Session
 
 STORE_COLUMNS = ("store", "type", "partitions", "records", "changelog")
@@ -29,7 +30,7 @@ def subject_of(text: str, stores: tuple[str, ...] = ()) -> Any:
     help="The application's processing.guarantee, without a state file. [default: at_least_once]",
 )
 @click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
-@click.option("--master", metavar="URL", help="Spark's master. [default: the context's, or local[*]]")
+@spark_option()
 @click.pass_obj
 def snapshot(session: Session, *, subject: str, to: str, guarantee: str | None, wait_empty: str | None, master: str | None) -> int:
     """Write an application's changelogs to a folder, with all that is needed to restore them elsewhere.

@@ -24,7 +24,7 @@ _MEMORY = "spark.driver.memory"
 class SparkNeeds:
     """What a session is made of.
 
-    :param master: ``local[*]``, ``spark://...``, ``yarn``, ``k8s://...``
+    :param master: ``local[*]``, ``spark://...``, ``yarn``, ``k8s://...``, or ``sc://...`` for Spark Connect
     :param jars: those of Spark's Kafka source
     :param java: path of the java command
     :param archives: folder for the JVM's class archive; None: without
@@ -41,6 +41,11 @@ class SparkNeeds:
     def is_local(self) -> bool:
         """Tell whether the tasks run in this machine's one JVM."""
         return self.master.startswith("local")
+
+    @property
+    def is_remote(self) -> bool:
+        """Tell whether the driver is that of a Spark Connect server."""
+        return self.master.startswith("sc://")
 
 
 def settings_of(needs: SparkNeeds) -> dict[str, str]:
@@ -109,9 +114,16 @@ class StartingSession:
             self._failure = failure
 
     def _make(self) -> SparkSession:
+        if self._needs.is_remote:
+            from kops.spark.remote import connect
+            from kops.spark.ship import ship_kops
+
+            session = connect(self._needs.master, self._settings)
+            ship_kops(session)
+            return session
         from kops.spark.launch import launch_jvm
 
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_PYTHON", self._settings.get("spark.pyspark.python", sys.executable))
         os.environ["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1" if self._needs.is_local else "")
         if not os.environ["SPARK_LOCAL_IP"]:
             del os.environ["SPARK_LOCAL_IP"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kops.spark.difference import APPENDED, HIGH, LOW, STAGE_COLUMNS, summed, to_append
+from kops.spark.remote import is_connected
 from kops.spark.stage_files import SUMS_SCHEMA
 
 if TYPE_CHECKING:
@@ -18,6 +20,9 @@ _SCHEMA = (
     "partition int, key binary, before_present boolean, before_value binary, before_timestamp bigint,"
     " after_present boolean, after_value binary, after_timestamp bigint, action string"
 )
+
+CONTENT_SCHEMA = "partition int, records bigint, tombstones bigint, high bigint, low bigint, earliest bigint, latest bigint"
+"""Of rows that make a ``Content``."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +64,38 @@ def write_stage(stage: DataFrame, path: str) -> Staged:
     sums, take 3 s more for a million keys, most of it for compiling code that is used once. Elsewhere only Spark knows how
     a path is reached.
     """
-    if (stage.sparkSession.conf.get("spark.master") or "").startswith("local") and "://" not in path:
+    session = stage.sparkSession
+    if not is_connected(session) and (session.conf.get("spark.master") or "").startswith("local") and "://" not in path:
         rows = _written_by_tasks(stage, path)
     else:
-        stage.write.mode("overwrite").option("compression", "lz4_raw").parquet(path)
-        rows = summed(to_append(read_stage(stage.sparkSession, path)), actions=APPENDED).collect()
-    contents, actions = {}, {}
-    for number in {row.partition for row in rows}:
-        parts = [row for row in rows if row.partition == number]
-        contents[number] = _content(parts)
-        actions[number] = {name: sum(part[name] for part in parts) for name in APPENDED}
-    return Staged(contents, actions)
+        with _observed(stage) as whole:
+            whole.write.mode("overwrite").option("compression", "lz4_raw").parquet(path)
+        rows = summed(to_append(read_stage(session, path)), actions=APPENDED).collect()
+    actions = {
+        number: {name: sum(row[name] for row in rows if row.partition == number) for name in APPENDED}
+        for number in {row.partition for row in rows}
+    }
+    return Staged(added_contents(rows), actions)
+
+
+@contextmanager
+def _observed(stage: DataFrame) -> Iterator[DataFrame]:
+    """Make what observes the rows of a stage know its counts after they were written.
+
+    Spark Connect 4.0 tells of a write only what was observed last, but of a query everything; so there the rows are computed by one that
+    counts them, and kept by the executors until they are written.
+    """
+    if not is_connected(stage.sparkSession):
+        yield stage
+        return
+    from pyspark import StorageLevel
+
+    kept = stage.persist(StorageLevel.DISK_ONLY)
+    try:
+        kept.count()
+        yield kept
+    finally:
+        kept.unpersist()
 
 
 def read_stage(session: SparkSession, path: str) -> DataFrame:
@@ -79,7 +105,12 @@ def read_stage(session: SparkSession, path: str) -> DataFrame:
 
 def contents_of(records: DataFrame) -> dict[int, Content]:
     """Sum records up: partition, key, value, timestamp."""
-    return {row.partition: _content([row]) for row in summed(records).collect()}
+    return added_contents(summed(records).collect())
+
+
+def added_contents(rows: Sequence[Row]) -> dict[int, Content]:
+    """Join rows of ``CONTENT_SCHEMA``, of which a partition may have several."""
+    return {number: _content([row for row in rows if row.partition == number]) for number in {row.partition for row in rows}}
 
 
 def differing_rows(session: SparkSession, path: str, limit: int) -> list[Row]:

@@ -1,0 +1,81 @@
+"""A session of Spark Connect (``sc://host:port``): the driver, its memory and the Python of its tasks are the server's.
+
+The modules of kops that tasks import go along. Spark's Kafka source cannot: it registers settings with its JVM, so that of a second session
+does not load any more. It has to be on the server.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from kops.core.errors import MissingRequirement, Refused, Unreachable, UsageProblem
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEME = "sc://"
+DEFAULT_PORT = 15002
+_PATIENCE_SECONDS = 10.0
+
+
+def check_url(url: str) -> None:
+    """Refuse an address with a token: addresses are in plans, in the journal and in ``ps``.
+
+    :raises UsageProblem: saying where a token belongs
+    """
+    if ";token=" in url:
+        raise UsageProblem(
+            "the address of Spark Connect carries a token", hint="leave it out and put the token into SPARK_CONNECT_AUTHENTICATE_TOKEN"
+        )
+
+
+def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
+    """Return a new session at a Spark Connect server.
+
+    :param settings: those that can be set for a session are; the others are for whoever starts the server
+    :raises Unreachable: when nothing listens there; Spark's own client would try for ten minutes
+    :raises MissingRequirement: when this Python lacks what Spark Connect's client imports, or the server Spark's Kafka source
+    :raises Refused: when the server may run a task twice at a time
+    """
+    address = urlsplit(url)
+    try:
+        socket.create_connection((address.hostname or "", address.port or DEFAULT_PORT), _PATIENCE_SECONDS).close()
+    except OSError as error:
+        raise Unreachable(
+            f"no Spark Connect server answers at {url}: {error}", hint="check the address; the port is 15002 by default"
+        ) from error
+    try:
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.builder.remote(url).getOrCreate()
+    except ImportError as missing:  # PySparkImportError is one
+        raise MissingRequirement(f"Spark Connect needs more Python modules: {missing}", hint="pip install 'kops[connect]'") from missing
+    if str(session.conf.get("spark.speculation", "false")) == "true":
+        raise Refused(
+            f"Spark at {url} runs slow tasks twice at a time, which would write records twice",
+            hint="start the server with spark.speculation=false",
+        )
+    for key, value in settings.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    _require_kafka(session, url)
+    return session
+
+
+def _require_kafka(session: SparkSession, url: str) -> None:
+    try:
+        session.read.format("kafka").load().schema  # noqa: B018 - asking for it makes the server look
+    except Exception as error:  # with the source there it misses its options
+        if "find data source" in str(error):
+            package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{session.version}"
+            raise MissingRequirement(
+                f"the Spark Connect server at {url} has no Kafka source", hint=f"start it with --packages {package}"
+            ) from error
+
+
+def is_connected(session: Any) -> bool:
+    """Tell whether a session is one of Spark Connect, whose tasks may run anywhere."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
