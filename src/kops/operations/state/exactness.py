@@ -59,11 +59,11 @@ def of_input(store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str, to
     # What windows have lost with the oldest records is only known once they are computed (`of_windows`).
     if reasons and (store.window is None or compacted):
         return Exactness("D", tuple(reasons))
-    if store.table and store.aggregate.kind == TABLE and store.aggregate.form.name == "json":
-        return Exactness(
-            "B", ("JSON is written here with the fields in the order of the expression, which the application's serde may not",)
-        )
-    if store.aggregate.is_whole_value and store.source.value.name == "json":
+    joined = store.table is not None and store.table.joins
+    if store.aggregate.kind == TABLE and joined and store.aggregate.form.name == "json":
+        reason = "JSON is written with its fields in the order of the expression, and the application's serde may write it in another way"
+        return Exactness("B", (reason,))
+    if store.aggregate.is_whole_value and not joined and store.source.value.name == "json":
         return Exactness("B", ("JSON is kept as it was read, and the application's serde may write it in another way",))
     return Exactness("A")
 
