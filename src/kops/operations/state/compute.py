@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kops.core.statefile import StateFile
+from kops.operations.state.amount import amount_text
 from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, new_stage
 from kops.operations.state.exactness import Exactness, of_order, of_time, worst
@@ -103,8 +104,8 @@ def compute_stores(
     """
     jobs = [job_of(state_file, found, cut, skip_undecodable=skip_undecodable) for found in facts]
     names = ", ".join(job.store.name for job in jobs[:_NAMED]) + (f" and {len(jobs) - _NAMED} more stores" if len(jobs) > _NAMED else "")
-    records = sum(source.records for job in jobs for source in job.sources)
-    engine.services.progress.step(f"computing {names} from {records:,} records")
+    amount = amount_text(engine.services, [source for job in jobs for source in job.sources], [job.changelog for job in jobs])
+    engine.services.progress.step(f"computing {names} from {amount}")
     stages = [new_stage(engine.services, state_file.application) for _ in jobs]
     kafka = engine.kafka()
     pool = ThreadPoolExecutor(_AT_A_TIME, "kops-store")
