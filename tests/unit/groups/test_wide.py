@@ -1,11 +1,13 @@
 """Very many rows are written as the one renderer writes them."""
 
 import io
+import json
 
 import pytest
 
 from kops.core.blocks import blocks_of
-from kops.output.render import Column, render_rows
+from kops.core.plan import ItemResult, Result, Status
+from kops.output.render import Column, render_rows, write_json
 from kops.output.wide import write_json_rows, write_wide
 
 ROWS = [
@@ -38,3 +40,21 @@ def test_a_terminal_cuts_and_columns_have_words(monkeypatch):
     rows, columns = [{"lag": 5, "note": "a long note"}], [Column("lag"), Column("note")]
     write_wide(blocks_of(rows), columns, stream, terminal=True, texts={"lag": lambda lag: f"{lag}!"})
     assert stream.getvalue() == "LAG  NOTE\n 5!  a long…\n"
+
+
+RESULTS = (
+    *(ItemResult(f"g t:{number}", Status.DONE, None, number) for number in range(1_500)),
+    ItemResult("g%s u:0", Status.DONE),
+    ItemResult("g u:1", Status.FAILED, {"code": "not_found", "message": "gone"}),
+    ItemResult("g u:2", Status.DONE, None, {"records": 1}),
+    ItemResult("g u:3", Status.DONE, None, True),
+)
+
+
+def test_results_in_blocks_are_written_as_those_in_rows():
+    result = Result(RESULTS, ("done",))
+    expected, written = io.StringIO(), io.StringIO()
+    write_json(result.as_json(), expected)
+    write_json(result.as_json(in_blocks=True), written)
+    assert written.getvalue() == expected.getvalue()
+    assert [item["target"] for item in json.loads(written.getvalue())["items"]] == [result.target for result in RESULTS]
