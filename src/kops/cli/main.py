@@ -23,7 +23,7 @@ NOUNS = {
     "offsets": ("kops.cli.offsets:group", "Committed offsets: show, seek, reset, export."),
     "changelog": ("kops.cli.changelog:group", "Read the changelog of a Kafka Streams store."),
     "streams": ("kops.cli.streams:group", "Kafka Streams applications: list, describe, reset."),
-    "state": ("kops.cli.state:group", "Rebuild, verify and compare a Kafka Streams application's state."),
+    "state": ("kops.cli.state:group", "Rebuild, verify, ask, keep and move a Kafka Streams application's state."),
     "diagnose": ("kops.cli.diagnose:diagnose", "What is wrong with groups and topics, and what to do about it."),
     "apply": ("kops.cli.journal:apply", "Carry out a plan saved with --plan-out."),
     "journal": ("kops.cli.journal:group", "What was changed, by whom, and what is unfinished."),

@@ -1,4 +1,4 @@
-"""``kops state``: rebuild, verify, diff."""
+"""``kops state``: the verbs that compute; the others are in files of their own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ A state file says how each store comes from its topic:
 
 @click.group("state", cls=Group, epilog=EPILOG)
 def group() -> None:
-    """Rebuild, verify and compare a Kafka Streams application's state.
+    """Rebuild, verify, ask, keep and move a Kafka Streams application's state.
 
     The stores are computed again from their topics, up to the application's committed offsets, and compared with their changelogs.
     """
