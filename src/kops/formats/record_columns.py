@@ -102,10 +102,8 @@ class RecordColumns:
         """Return the values as big-endian integers; all are of that many bytes."""
         import numpy
 
-        places = self.value_at[:, None] + numpy.arange(width)
-        octets = numpy.frombuffer(self.data, numpy.uint8)[places]
-        numbers: NDArray[numpy.int64] = octets.view(f">i{width}").reshape(-1).astype(numpy.int64)
-        return numbers
+        windows: NDArray[Any] = numpy.ndarray((len(self.data) - width + 1,), f">i{width}", self.data, strides=(1,))
+        return windows[self.value_at].astype(numpy.int64)
 
     def has_headers(self) -> NDArray[numpy.bool_]:
         """Tell which records have headers."""
@@ -330,17 +328,18 @@ def _varints(octets: NDArray[numpy.uint8], at: NDArray[numpy.int64]) -> tuple[ND
     import numpy
 
     octet = octets[at]
-    value = (octet & 0x7F).astype(numpy.int64)
+    value = (octet & 0x7F).astype(numpy.uint64)
     after = at + 1
     rows = numpy.flatnonzero(octet >= _MORE)
     shift = 7
     while len(rows):
         octet = octets[after[rows]]
-        value[rows] |= (octet & 0x7F).astype(numpy.int64) << shift
+        value[rows] |= (octet & 0x7F).astype(numpy.uint64) << numpy.uint64(shift)
         after[rows] += 1
         rows = rows[octet >= _MORE]
         shift += 7
-    return (value >> 1) ^ -(value & 1), after
+    half, sign = (value >> numpy.uint64(1)).view(numpy.int64), (value & numpy.uint64(1)).view(numpy.int64)
+    return half ^ -sign, after
 
 
 def _each(batches: Sequence[Batch], counts: NDArray[numpy.int64], of: Callable[[Batch], int]) -> NDArray[numpy.int64]:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kops.formats.xxhash64_columns import record_hashes
 from kops.spark.gathering import gathered, newest_of_each_key
 from kops.spark.source import HEADERS, SCHEMA, SPLIT_RECORDS, TopicRange
+from kops.spark.stage import CONTENT_SCHEMA, Content, added_contents
 from kops.spark.watch import telling
 
 if TYPE_CHECKING:
@@ -43,6 +45,10 @@ class BatchSource:
     def newest(self, wanted: TopicRange) -> DataFrame:
         """Return the records without most of those that a later one of the same key replaces."""
         return self.reduced(wanted, f"{SCHEMA}, {HEADERS}", Newest())
+
+    def contents(self, wanted: TopicRange) -> dict[int, Content]:
+        """Return how many records there are and what they hash to, by partition, as ``stage.contents_of`` does."""
+        return added_contents(self.reduced(wanted, CONTENT_SCHEMA, Contents()).collect())
 
     def reduced(self, wanted: TopicRange, schema: str, reduce: Reduce) -> DataFrame:
         """Return what tasks make of the records.
@@ -112,6 +118,28 @@ class Newest:
     def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
         """Yield tables of ``SCHEMA`` and ``HEADERS``."""
         return gathered(AsRows(headers=True)(records, partition), newest_of_each_key)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Adds up how many records there are and what they hash to; runs in the tasks."""
+
+    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
+        """Yield a row of ``stage.CONTENT_SCHEMA`` now and then."""
+        import pyarrow
+
+        for columns in records:
+            hashes = record_hashes(columns)
+            found = {
+                "records": len(columns),
+                "tombstones": int((columns.value_lengths < 0).sum()),
+                "high": int((hashes >> 32).sum()),
+                "low": int((hashes & 0xFFFFFFFF).sum()),
+                "earliest": int(columns.timestamps.min()),
+                "latest": int(columns.timestamps.max()),
+            }
+            numbers = {name: pyarrow.array([number], pyarrow.int64()) for name, number in found.items()}
+            yield pyarrow.table({"partition": partition_column(partition, 1), **numbers})
 
 
 def partition_column(partition: int, count: int) -> pyarrow.Array:

@@ -10,22 +10,25 @@ from kops.spark.stage import contents_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from kops.spark.source import KafkaSource, TopicRange
 
-def unlike(tail: DataFrame, wanted: DataFrame, fingerprints: Mapping[int, list[int]]) -> dict[int, str]:
+
+def unlike(kafka: KafkaSource, tail: TopicRange, wanted: DataFrame, fingerprints: Mapping[int, list[int]]) -> dict[int, str]:
     """Return the partitions whose tail is not what was to be written, and how.
 
     Numbers and sums of hashes first; only a partition where they differ is compared record by record, by the last one of
     each key, since a retried task may have written the same record twice.
 
-    :param tail: of the changelog, as ``KafkaSource.read`` returns it
+    :param tail: of the changelog
     :param wanted: partition, key, value, timestamp
     """
-    found = {number: content.fingerprint for number, content in contents_of(_as_records(tail)).items()}
+    contents = kafka.batches.contents(tail) if kafka.batches else contents_of(_as_records(kafka.read(tail)))
+    found = {number: content.fingerprint for number, content in contents.items()}
     suspects = [number for number, wanted_print in fingerprints.items() if found.get(number) != wanted_print]
     suspects += [number for number in found if number not in fingerprints]
     if not suspects:
         return {}
-    return _different(tail, wanted, suspects)
+    return _different(kafka.read(tail), wanted, suspects)
 
 
 def _as_records(tail: DataFrame) -> DataFrame:

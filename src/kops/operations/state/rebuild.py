@@ -160,7 +160,7 @@ def _unlike(engine: Engine, plan: Plan, name: str) -> dict[str, str]:
     wanted = to_append(read_stage(engine.session, store["stage"]), backwards=plan.arguments["backwards"])
     fingerprints = {int(number): Content(**content).fingerprint for number, content in store["contents"].items()}
     with explained(f"read {topic} back"), engine.reading(tail):
-        found = unlike(engine.kafka().read(tail), wanted, fingerprints)
+        found = unlike(engine.kafka(), tail, wanted, fingerprints)
     return {f"{topic}:{number}": how for number, how in found.items()}
 
 
