@@ -73,6 +73,7 @@ class Window:
     :param size: of sliding windows the difference, of sessions the gap
     :param advance: of tumbling and hopping windows; ``None``: the size
     :param retention: ``None``: what Kafka Streams takes by itself
+    :param suppress: name of a suppression of results until windows close
     :param rocksdb: keep them in RocksDB where a test's driver would keep them in memory
     """
 
@@ -83,6 +84,7 @@ class Window:
     retention: int | None = None
     rocksdb: bool = False
     emit: str | None = None
+    suppress: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``WindowedStores.java`` reads."""
@@ -160,6 +162,10 @@ class Program:
         store: dict[str, Any] = {"type": "key-value", "from": {"topic": self.topic, "key": self.key, "value": value}}
         if self.window:
             store |= {"type": self.window.type, "window": self.window.state_file()}
+            if self.window.emit:
+                store["emit"] = self.window.emit
+            if self.window.suppress:
+                store["suppress"] = f"{self.window.suppress}-store"
         if self.where:
             store["where"] = self.where.sql()
         if self.key_by:

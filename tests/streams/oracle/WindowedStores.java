@@ -16,6 +16,7 @@ import org.apache.kafka.streams.kstream.Reducer;
 import org.apache.kafka.streams.kstream.SessionWindowedKStream;
 import org.apache.kafka.streams.kstream.SessionWindows;
 import org.apache.kafka.streams.kstream.SlidingWindows;
+import org.apache.kafka.streams.kstream.Suppressed;
 import org.apache.kafka.streams.kstream.TimeWindowedKStream;
 import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.kstream.Windowed;
@@ -28,7 +29,7 @@ import org.apache.kafka.streams.state.WindowStore;
  *
  * <pre>"window": {"type": "window", "size": 60000, "advance": 60000, "grace": 0, "retention": 120000 | absent}
  *  | {"type": "sliding-window", "size": the difference, ...} | {"type": "session", "size": the gap, ...}
- *  and with each: "rocksdb": true | absent, "emit": "on-close" | absent</pre>
+ *  and with each: "rocksdb": true | absent, "emit": "on-close" | absent, "suppress": the name of a suppression until windows close | absent</pre>
  */
 final class WindowedStores {
     private final JsonNode window;
@@ -50,12 +51,19 @@ final class WindowedStores {
     KTable<Windowed<Object>, Object> of(KGroupedStream<Object, Object> grouped) {
         Duration size = millis("size");
         Duration grace = millis("grace");
-        return switch (window.required("type").textValue()) {
+        KTable<Windowed<Object>, Object> table = switch (window.required("type").textValue()) {
             case "window" -> time(grouped.windowedBy(TimeWindows.ofSizeAndGrace(size, grace).advanceBy(millis("advance"))));
             case "sliding-window" -> time(grouped.windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(size, grace)));
             case "session" -> session(grouped.windowedBy(SessionWindows.ofInactivityGapAndGrace(size, grace)));
             default -> throw new IllegalArgumentException("unknown windows: " + window);
         };
+        return window.hasNonNull("suppress") ? suppressed(table) : table;
+    }
+
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    private KTable<Windowed<Object>, Object> suppressed(KTable table) {
+        Suppressed closing = Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded()).withName(window.get("suppress").textValue());
+        return table.suppress(closing);
     }
 
     @SuppressWarnings({"unchecked", "rawtypes"})

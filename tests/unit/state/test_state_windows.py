@@ -4,7 +4,7 @@ import pytest
 
 from kops.core.errors import ConfigError
 from kops.core.statefile import Windows, parse_state_file
-from kops.operations.state.windows import counted, of_windows, window_warnings
+from kops.operations.state.windows import counted, emitted_again, fading, of_windows, window_warnings
 
 SOURCE = {"topic": "t", "key": "string", "value": "long"}
 COUNT = {"count": True}
@@ -84,3 +84,28 @@ def test_what_is_told_of_windows():
     ]
     assert counted(noted) == {"late_records": 1234, "boundary_records": 7, "expired_windows": 2}
     assert counted({}) == {"late_records": 0, "boundary_records": 0, "expired_windows": 0}
+
+
+def test_what_is_sent_once_is_said():
+    plain, closing = store("window", {"size": "1m"}), store("window", {"size": "1m"}, emit="on-close")
+    assert emitted_again(plain) == []
+    assert "once more" in emitted_again(closing)[0]
+    suppressed = store("window", {"size": "1m"}, suppress="closed-store")
+    assert suppressed.window.buffer == "a-closed-store-changelog"
+    assert "a-closed-store-changelog" in window_warnings(suppressed, {})[0]
+    with pytest.raises(ConfigError, match=r"stores\.s\.emit"):
+        store("window", {"size": "1m"}, emit="close")
+
+
+@pytest.mark.parametrize(
+    ("settings", "fades"),
+    [
+        ({"cleanup.policy": "compact,delete", "retention.ms": "1000"}, True),
+        ({"cleanup.policy": "compact,delete", "retention.ms": "5000"}, False),
+        ({"cleanup.policy": "compact,delete", "retention.ms": "-1"}, False),
+        ({"cleanup.policy": "compact", "retention.ms": "1000"}, False),
+        ({}, False),
+    ],
+)
+def test_records_that_the_broker_will_delete_are_said(settings, fades):
+    assert bool(fading(store("window", {"size": "1m"}), settings, earliest=5000, now_ms=10_000)) is fades
