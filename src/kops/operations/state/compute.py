@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kops.core.statefile import StateFile
+from kops.core.statefile.models import VERSIONED
 from kops.operations.state.amount import amount_text
 from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, new_stage
@@ -84,7 +85,8 @@ class Computed:
                 f"{store.name}: {self.counts.keys:,} keys; {topics} itself is its changelog (topology.optimization), from which"
                 " the application restores up to its committed offset: there is nothing to write"
             )
-        return f"{store.name}: {self.counts.keys:,} keys from {self.counts.read:,} records of {topics}; {self.exactness.text}"
+        what = "versions" if store.type == VERSIONED else "keys"
+        return f"{store.name}: {self.counts.keys:,} {what} from {self.counts.read:,} records of {topics}; {self.exactness.text}"
 
     @property
     def warnings(self) -> list[str]:
