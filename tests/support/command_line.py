@@ -69,7 +69,7 @@ def kops_process():
         command = [sys.executable, "-m", "kops", *(str(argument) for argument in arguments)]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         pipes["preexec_fn"] = hear_interrupts
-        process = subprocess.Popen(command, **{**pipes, "env": dict(os.environ), **options})
+        process = subprocess.Popen(command, **{**pipes, "env": dict(os.environ, PYTHONFAULTHANDLER="1"), **options})
         started.append(process)
         return process
 
