@@ -85,9 +85,16 @@ class Oracle:
         answer = self._answer({"spec": spec, "records": records})
         return {topic: tuple(map(_decoded, written)) for topic, written in answer["topics"].items()}
 
-    def several(self, programs: Sequence[Program], records: Sequence[Sequence[Record]]) -> list[tuple[Written, set[Held]]]:
+    def several(
+        self, programs: Sequence[Program], records: Sequence[Sequence[Record]], config: Iterable[tuple[str, str]] = ()
+    ) -> list[tuple[Written, set[Held]]]:
         """Feed windowed programs, each with a topic and a store of its own; return what each wrote, and what its store still finds."""
-        spec = {"application": "app", "config": {}, "several": [program.as_json() for program in programs], "from": {"topic": "unused"}}
+        spec = {
+            "application": "app",
+            "config": dict(config),
+            "several": [program.as_json() for program in programs],
+            "from": {"topic": "unused"},
+        }
         feeds = zip(programs, records, strict=True)
         answer = self._answer({"spec": spec, "records": [{**encoded(record), "topic": at.topic} for at, feed in feeds for record in feed]})
         topics = {topic: tuple(map(_decoded, written)) for topic, written in answer["topics"].items()}

@@ -156,7 +156,7 @@ def partition_times(kafka: KafkaSource, wanted: TopicRange) -> dict[int, int]:
 
 
 def _is_float_sum(store: Store) -> bool:
-    return store.aggregate.kind == "sum" and depends_on_order(store.aggregate) and store.type == KEY_VALUE
+    return store.aggregate.kind == "sum" and depends_on_order(store.aggregate) and store.type in (KEY_VALUE, WINDOW)
 
 
 def _looks_order_free(kafka: KafkaSource, job: Job) -> bool:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     Batches = Iterable[pyarrow.RecordBatch]
 
-SCHEMA = "partition int, key binary, value binary, timestamp bigint, doubt int, late bigint, boundary bigint, expired bigint"
+SCHEMA = "partition int, key binary, value binary, timestamp bigint, doubt int, late bigint, boundary bigint, expired bigint, cached bigint"
 """Rows of a view; and, one a task of Spark, a row without a key that has the numbers of ``Tally``."""
 _ROWS = 20_000
 
 Row = tuple[int, bytes, int, int, int, Any, bool]
 """Task, key, timestamp, before, others, value, mixed."""
-Out = tuple["int | None", "bytes | None", "bytes | None", "int | None", int, int, int, int]
+Out = tuple["int | None", "bytes | None", "bytes | None", "int | None", int, int, int, int, int]
 
 
 def ordered_by_key(timed: DataFrame, *, in_pieces: bool, several: bool) -> DataFrame:
@@ -76,7 +76,7 @@ def sessions(rows: DataFrame, store: Store, value_type: str) -> DataFrame:
             taken = ((row[2], row[5], row[3], row[4]) for row in _chained(first, run))
             for end, start, value, timestamp in sessions_of(key, taken, windows, steps, tally):
                 bounds = end.to_bytes(8, "big") + start.to_bytes(8, "big")
-                yield task, key + bounds, value, timestamp, doubt if first[6] else SURE, 0, 0, 0
+                yield task, key + bounds, value, timestamp, doubt if first[6] else SURE, 0, 0, 0, 0
 
     return _folded(rows, store, value_type, fold)
 
@@ -97,7 +97,7 @@ def sliding_windows(rows: DataFrame, store: Store, value_type: str) -> DataFrame
                 if is_mixed:
                     mixed.add(key)
             for key, start, value, timestamp in held.puts():
-                yield task, key + _window(start), value, timestamp, doubt if key in mixed else SURE, 0, 0, 0
+                yield task, key + _window(start), value, timestamp, doubt if key in mixed else SURE, 0, 0, 0, 0
 
     return _folded(rows, store, value_type, fold)
 
@@ -116,7 +116,7 @@ def reduced_windows(rows: DataFrame, store: Store, value_type: str) -> DataFrame
                 aggregate = steps.add(key[:-WINDOW_SUFFIX], value, steps.initial() if started else aggregate)
                 newest = timestamp if started or aggregate is None else max(newest, timestamp)
             encoded = None if aggregate is None else steps.encode(aggregate)
-            yield task, key, encoded, newest, MIXED if mixed else SURE, 0, 0, 0
+            yield task, key, encoded, newest, MIXED if mixed else SURE, 0, 0, 0, 0
 
     return _folded(rows, store, value_type, fold)
 
@@ -134,7 +134,7 @@ def _folded(rows: DataFrame, store: Store, value_type: str, fold: Callable[[Iter
     def run(batches: Batches) -> Batches:
         tally = Tally()
         yield from _output(fold(_rows(batches), steps_of(store, value_type), tally))
-        yield from _output(iter([(None, None, None, None, SURE, tally.late, tally.boundary, tally.expired)]))
+        yield from _output(iter([(None, None, None, None, SURE, tally.late, tally.boundary, tally.expired, tally.cached)]))
 
     return rows.select("task", "key", "timestamp_ms", "before", "others", "v", "mixed").mapInArrow(run, SCHEMA)
 
@@ -148,7 +148,7 @@ def _output(rows: Iterator[Out]) -> Batches:
     import pyarrow
 
     integer, binary, long = pyarrow.int32(), pyarrow.binary(), pyarrow.int64()
-    types = (integer, binary, binary, long, integer, long, long, long)
+    types = (integer, binary, binary, long, integer, long, long, long, long)
     names = [field.split()[0] for field in SCHEMA.split(", ")]
     while piece := list(islice(rows, _ROWS)):
         arrays = [pyarrow.array(column, kind) for column, kind in zip(zip(*piece, strict=True), types, strict=True)]

@@ -1,7 +1,8 @@
 """Sessions, made record by record as ``KStreamSessionWindowAggregate`` makes them. Pure Python over the records of one key.
 
 A record joins the sessions that lie no further from it than the gap: they are merged into one, which takes their place. It is dropped
-when even the merged session ended longer ago than gap and grace. The store finds no session that its retention has expired.
+when even the merged session ended longer ago than gap and grace. The store finds no session that its retention has expired; but its
+cache, if it has one, may still find it (``CachingSessionStore``), for as long as there is room.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ class Tally:
     :param late: records that were dropped because their session had closed
     :param boundary: records that were kept, and would have been dropped, or not have found a session, after records of other partitions
     :param expired: live sessions that the retention has since expired
+    :param cached: records that lie beside an expired session, which a cache may have found
     """
 
     late: int = 0
     boundary: int = 0
     expired: int = 0
+    cached: int = 0
 
 
 Put = tuple[int, int, "bytes | None", int]
@@ -50,6 +53,8 @@ class KeySessions:
     """What each live session holds, and the timestamp of its changelog record."""
     _gone: dict[tuple[int, int], int] = field(default_factory=dict)
     """Sessions that were deleted, with the timestamp of the tombstone."""
+    _past: list[tuple[int, int]] = field(default_factory=list)
+    """Bounds of sessions that have expired, as far as a record may still lie beside them."""
 
     def process(self, timestamp: int, value: Any, before: int, others: int) -> None:
         """Take a record.
@@ -66,7 +71,9 @@ class KeySessions:
             aggregate = self.steps.merge(self.key, aggregate, self._found[bounds][0])
         end = max([timestamp, *(bounds[0] for bounds in merged)])
         start = min([timestamp, *(bounds[1] for bounds in merged)])
-        if end < max(before, timestamp) - close:
+        closed = max(before, timestamp) - close
+        self.tally.cached += self._is_beside_past(timestamp, closed if end < closed else -1)
+        if end < closed:
             self.tally.late += 1
             return
         if others > before and (
@@ -81,6 +88,7 @@ class KeySessions:
             self._put((end, start), self.steps.add(self.key, value, aggregate), timestamp)
         else:  # which the processor still takes, and the store does not
             self.tally.expired += 1
+            insort(self._past, (end, start))
 
     def puts(self) -> Iterator[Put]:
         """Return what the store was last given for each session that has not expired."""
@@ -94,6 +102,12 @@ class KeySessions:
         gap = self.windows.size_ms
         first = bisect_left(self._live, (timestamp - gap, -1))
         return [bounds for bounds in self._live[first:] if bounds[1] <= timestamp + gap]
+
+    def _is_beside_past(self, timestamp: int, least_end: int) -> bool:
+        """Tell whether a record would join an expired session that ended no earlier than this."""
+        gap = self.windows.size_ms
+        first = bisect_left(self._past, (max(timestamp - gap, least_end), -1))
+        return any(start <= timestamp + gap for _end, start in self._past[first:])
 
     def _put(self, bounds: tuple[int, int], aggregate: Any, timestamp: int) -> None:
         if aggregate is None:
@@ -114,7 +128,11 @@ class KeySessions:
             self.tally.expired += count
             for bounds in self._live[:count]:
                 del self._found[bounds]
+                insort(self._past, bounds)
             del self._live[:count]
+            gap = self.windows.size_ms
+            reached = min([until, *(start for _end, start in self._live)]) - 3 * gap - self.windows.grace_ms
+            del self._past[: bisect_left(self._past, (reached, -1))]
         if self._gone and min(self._gone)[0] <= until:
             self._gone = {bounds: timestamp for bounds, timestamp in self._gone.items() if bounds[0] > until}
 

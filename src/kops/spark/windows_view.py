@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from kops.spark.jobs import Job
     from kops.spark.source import KafkaSource
 
-NOTED = ("late", "boundary", "null_values", "expired", "hidden", "timed", "trimmed", "uncovered")
+NOTED = ("late", "boundary", "null_values", "expired", "hidden", "timed", "trimmed", "uncovered", "cached")
 """What is counted of windows: records that came after a window of theirs had closed; records that an order which is not known may have
 made late; null values given to an aggregate that takes none; windows that the retention has expired; windows that later ones in the
 changelog will have expired once it is restored; keys whose timestamp depends on an order that is not known; partitions of the input
-whose oldest records are gone, and windows that may have had some of those (or partitions of which nothing is left)."""
+whose oldest records are gone, and windows that may have had some of those (or partitions of which nothing is left); records beside a
+session that has expired, which a cache may still have found."""
 
 _SOME = 200
 """Offsets in which the first record of a partition is looked for."""
@@ -181,7 +182,7 @@ class _Found:
             "timed": f"doubt = {TIMED} and value is not null and {is_live}",
             "rounded": f"doubt = {ROUNDED}",
         }
-        tallies = [functions.expr(f"coalesce(sum({name}), 0) as {name}_before") for name in ("late", "boundary", "expired")]
+        tallies = [functions.expr(f"coalesce(sum({name}), 0) as {name}_before") for name in ("late", "boundary", "expired", "cached")]
         folded = tallies if "late" in self.put.columns else []
         counted = self.put.observe(self.of_keys, *(_count(condition, name) for name, condition in counts.items()), *folded)
         return counted.where(f"key is not null and {is_live}").select(*COLUMNS)
@@ -206,6 +207,7 @@ class _Found:
             "expired": keys["expired"] + keys.get("expired_before", 0),
             "hidden": self._hidden(ahead) if ahead > 0 else 0,
             "timed": keys["timed"],
+            "cached": keys.get("cached_before", 0),
             **_uncovered(self.kafka, self.job, self.horizon, self.put),
         }
         return Seen(records["read"], dropped, keys["keys"], keys["mixed"], keys["rounded"], noted)

@@ -65,14 +65,19 @@ def test_windows_need_an_aggregate_and_a_key_value_store_has_no_windows():
         ({"timed": 2}, "B", "timestamps of 2 of 9"),
         ({"trimmed": 1}, "B", "begins above offset 0"),
         ({"boundary": 3}, "C", "3 records"),
+        ({"cached": 2}, "C", "2 late records"),
         ({"null_values": 3, "timed": 1}, "C", "null value"),
         ({"trimmed": 1, "uncovered": 4}, "D", "4 windows"),
     ],
 )
 def test_how_exact_windows_are(noted, grade, reason):
-    found = of_windows(store("session", {"gap": "1m"}), 9, noted)
+    found = of_windows(store("session", {"gap": "1m"}), 9, noted, cache=True)
     assert found.grade == grade
     assert reason in "; ".join(found.reasons)
+
+
+def test_without_a_cache_an_expired_session_is_gone_for_sure():
+    assert of_windows(store("session", {"gap": "1m"}), 9, {"cached": 2}, cache=False).grade == "A"
 
 
 def test_what_is_told_of_windows():

@@ -155,7 +155,11 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str) -> Com
     with explained(f"compute {job.store.name}"):
         counts = count_table(kafka, job) if job.store.reuses_source else stage_difference(kafka, job, stage)
     store, keys = facts.store, counts.keys
-    seen = [of_order(store, keys, counts.mixed), of_time(store, keys, counts.noted.get("timed", 0)), of_windows(store, keys, counts.noted)]
+    seen = [
+        of_order(store, keys, counts.mixed),
+        of_time(store, keys, counts.noted.get("timed", 0)),
+        of_windows(store, keys, counts.noted, cache=job.state_file.cache),
+    ]
     return Computed(facts, stage, counts, worst([facts.exactness, *seen]))
 
 

@@ -12,11 +12,12 @@ COUNTED = {"late_records": "late", "boundary_records": "boundary", "expired_wind
 """What is told of a store in numbers, by the names that ``kops.spark.windows_view.NOTED`` has for them."""
 
 
-def of_windows(store: Store, keys: int, noted: Mapping[str, int]) -> Exactness:
+def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool) -> Exactness:
     """Judge windows by what was seen while computing.
 
     :param keys: that the store should hold
     :param noted: ``kops.spark.windows_view.NOTED``
+    :param cache: stores have one (``statestore.cache.max.bytes``)
     """
     if store.window is None:
         return Exactness("A")
@@ -27,6 +28,9 @@ def of_windows(store: Store, keys: int, noted: Mapping[str, int]) -> Exactness:
     if count := noted.get("null_values", 0):
         which = f"{count:,} records have a null value, which windows give to a {store.aggregate.kind} too"
         found.append(Exactness("C", (f"{which}: they are passed over here, and what the application makes of them is not known",)))
+    if cache and (count := noted.get("cached", 0)):
+        which = f"{count:,} late records lie beside a session that the retention has expired"
+        found.append(Exactness("C", (f"{which}: whether the application's cache still had it is not known (streams.cache)",)))
     topic = store.source.topic
     if count := noted.get("uncovered", 0):
         found.append(Exactness("D", (f"{count:,} windows may have had records of {topic} that are gone: it begins above offset 0",)))
