@@ -65,7 +65,7 @@ def write_stage(stage: DataFrame, path: str) -> Staged:
     a path is reached.
     """
     session = stage.sparkSession
-    if not is_connected(session) and (session.conf.get("spark.master") or "").startswith("local") and "://" not in path:
+    if by_tasks(session, path):
         rows = _written_by_tasks(stage, path)
     else:
         with _observed(stage) as whole:
@@ -76,6 +76,11 @@ def write_stage(stage: DataFrame, path: str) -> Staged:
         for number in {row.partition for row in rows}
     }
     return Staged(added_contents(rows), actions)
+
+
+def by_tasks(session: SparkSession, path: str) -> bool:
+    """Tell whether all tasks run on this machine and reach a stage by its path."""
+    return not is_connected(session) and (session.conf.get("spark.master") or "").startswith("local") and "://" not in path
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,27 @@ def write_file(batches: Iterable[pyarrow.RecordBatch], folder: str) -> Iterable[
     writer.close()
     part.replace(target)
     yield from _added_up(pyarrow.concat_tables(sums)).to_batches()
+
+
+def files_of(path: str) -> list[str]:
+    """Return the files of a stage on this machine, each of which a task can take."""
+    return sorted(map(str, Path(path).glob("part-*.parquet")))
+
+
+def records_to_append(file: str, *, backwards: bool = False) -> Iterator[pyarrow.RecordBatch]:
+    """Yield the records that a file of a stage says are to be appended: what ``difference.to_append`` makes of its rows."""
+    import pyarrow
+    from pyarrow import compute, parquet
+
+    new, old = ("before", "after") if backwards else ("after", "before")
+    columns = ["partition", "key", f"{new}_present", f"{new}_value", f"{new}_timestamp", f"{old}_timestamp"]
+    with parquet.ParquetFile(file) as stage:
+        for batch in stage.iter_batches(_ROW_GROUP, columns=columns):
+            present, time = batch[f"{new}_present"], batch[f"{new}_timestamp"]
+            value = compute.if_else(present, batch[f"{new}_value"], None)
+            removal = compute.coalesce(time, batch[f"{old}_timestamp"])
+            found = [batch["partition"], batch["key"], value, compute.if_else(present, time, removal)]
+            yield pyarrow.RecordBatch.from_arrays(found, ["partition", "key", "value", "timestamp"])
 
 
 def _gathered(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.Table]:

@@ -7,7 +7,7 @@ is idempotent and without transactions, because it restores ``read_uncommitted``
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from kops.core.errors import MissingRequirement, OperationFailed
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 Report = tuple[int, int, "str | None"]
 """Records written, records refused, and the first reason."""
@@ -71,28 +71,60 @@ class Written:
     error: str | None = None
 
 
+def write_stage(session: SparkSession, path: str, target: Target, *, backwards: bool = False) -> dict[int, Written]:
+    """Write what a stage says is to be appended, and return what became of it, by partition.
+
+    Tasks of this machine read the files of a stage themselves, so that nothing goes through the JVM.
+
+    :param backwards: write what takes the stage back
+    """
+    from kops.spark.difference import to_append
+    from kops.spark.stage import by_tasks, read_stage
+    from kops.spark.stage_files import files_of, records_to_append
+
+    files = files_of(path) if by_tasks(session, path) else []
+    if not files or not _any_order(target):
+        return write_records(to_append(read_stage(session, path), backwards=backwards), target)
+
+    def read(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        for number in (row for batch in batches for row in batch.column(0).to_pylist()):
+            yield from records_to_append(files[number], backwards=backwards)
+
+    return _written(session.range(0, len(files), 1, len(files)), target, read)
+
+
 def write_records(records: DataFrame, target: Target) -> dict[int, Written]:
     """Write records (partition, key, value, timestamp, headers where the target has them) and return what became of them, by partition.
 
     :raises MissingRequirement: when the machines that run the tasks lack a Python module
     """
-
-    def write(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
-        import pyarrow
-
-        rows = [(number, *report) for number, report in sorted(_write_batches(batches, target).items())]
-        types = (pyarrow.int32(), pyarrow.int64(), pyarrow.int64(), pyarrow.string())
-        arrays = [pyarrow.array([row[index] for row in rows], kind) for index, kind in enumerate(types)]
-        yield pyarrow.RecordBatch.from_arrays(arrays, ["partition", "written", "failed", "error"])
-
     chosen = records.select("partition", "key", "value", "timestamp", *(["headers"] if target.headers else []))
-    if target.transactional_id is not None or target.in_order:
+    if not _any_order(target):
         # Always as many tasks, so that a run after a crash has the transactional ids of that one and fences what it left open.
         chosen = chosen.repartition(target.partitions, "partition")
     if target.in_order:
         chosen = chosen.sortWithinPartitions("partition", "timestamp", "key")
+    return _written(chosen, target, iter)
+
+
+def _any_order(target: Target) -> bool:
+    """Tell whether any task may write any record."""
+    return target.transactional_id is None and not target.in_order
+
+
+def _written(frame: DataFrame, target: Target, records_of: Callable[[Iterable[Any]], Iterator[Any]]) -> dict[int, Written]:
+    """Run the tasks that write, each what ``records_of`` makes of its batches."""
+
+    def write(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
+        import pyarrow
+
+        rows = [(number, *report) for number, report in sorted(_write_batches(records_of(batches), target).items())]
+        types = (pyarrow.int32(), pyarrow.int64(), pyarrow.int64(), pyarrow.string())
+        arrays = [pyarrow.array([row[index] for row in rows], kind) for index, kind in enumerate(types)]
+        yield pyarrow.RecordBatch.from_arrays(arrays, ["partition", "written", "failed", "error"])
+
     try:
-        rows = chosen.mapInArrow(write, REPORT_SCHEMA).collect()
+        rows = frame.mapInArrow(write, REPORT_SCHEMA).collect()
     except Exception as error:
         if _CANCELLED in str(error):
             raise KeyboardInterrupt from error

@@ -118,9 +118,7 @@ def _guard_now(services: Services, plan: Plan) -> dict[str, Any]:
 def _append(engine: Engine, plan: Plan, name: str, items: Mapping[str, Item]) -> Iterator[ItemResult]:
     """Write one store's records and yield a result for each partition."""
     from kops.config.librdkafka import librdkafka_settings
-    from kops.spark.difference import to_append
-    from kops.spark.stage import read_stage
-    from kops.spark.writer import Target, Written, write_records
+    from kops.spark.writer import Target, Written, write_stage
 
     store, arguments = plan.arguments["stores"][name], plan.arguments
     _refuse_without_stage(engine, store)
@@ -130,9 +128,8 @@ def _append(engine: Engine, plan: Plan, name: str, items: Mapping[str, Item]) ->
     transactional_id = f"kops-{arguments['application']}-{name}" if arguments["exactly_once"] else None
     settings, in_order = librdkafka_settings(engine.services.connection), bool(store.get("in_order"))
     target = Target(topic, settings, transactional_id, partitions=len(ends), in_order=in_order)
-    records = to_append(read_stage(engine.session, store["stage"]), backwards=arguments["backwards"])
     with engine.writing(ends, total):
-        written = write_records(records, target)
+        written = write_stage(engine.session, store["stage"], target, backwards=arguments["backwards"])
     for number, content in sorted(store["contents"].items(), key=lambda pair: int(pair[0])):
         report, item = written.get(int(number), Written(0, 0)), items[f"{topic}:{number}"]
         if report.failed or report.written != content["records"]:
