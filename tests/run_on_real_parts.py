@@ -2,7 +2,7 @@
 
     python tests/run_on_real_parts.py
 
-Each half has a Kafka of its own. Ends with what either left out, and with 1 when a test failed.
+Each half has a Kafka of its own. Ends with the tests that failed and why, with what either half left out, and with 1 when a test failed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 WITH_SPARK = ("streams", "spark", "examples")
 ELSEWHERE = ("unit", "benchmarks", "support")
 LEFT_OUT = " left out "
+FAILED = ("FAILED ", "ERROR ")
 NOTHING = "nothing: every part ran"
 
 
@@ -38,6 +39,13 @@ class Half:
                 self.lines.append(line.rstrip("\n"))
                 print(f"{self.name:<8}| {self.lines[-1]}", flush=True)
         self.code = process.returncode
+
+    @property
+    def failed(self) -> list[str]:
+        """Return the tests that failed, with the first words of why, as the summary has them."""
+        starts = [at for at, line in enumerate(self.lines) if "short test summary info" in line]
+        found = [line for line in self.lines[starts[-1] :] if line.startswith(FAILED)] if starts else []
+        return found or ([f"{self.name}: ended with {self.code} and no summary"] if self.code else [])
 
     @property
     def left_out(self) -> list[str]:
@@ -63,6 +71,8 @@ def main() -> int:
         print(f"{half.name}: {half.lines[-1].strip('= ') if half.lines else 'did not start'}")
     left_out = [line for half in halves for line in half.left_out]
     print("\n".join(["left out:", *(left_out or [NOTHING])]))
+    failed = [line for half in halves for line in half.failed]
+    print("\n".join(["failed:", *failed] if failed else ["all passed"]))
     return int(any(half.code for half in halves))
 
 
