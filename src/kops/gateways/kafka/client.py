@@ -15,6 +15,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cached_property
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakMethod
 
 from kops.config.connection import Connection
 from kops.core.errors import KopsError, TimedOut, Unreachable
@@ -23,6 +24,7 @@ from kops.gateways.kafka.translate import is_authentication, is_lost, is_unreach
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
     from confluent_kafka.admin import AdminClient
+    from kafka import KafkaAdminClient
 
 T = TypeVar("T")
 
@@ -47,17 +49,15 @@ class Client:
         self._verbose = verbose
         self._trouble: tuple[float, Any] | None = None
         self._fresh: AdminClient | None = None
-        self._closing: list[Callable[[], None]] = []
-
-    def on_close(self, call: Callable[[], None]) -> None:
-        """Remember what else is to be closed with this client."""
-        self._closing.append(call)
+        self.second: KafkaAdminClient | None = None
+        """kafka-python's client, for what librdkafka lacks; see ``groups_wire``."""
 
     def close(self) -> None:
         """Give connections and threads back, for a process that goes on; librdkafka's end with the last reference."""
-        while self._closing:
+        if self.second is not None:
             with contextlib.suppress(Exception):  # what was asked has been answered; nobody waits for a good-bye
-                self._closing.pop()()
+                self.second.close()
+        self.second = None
         self.__dict__.pop("admin", None)
         self._fresh = None
 
@@ -176,11 +176,27 @@ class Client:
         if not self._verbose:
             _QUIET.addHandler(logging.NullHandler())
             _QUIET.propagate = False
-        settings = {"client.id": "kops", **self.settings, "error_cb": self._on_error, **overrides}
+        settings = {"client.id": "kops", **self.settings, "error_cb": _weakly(self._on_error), **overrides}
         try:
             return kind(settings, logger=None if self._verbose else _QUIET)
         except KafkaException as error:
             raise translate(error.args[0], "make a Kafka client", self.connection.bootstrap_servers) from error
+
+
+def _weakly(method: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return a function that calls a method without keeping its object alive.
+
+    A client of librdkafka that is part of a cycle ends when Python collects garbage, in whichever thread that is, and librdkafka aborts the
+    process when it is one of its own.
+    """
+    known = WeakMethod(method)
+
+    def call(error: Any) -> None:
+        found = known()
+        if found is not None:
+            found(error)
+
+    return call
 
 
 def in_thread(call: Callable[[], T]) -> Future[T]:

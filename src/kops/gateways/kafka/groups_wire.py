@@ -11,7 +11,6 @@ import ssl
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from kops.config.connection import Connection
 from kops.core.errors import ConfigError, Unreachable
@@ -91,10 +90,6 @@ def _token_provider(command: str) -> Any:
     return Provider()
 
 
-_ADMINS: WeakKeyDictionary[Client, KafkaAdminClient] = WeakKeyDictionary()
-"""The second client of each first one: every subject asks through the same."""
-
-
 class Wire:
     """A kafka-python admin client that connects when first asked."""
 
@@ -126,13 +121,9 @@ class Wire:
 
     @property
     def _admin(self) -> KafkaAdminClient:
-        if self._client not in _ADMINS:
-            _ADMINS[self._client] = self._connected()
-            self._client.on_close(self._disconnect)
-        return _ADMINS[self._client]
-
-    def _disconnect(self) -> None:
-        _ADMINS.pop(self._client).close()
+        if self._client.second is None:
+            self._client.second = self._connected()
+        return self._client.second
 
     def _connected(self) -> KafkaAdminClient:
         from kafka import KafkaAdminClient
