@@ -6,6 +6,7 @@ import time
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import NewPartitions
 
 from support.memory import peak_megabytes
 from support.streams_apps import Cluster, wait_for
@@ -260,6 +261,17 @@ def test_following_from_a_range_with_a_limit(broker, topic, kops_process):
     out, _ = process.communicate(timeout=20)
     assert process.returncode == 0
     assert [json.loads(line)["offset"] for line in out.splitlines()] == [3]
+
+
+def test_following_a_topic_that_grows(broker, topic, kops_process):
+    name, cluster = topic(), Cluster(broker.bootstrap_servers)
+    produce(broker, name, numbered(1))
+    process = kops_process("records", "consume", name, "--follow", "--format", "%p:%o %s\\n", "-B", broker.bootstrap_servers)
+    assert process.stdout.readline() == "0:0 v0\n"
+    cluster.admin.create_partitions([NewPartitions(name, 3)])[name].result(30)
+    wait_for("the new partitions", lambda: cluster.topics(name) == {name: 3})
+    produce(broker, name, numbered(1, 2, 7))
+    assert process.stdout.readline() == "2:0 v7\n"
 
 
 def test_sigterm_ends_it_too(broker, topic, kops_process):

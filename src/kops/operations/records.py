@@ -117,7 +117,8 @@ def read(services: Services, wanted: Wanted, stream: Stream) -> Iterator[list[Re
     else:
         starts = {partition: found.start for partition, found in ranges.items()}
     if wanted.follow:
-        for batch in services.kafka.records.follow(starts, isolation=wanted.isolation):
+        whole = wanted.selection.topic if wanted.selection.partitions is None else None
+        for batch in services.kafka.records.follow(starts, isolation=wanted.isolation, whole=whole):
             stream.read += len(batch)
             yield batch
 

@@ -8,7 +8,7 @@ from typing import Any
 from kops.core.errors import KopsError, OperationFailed, UsageProblem
 from kops.core.models import NewRecord
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.records import speed
+from kops.gateways.kafka.records_messages import speed
 from kops.gateways.kafka.translate import is_authentication, translate
 
 PARTITIONERS = {"murmur2": "murmur2_random", "crc32": "consistent_random", "fnv1a": "fnv1a_random", "random": "random"}

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 from kops.core.models import TopicPartition
 from kops.core.records import Record
-from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.client import Client, in_thread
 from kops.gateways.kafka.offsets import Offsets
-from kops.gateways.kafka.records import BATCH, PASSING, POLL_SECONDS, as_record, broken, librdkafka_partition, settings
+from kops.gateways.kafka.records_messages import BATCH, PASSING, POLL_SECONDS, as_record, broken, librdkafka_partition, settings
 from kops.gateways.kafka.translate import is_authentication, translate
 
+LOOK_SECONDS = 5.0
+"""How often to look whether a topic has got more partitions."""
 
-def follow(client: Client, starts: Mapping[TopicPartition, int], isolation: str) -> Iterator[list[Record]]:
+
+def follow(client: Client, starts: Mapping[TopicPartition, int], isolation: str, *, whole: str | None = None) -> Iterator[list[Record]]:
     """Yield records as they come, and an empty batch now and then while none comes; it never ends.
 
     Brokers that go and come back are waited for.
 
+    :param whole: a topic whose further partitions are read too, from their first record on, once it has some
     :raises Unreachable: when no broker has answered for the time limit of a request, or who we are is refused
     :raises OperationFailed: when the records to be read next are gone
     """
     trouble: list[Any] = []
+    growth = _Growth(client, whole, starts) if whole is not None else None
     consumer = client.consumer({**settings(client, isolation), "error_cb": trouble.append})
     try:
         consumer.assign([librdkafka_partition(partition, offset) for partition, offset in starts.items()])
@@ -38,6 +44,8 @@ def follow(client: Client, starts: Mapping[TopicPartition, int], isolation: str)
                 else:
                     raise broken(client, error, (message.topic(), message.partition()), message.offset())
             yield batch
+            if growth is not None and (new := growth.seen()):
+                consumer.incremental_assign([librdkafka_partition(partition, 0) for partition in new])
             if batch or not trouble:
                 heard = time.monotonic()
                 trouble.clear()
@@ -48,3 +56,29 @@ def follow(client: Client, starts: Mapping[TopicPartition, int], isolation: str)
                 trouble.clear()
     finally:
         consumer.close()
+
+
+class _Growth:
+    """Looks, now and then and beside the reading, for further partitions of a topic."""
+
+    def __init__(self, client: Client, topic: str, known: Iterable[TopicPartition]) -> None:
+        self._offsets = Offsets(client)
+        self._topic = topic
+        self._known = set(known)
+        self._looked = time.monotonic()
+        self._looking: Future[tuple[TopicPartition, ...]] | None = None
+
+    def seen(self) -> list[TopicPartition]:
+        """Return the partitions that are new; nothing is waited for."""
+        if self._looking is None:
+            if time.monotonic() - self._looked > LOOK_SECONDS:
+                self._looking = in_thread(lambda: self._offsets.partitions_or_errors([self._topic])[0].get(self._topic, ()))
+            return []
+        if not self._looking.done():
+            return []
+        found, self._looking, self._looked = self._looking, None, time.monotonic()
+        if found.exception() is not None:  # silent brokers are the reader's to tell
+            return []
+        new = [partition for partition in found.result() if partition not in self._known]
+        self._known.update(new)
+        return new

@@ -10,7 +10,7 @@ from kops.core.errors import TimedOut
 from kops.core.models import TopicPartition
 from kops.core.records import Record
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.records import BATCH, PASSING, POLL_SECONDS, SPEED, as_record, broken, librdkafka_partition, speed
+from kops.gateways.kafka.records_messages import BATCH, PASSING, POLL_SECONDS, SPEED, as_record, broken, librdkafka_partition, speed
 from kops.gateways.kafka.translate import is_authentication, translate
 
 
