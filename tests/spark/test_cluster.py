@@ -1,10 +1,14 @@
-"""The rebuild on a Spark standalone cluster: a master and two workers, from PySpark's own jars."""
+"""The rebuild where Spark is elsewhere: a standalone cluster, and Spark Connect; both from PySpark's own jars.
+
+Their Python tasks run without an installed kops: what they import of it went along.
+"""
 
 import json
 import os
 import re
 import struct
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,6 +16,10 @@ import pyspark
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+
+from kops.config.paths import directories
+from kops.gateways.jars import spark_kafka_jars
+from kops.spark.launch import JVM_OPTIONS
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
@@ -32,27 +40,79 @@ def wait_for(file: Path, pattern: str) -> re.Match[str]:
 
 
 @pytest.fixture
-def spark_cluster(jdk, tmp_path):
-    """The address of the master of two workers, all on free ports."""
-    environment = {**os.environ, "SPARK_HOME": str(HOME), "SPARK_SCALA_VERSION": "2.13"}
+def python_without_kops(tmp_path):
+    """A Python that has all that kops needs, and not kops."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for installed in Path(pyspark.__file__).parents[1].iterdir():
+        if "kops" not in installed.name:
+            (packages / installed.name).symlink_to(installed)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{packages}" exec {sys._base_executable} -S "$@"\n')
+    python.chmod(0o755)
+    answer = subprocess.run(
+        [python, "-c", "import pyarrow, confluent_kafka, kops"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert "No module named 'kops'" in answer.stderr
+    return python
+
+
+@pytest.fixture
+def start_java(jdk, tmp_path, python_without_kops):
+    """Run a main class of Spark, its log in a file; ended with the test. Its Python has no kops."""
+    environment = {**os.environ, "SPARK_HOME": str(HOME), "SPARK_SCALA_VERSION": "2.13", "PYSPARK_PYTHON": str(python_without_kops)}
+    environment.pop("PYTHONPATH", None)
     processes = []
 
-    def start(name: str, kind: str, *arguments: str) -> Path:
+    def start(name: str, main_class: str, *arguments: str, options: tuple[str, ...] = ("-Xmx256m",), jars: str = "") -> Path:
         log = tmp_path / f"{name}.log"
-        command = [str(jdk.java), "-cp", f"{HOME}/jars/*", "-Xmx256m", f"org.apache.spark.deploy.{kind}", *arguments]
+        command = [str(jdk.java), "-cp", f"{HOME}/jars/*{jars}", *options, f"org.apache.spark.{main_class}", *arguments]
         with log.open("wb") as output:
             processes.append(subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=tmp_path))
         return log
 
-    host = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-    master = wait_for(start("master", "master.Master", *host), r"Starting Spark master at (spark://\S+)")[1]
-    for name in ("worker-1", "worker-2"):
-        log = start(name, "worker.Worker", "--cores", "1", "--memory", "700m", "--work-dir", str(tmp_path / name), *host, master)
-        wait_for(log, "Successfully registered with master")
-    yield master
+    yield start
     for process in processes:
         process.kill()
         process.wait()
+
+
+@pytest.fixture
+def spark_cluster(start_java, tmp_path):
+    """The address of the master of two workers, all on free ports."""
+    host = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+    master = wait_for(start_java("master", "deploy.master.Master", *host), r"Starting Spark master at (spark://\S+)")[1]
+    for name in ("worker-1", "worker-2"):
+        work = ("--cores", "1", "--memory", "700m", "--work-dir", str(tmp_path / name))
+        log = start_java(name, "deploy.worker.Worker", *work, *host, master)
+        wait_for(log, "Successfully registered with master")
+    return master
+
+
+@pytest.fixture
+def connect_server(start_java, kafka_source):
+    """The address of a Spark Connect server, with Spark's Kafka source."""
+    pytest.importorskip("grpc", reason="pip install 'kops[connect]'")
+    conf = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.sql.catalogImplementation": "in-memory",
+    }
+    settings = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
+    main_class = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal")
+    arguments = ("--master", "local[2]", *settings, *main_class)
+    log = start_java("connect", "deploy.SparkSubmit", *arguments, options=JVM_OPTIONS, jars=kafka_source)
+    return f"sc://127.0.0.1:{wait_for(log, r'Spark Connect server started at: [^:]*:([0-9]+)')[1]}"
+
+
+@pytest.fixture
+def kafka_source():
+    """The jars of Spark's Kafka source, as an addition to a class path."""
+    jars = spark_kafka_jars(directories(os.environ).cache)
+    return "".join(f"{os.pathsep}{jar}" for jar in jars)
 
 
 def commit(admin, group, commits):
@@ -100,31 +160,40 @@ def read(broker, topic):
 
 
 @pytest.fixture
-def context(spark_cluster, broker, home, tmp_path):
-    """A context whose Spark is the cluster."""
-    config = home / "config" / "kops" / "config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text(
-        f'[contexts.here]\nbootstrap_servers = ["{broker.bootstrap_servers}"]\n'
-        f'[contexts.here.spark]\nmaster = "{spark_cluster}"\nstaging_directory = "{tmp_path / "staging"}"\n'
-        '[contexts.here.spark.conf]\n"spark.driver.host" = "127.0.0.1"\n"spark.executor.memory" = "600m"\n'
-    )
-    return "here"
+def rebuilt(application, broker, home, kops_process, tmp_path, python_without_kops):
+    """Rebuild and verify with the Spark of an address, and compare with what the application had."""
+
+    def run(spark: str, *options: str) -> None:
+        name, sums = application
+        config = home / "config" / "kops" / "config.toml"
+        config.parent.mkdir(parents=True)
+        config.write_text(
+            f'[contexts.here]\nbootstrap_servers = ["{broker.bootstrap_servers}"]\n'
+            f'[contexts.here.spark]\nmaster = "{spark}"\nstaging_directory = "{tmp_path / "staging"}"\n'
+            '[contexts.here.spark.conf]\n"spark.driver.host" = "127.0.0.1"\n"spark.executor.memory" = "600m"\n'
+            f'"spark.pyspark.python" = "{python_without_kops}"\n'
+        )
+        store = {"from": {"topic": f"{name}-in", "key": "string", "value": "long"}, "aggregate": {"sum": "value", "as": "long"}}
+        file = tmp_path / "state.yaml"
+        file.write_text(json.dumps({"application": name, "stores": {"totals": store}}), encoding="utf-8")
+
+        def kops(*arguments):
+            process = kops_process("state", *arguments, *options, "-c", "here", "-o", "json")
+            out, err = process.communicate(timeout=4 * SECONDS)
+            return process.returncode, out, err
+
+        code, out, err = kops("rebuild", str(file), "--yes")
+        assert code == 0, err
+        assert json.loads(out)["status"] == "done"
+        assert read(broker, f"{name}-totals-changelog") == sums
+        assert kops("verify", str(file))[0] == 0
+
+    return run
 
 
-def test_two_workers_compute_and_write(context, application, broker, kops_process, tmp_path):
-    name, sums = application
-    store = {"from": {"topic": f"{name}-in", "key": "string", "value": "long"}, "aggregate": {"sum": "value", "as": "long"}}
-    file = tmp_path / "state.yaml"
-    file.write_text(json.dumps({"application": name, "stores": {"totals": store}}), encoding="utf-8")
+def test_two_workers_compute_and_write(spark_cluster, rebuilt):
+    rebuilt(spark_cluster)
 
-    def kops(*arguments):
-        process = kops_process("state", *arguments, "-c", context, "-o", "json")
-        out, err = process.communicate(timeout=4 * SECONDS)
-        return process.returncode, out, err
 
-    code, out, err = kops("rebuild", str(file), "--yes")
-    assert code == 0, err
-    assert json.loads(out)["status"] == "done"
-    assert read(broker, f"{name}-totals-changelog") == sums
-    assert kops("verify", str(file))[0] == 0
+def test_a_spark_connect_server_computes_and_writes(connect_server, rebuilt):
+    rebuilt("local[1]", "--remote", connect_server)

@@ -35,7 +35,7 @@ _OPENS = (
     *(f"java.base/{name}" for name in ("sun.security.action", "sun.util.calendar")),
     "java.security.jgss/sun.security.krb5",
 )
-_JVM_OPTIONS = (
+JVM_OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     *(f"--add-opens={name}=ALL-UNNAMED" for name in _OPENS),
     "-Djdk.reflect.useDirectMethodHandle=false",
@@ -79,7 +79,7 @@ def launch_jvm(
         properties = folder / "spark.properties"
         properties.touch(mode=0o600)
         properties.write_text("".join(f"{key} {_escaped(value)}\n" for key, value in settings.items()), encoding="utf-8")
-        options = [f"-Xmx{memory}", *_JVM_OPTIONS, f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"]
+        options = [f"-Xmx{memory}", *JVM_OPTIONS, f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"]
         options += _archive_options(archives, java, class_path)
         command = [java, "-cp", os.pathsep.join(class_path), *options, "org.apache.spark.deploy.SparkSubmit"]
         command += ["--load-spark-defaults", "--properties-file", str(properties), "pyspark-shell"]
