@@ -89,6 +89,15 @@ def test_topics_that_are_not_its_own_are_refused(left, kops, wrong):
     assert left.internal <= left.topics()
 
 
+def test_one_strategy_at_a_time(left, kops):
+    refused = kops("streams", "reset", left.name, "--to-offset", "0", "--to-latest", "--confirm", left.name)
+    assert (refused.code, "exclude each other" in refused.err) == (2, True)
+    named_twice = kops("streams", "reset", left.name, "--application-id", left.name, "--confirm", left.name)
+    assert named_twice.code == 2
+    plan = kops("streams", "reset", left.name, "--to-offset", "0", "--dry-run", "-o", "json").ok().json
+    assert [item["reason"] for item in plan["items"] if ":" in item["target"]] == ["", ""]
+
+
 def test_what_moved_since_the_plan_ends_it_before_any_change(left, kops, tmp_path):
     for number, move in enumerate(
         (

@@ -44,7 +44,8 @@ def applications(cluster, tmp_path_factory):
     with Instances(cluster.servers, tmp_path_factory.mktemp("drafted")) as instances:
         texts = {kind: instances.text(prefix, kind) for kind in KINDS}
         for kind in KINDS:
-            instances.start(kind, prefix, f"{prefix}-{kind}", kind, statestore_cache_max_bytes=0)
+            settings = {"processing_guarantee": guarantee_of(kind), "statestore_cache_max_bytes": 0}
+            instances.start(kind, prefix, f"{prefix}-{kind}", kind, **settings)
         instances.wait_until_running()
         for kind in KINDS:
             wait_for(f"{kind} to be through", lambda kind=kind: is_through(cluster, f"{prefix}-{kind}", texts[kind]))
@@ -52,6 +53,10 @@ def applications(cluster, tmp_path_factory):
             instances.stop(kind)
     yield prefix, texts
     cluster.delete_all(cluster.topics(prefix))
+
+
+def guarantee_of(kind):
+    return "exactly_once_v2" if kind in ("session", "grouped-table") else "at_least_once"
 
 
 def is_through(cluster, application, text):
@@ -126,8 +131,10 @@ def test_a_draft_says_what_is_known_and_marks_what_is_not(applications, draft, r
     shown, file = draft(kind)
     body = yaml.safe_load(file.read_text())
     assert body == shown["state_file"]
+    assert set(shown) == {"application", "state_file", "open", "skipped", "notes"}
     assert body["application"] == f"{prefix}-{kind}"
     assert body["stores"] == expected(prefix)[kind]
+    assert body["streams"]["guarantee"] == guarantee_of(kind)
     assert body["streams"].get("topology_optimization") == ("all" if kind == "table-optimized" else None)
     assert [one["store"] for one in shown["skipped"]] == (["fk-subscription-store"] if kind == "foreign-key-join" else [])
     assert all(one["todo"] for one in shown["open"])

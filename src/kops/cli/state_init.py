@@ -34,6 +34,8 @@ def init(session: Session, *, application: str, topology_file: str | None, store
         session.render_object(draft.as_json(), name="application")
     else:
         click.echo(draft.text(), nl=False)
+    for sentence in draft.notes:
+        session.note(f"note: {sentence}")
     for store, why in draft.skipped.items():
         session.note(f"note: {store} is left out: {why}")
     left = [path for path, _ in draft.open_fields]

@@ -65,16 +65,17 @@ def reset(
     State on the disks of the instances is not touched: the plan says what to delete there. Undo moves the offsets back; the deleted
     topics do not come back.
     """
-    from kops.operations.offsets_strategies import Choice, only_one
+    from kops.operations.offsets_strategies import Choice
     from kops.operations.protocol import refuse_read_only
     from kops.operations.streams.look import read_topology
     from kops.operations.streams.reset import Wanted, plan_reset, split_topics
 
     if (application is None) == (application_id is None):
         raise click.UsageError("name one APPLICATION, as an argument or with --application-id")
-    choice = Choice(**given)
-    choice = choice if choice != Choice() else Choice(to_earliest=True)
-    only_one(choice)
+    chosen = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None and value is not False]
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
+    choice = Choice(**given) if chosen else Choice(to_earliest=True)
     if wait_empty and not approval.dry_run and not approval.plan_out:
         refuse_read_only(session.connection)
     wanted = Wanted(split_topics(input_topics), split_topics(internal_topics), split_topics(output_topics), wait_empty)

@@ -40,11 +40,13 @@ class Draft:
     """A state file, not finished.
 
     :param skipped: stores that no state file says, and why
+    :param notes: what to know, a sentence each
     """
 
     application: str
     entries: tuple[Entry, ...]
     skipped: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def open_fields(self) -> tuple[tuple[str, str], ...]:
@@ -65,6 +67,7 @@ class Draft:
             "state_file": _body(self.entries),
             "open": [{"field": path, "todo": comment} for path, comment in self.open_fields],
             "skipped": [{"store": store, "reason": why} for store, why in self.skipped.items()],
+            "notes": list(self.notes),
         }
 
 

@@ -46,10 +46,14 @@ class TopicFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the cluster tells."""
+    """What the cluster tells.
+
+    :param transactions: whether changelogs end in the marks of transactions; None when none has records
+    """
 
     stores: Mapping[str, StoreFacts]
     topics: Mapping[str, TopicFacts]
+    transactions: bool | None = None
 
     def store(self, name: str) -> StoreFacts:
         """Return what is known of a store."""

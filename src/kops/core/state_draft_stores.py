@@ -33,8 +33,7 @@ class Drafting:
     def draft(self) -> Draft:
         """Return the draft."""
         stores = [entry for name in sorted(self._traces) if (entry := self._store(self._traces[name]))]
-        guarantee = "or exactly_once_v2, as processing.guarantee says, which nothing in the cluster tells for certain"
-        streams = [Entry("guarantee", "at_least_once", f"TODO: check; {guarantee}")]
+        streams = [_guarantee(self._facts)]
         if self._optimized:
             streams.append(Entry("topology_optimization", "all", "a table's store has no changelog of its own, so its topic is it"))
         top = [Entry("application", self._application), Entry("streams", tuple(streams))]
@@ -118,9 +117,10 @@ class Drafting:
             told = (
                 f"it comes from {', '.join(topics)}, and a state file takes one topic" if topics else "which topic it comes of is not known"
             )
-            topic, facts = open_entry("topic", told), TopicFacts()
+            topic = open_entry("topic", told)
         else:
-            topic, facts = Entry("topic", trace.topics[0]), self._facts.topic(trace.topics[0])
+            topic = Entry("topic", trace.topics[0])
+        facts = self._facts.topic(trace.topics[0]) if trace.topics else TopicFacts()
         return Entry("from", (topic, form_entry("key", facts.key), form_entry("value", facts.value)))
 
     def _repartition(self, trace: Trace, facts: StoreFacts, *, new_key: bool) -> list[Entry]:
@@ -150,6 +150,14 @@ class Drafting:
             _comments, entries = self._entries(hidden, StoreFacts(changelog=False))
             self._tables[processor] = Entry(processor, tuple(entries), "a table without a store")
         return processor
+
+
+def _guarantee(facts: Facts) -> Entry:
+    if facts.transactions is None:
+        return Entry("guarantee", "at_least_once", "TODO: check; exactly_once_v2 if processing.guarantee says so")
+    if facts.transactions:
+        return Entry("guarantee", "exactly_once_v2", "guessed: its changelogs end in the marks of transactions")
+    return Entry("guarantee", "at_least_once", "guessed: its changelogs do not end in the marks of transactions")
 
 
 def _operators(trace: Trace) -> set[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kops.core.errors import NotFound, UndecodableRecord, UsageProblem
 from kops.core.format_guess import guess_format
+from kops.core.models import TopicPartition
 from kops.core.records import Record
 from kops.core.state_draft import Draft
 from kops.core.state_draft_facts import KEY_VALUE, NOTHING, SESSION, VERSIONED, WINDOW, Facts, StoreFacts, TopicFacts
@@ -37,7 +38,8 @@ def draft_state_file(services: Services, name: str, topology: Topology | None) -
         hint = "a stateless application needs none; --topology FILE, with what Topology.describe() prints, names all"
         raise NotFound(f"no store of {name} is known", hint=hint)
     hidden = [trace for processor in _tables_of(found.values()) if topology and (trace := table_trace(topology, processor))]
-    return drafted(name, found, hidden, _facts(services, look, found.values(), hidden))
+    draft = drafted(name, found, hidden, _facts(services, look, found.values(), hidden))
+    return replace(draft, notes=look.notes)
 
 
 def _tables_of(found: Iterable[Trace]) -> list[str]:
@@ -79,7 +81,21 @@ def _facts(services: Services, look: Look, found: Iterable[Trace], hidden: Itera
     records = samples(services, targets)
     stores = {store: _store_facts(targets[topic], records.get(topic, [])) for topic, store in changelogs.items() if topic in targets}
     inputs = {topic: _topic_facts(records.get(topic, [])) for topic in topics}
-    return Facts(stores, inputs)
+    return Facts(stores, inputs, _transactions([targets[topic] for topic in changelogs if topic in targets], records))
+
+
+def _transactions(changelogs: Iterable[Target], records: Mapping[str, Sequence[Record]]) -> bool | None:
+    """Tell whether changelogs end in the marks of transactions: the last offset of a log, which compaction leaves, has no record."""
+    told = None
+    for target in changelogs:
+        last: dict[int, int] = {}
+        for record in records.get(target.topic, ()):
+            last[record.partition] = max(record.offset, last.get(record.partition, 0))
+        for partition, offset in last.items():
+            if offset + 1 < target.ranges[TopicPartition(target.topic, partition)].end:
+                return True
+            told = False
+    return told
 
 
 def _topic_facts(records: Sequence[Record]) -> TopicFacts:

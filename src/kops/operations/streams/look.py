@@ -74,6 +74,8 @@ def look_at(services: Services, name: str, topology: Topology | None = None) -> 
     internal, by_name = _internal(application, topology, own, committed, partitions)
     changelogs = [topic for topic in internal if topic.endswith(CHANGELOG)]
     outputs = None if topology is None else topology.output_topics
+    missing = [topic for topic in topology.input_topics if topic not in partitions] if topology else []
+    absent = [f"the description reads {', '.join(missing)}, which does not exist"] if missing else []
     unlike = _unlike_streams(application, internal, committed)
     return Look(
         application,
@@ -87,7 +89,7 @@ def look_at(services: Services, name: str, topology: Topology | None = None) -> 
         outputs,
         tuple(stores_of(application, topology, changelogs, partitions)),
         committed,
-        (*unlike, *application.unknown, *(f"the description is not of what runs: {text}" for text in differing)),
+        (*unlike, *application.unknown, *absent, *(f"the description is not of what runs: {text}" for text in differing)),
     )
 
 

@@ -67,6 +67,8 @@ def look_notes(look: Look) -> list[str]:
         notes.append(f"what it writes, and stores without a changelog, only --topology FILE tells{more}")
     if look.topology is not None and look.topology.chooses_topics:
         notes.append(f"where {', '.join(look.topology.chooses_topics)} writes is chosen by record, and only the application knows")
+    if application.members and application.state != "STABLE":
+        notes.append(f"a rebalance goes on ({application.state}): who has what is about to change")
     unassigned = [str(task) for part in application.parts for task in unassigned_tasks(look, part)]
     if application.members and unassigned:
         notes.append(f"no instance has the tasks {', '.join(unassigned)}")
