@@ -96,17 +96,19 @@ def text(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode()
 
 
-def _headers(headers: suppression.Headers) -> list[list[str | None]]:
+def header_cells(headers: suppression.Headers) -> list[list[str | None]]:
+    """Return headers as the oracle takes and gives them."""
     return [[name, text(value)] for name, value in headers]
 
 
-def _context(context: RecordContext | None) -> list[Any]:
+def context_cells(context: RecordContext | None) -> list[Any]:
+    """Return where a record came from, as the oracle takes and gives it."""
     assert context is not None
-    return [context.timestamp_ms, context.offset, context.topic, context.partition, _headers(context.headers)]
+    return [context.timestamp_ms, context.offset, context.topic, context.partition, header_cells(context.headers)]
 
 
 def _change(change: BufferedChange) -> list[Any]:
-    return [text(change.new), text(change.old), text(change.prior), change.buffer_time_ms, _context(change.context)]
+    return [text(change.new), text(change.old), text(change.prior), change.buffer_time_ms, context_cells(change.context)]
 
 
 KEYS = st.binary(max_size=20) | st.text(max_size=12).map(str.encode) | st.just(b"") | st.binary(min_size=300, max_size=300)
@@ -178,7 +180,7 @@ FORMS = (
         _change,
         suppression.encode,
         lambda data: suppression.decode(data, suppression.headers_of(3)),
-        also=(_headers(suppression.headers_of(3)),),
+        also=(header_cells(suppression.headers_of(3)),),
     ),
     Form(
         "combined_key",
@@ -212,7 +214,7 @@ FORMS = (
     Form(
         "with_headers",
         st.builds(StoredValue, VALUES, ANY_TIMES.filter(lambda time: time >= -1), HEADERS),
-        lambda stored: [text(stored.value), stored.timestamp_ms, _headers(stored.headers)],
+        lambda stored: [text(stored.value), stored.timestamp_ms, header_cells(stored.headers)],
         stored_values.encode_with_headers,
         stored_values.decode_with_headers,
         exact=False,
@@ -221,10 +223,10 @@ FORMS = (
     Form(
         "session_with_headers",
         st.builds(StoredValue, VALUES, st.none(), HEADERS),
-        lambda stored: [text(stored.value), 3, _headers(stored.headers)],
+        lambda stored: [text(stored.value), 3, header_cells(stored.headers)],
         stored_values.encode_with_headers,
         lambda data: stored_values.decode_with_headers(data, session=True),
-        lambda stored: [text(stored.value), _headers(stored.headers)],
+        lambda stored: [text(stored.value), header_cells(stored.headers)],
         exact=False,
         since="4.3",
     ),
