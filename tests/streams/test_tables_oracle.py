@@ -5,9 +5,11 @@ Where the order in which two topics were read shows only in a timestamp, the row
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
+from kops.core.murmur2 import partition_for
 from support.programs import REDUCERS, Program
 from support.streams import compacted_view
 from support.table_cases import KEYS, Case, Frames, cases, in_partitions, job, marked
@@ -20,6 +22,7 @@ HISTORY = 5
 TEXT = {"key": "string", "value": "string"}
 JSON = {"key": "string", "value": {"format": "json", "schema": "r string, n bigint"}}
 LEFT, RIGHT = [b"l1", b"l2", b""], [b"r1", b"r2"]
+ALL_THERE = [b'{"r":"x","n":1}', b'{"r":"y","n":-7}', b'{"r":"x","n":2}', b'{"r":"y","n":9}']
 REGIONS = [b'{"r":"x","n":1}', b'{"r":"y","n":-7}', b'{"r":"x","n":9223372036854775807}', b'{"r":null,"n":3}', b'{"r":"z"}']
 PREFERENCES = [b'{"n":20}', b'{"n":29}', b'{"n":30}', b'{"n":31}']
 PAIR = "concat(coalesce(left, '-'), '|', coalesce(right, '-'))"
@@ -63,12 +66,12 @@ def join_program(kind):
 
 def grouped(kind, **aggregate):
     """Groups of one table by a field."""
-    field = aggregate.pop("field", None)
+    field, form = aggregate.pop("field", None), aggregate.get("as", "long")
     return TableProgram(
         (
             table("t", "left", "json"),
             {"name": "f", "filter": {"table": "t", "field": "n", "op": "lt", "value": 5}},
-            {"name": "g", "group": {"table": "f", "field": "r", "as": "string"}, "aggregate": {"kind": kind, "field": field, "as": "long"}},
+            {"name": "g", "group": {"table": "f", "field": "r", "as": "string"}, "aggregate": {"kind": kind, "field": field, "as": form}},
         ),
         {
             "t": from_topic("left", JSON),
@@ -149,13 +152,29 @@ def without_doubt(found):
     return {at: (value, timestamp) for at, (value, timestamp, _doubt) in found.items()}
 
 
+def versioned_program(kind):
+    """A join whose left side is a versioned table, and groups of such a table: what is not its key's latest changes nothing (KIP-914)."""
+    left = {"type": "versioned", "history_retention": f"{HISTORY}ms", **from_topic("left", TEXT)}
+    return TableProgram(
+        (
+            {**TWO[0], "history_ms": HISTORY},
+            TWO[1],
+            {"name": "j", "join": {"left": "l", "right": "r", "kind": kind, "as": "string"}},
+        ),
+        {"l": left, "r": TWO_STORES["r"], "j": joined(kind)},
+    )
+
+
 BY_TIME = {
     "inner": (join_program("inner"), ("j", "f"), same),
     "left": (join_program("left"), ("j",), same),
     "outer": (join_program("outer"), ("f",), same),
+    "versioned-inner": (versioned_program("inner"), ("j",), same),
+    "versioned-left": (versioned_program("left"), ("j",), same),
     "count": (grouped("count", count=True), ("g",), mark_region),
     "sum": (grouped("sum", sum="value.n", **{"as": "long"}, field="n"), ("g",), mark_region),
     "reduce": (grouped("reduce", sum="value.n", **{"as": "long"}, field="n"), ("g",), mark_region),
+    "members": (grouped("members", reducer="support.reducers:Members", **{"as": "string"}, field="n"), ("g",), mark_region),
     "regions-inner": (regions("inner"), ("g",), mark_region),
     "regions-left": (regions("left"), ("g",), mark_region),
 }
@@ -163,7 +182,8 @@ BY_TIME = {
 
 def inputs(program: TableProgram, *, by_time: bool = True) -> list[Case]:
     json = program.tables[0]["value"] == "json"
-    topics = {"left": REGIONS if json else LEFT}
+    members = any("reducer" in store.get("aggregate", {}) for store in program.stores.values())
+    topics = {"left": ALL_THERE if members else REGIONS if json else LEFT}
     if any(one.get("topic") == "right" for one in program.tables):
         topics["right"] = PREFERENCES if json else RIGHT
     return cases(topics, COUNT, by_time=by_time)
@@ -222,10 +242,10 @@ def test_the_versions_of_a_store_are_those_that_can_be_asked_for(oracle, compute
         found.setdefault(case, {}).setdefault(at[:-8], {})[timestamp] = value[1:] if value[:1] == b"\x01" else None
     for number, case in enumerate(several):
         newest = max((record.timestamp for _, record in case.piped), default=0)
-        asked = [[list(key), time] for key in KEYS for time in range(newest - HISTORY, newest + 2)]
+        asked = [[key.decode(), time] for key in KEYS for time in range(newest - HISTORY, newest + 2)]
         answers = oracle.ask({**program.as_json(), "ask": asked}, encoded_records(case.piped))["asked"] if case.piped else ()
         for (key, time), answer in zip(asked, answers, strict=False):
-            versions = {at: value for at, value in found.get(number, {}).get(bytes(key), {}).items() if at <= time}
+            versions = {at: value for at, value in found.get(number, {}).get(key.encode(), {}).items() if at <= time}
             latest = max(versions, default=None)
             value = None if latest is None else versions[latest]
             assert (answer.value, answer.timestamp if value is not None else 0) == (value, latest if value is not None else 0)
@@ -265,3 +285,55 @@ def test_several_topics_of_one_stream(oracle, computed, kind):
     assert {at: timestamp for at, (_, timestamp, _) in found.items()} == {at: timestamp for at, (_, timestamp) in wanted.items()}
     assert all(found[at][:2] == wanted[at] or found[at][2] == MIXED for at in wanted)
     assert any(doubt == MIXED for _, _, doubt in found.values()) == (kind == "last")
+
+
+@pytest.mark.parametrize("kind", ["inner", "left"])
+def test_a_foreign_key_join_has_the_same_values_and_says_which_timestamps_are_sure(oracle, spark, computed, kind):
+    from kops.spark.aggregates import SURE
+    from kops.spark.jobs import VIEWS
+
+    form = {"format": "json", "schema": "f string"}
+    program = TableProgram(
+        (
+            *(table("l", "left", "json"), table("r", "right", "string")),
+            {"name": "j", "join": {"left": "l", "right": "r", "kind": kind, "on": "f", "as": "string"}},
+        ),
+        {
+            "l": {"from": {"topic": "left", "key": "string", "value": form}},
+            "r": from_topic("right", TEXT),
+            "j": {
+                "from": {"table": "l"},
+                "join": {
+                    "table": "r",
+                    "type": kind,
+                    "on": "left.f",
+                    "value": "concat(to_json(left), '|', coalesce(right, '-'))",
+                    "as": "string",
+                },
+            },
+        },
+    )
+    several = cases({"left": [b'{"f":"a"}', b'{"f":"b"}', b'{"f":"none"}', b"{}"], "right": RIGHT}, COUNT, by_time=False)
+
+    def own(topic: str, record, number: int):
+        """Give the right side's keys, and what the left side says of them, to one case alone."""
+        if topic == "right":
+            return replace(record, key=b"%d:" % number + record.key)
+        return replace(record, value=record.value and record.value.replace(b'"f":"', b'"f":"%d:' % number))
+
+    rows = {topic: [] for topic in ("left", "right")}
+    wanted, offsets = {}, Counter()
+    for number, case in enumerate(several):
+        piped = [(topic, own(topic, record, number)) for topic, record in case.piped]
+        for topic, record in piped:
+            at = number if topic == "left" else partition_for(record.key, len(several))
+            offsets[topic, at] += 1
+            rows[topic].append((bytearray(record.key), record.value and bytearray(record.value), at, offsets[topic, at], record.timestamp))
+        held = views(oracle, program, piped, ["j"])["j"]
+        wanted |= {(number, key): (entry.value, entry.timestamp) for key, entry in held.items()}
+    view = VIEWS["table"](Frames(spark, rows), job(program, "j", len(several)), any_order=False)
+    held = [row for row in view.rows.collect() if row.value is not None]
+    found = {(row.partition, bytes(row.key)): (bytes(row.value), row.timestamp, row.doubt) for row in held}
+    assert {at: value for at, (value, _, _) in found.items()} == {at: value for at, (value, _) in wanted.items()}
+    assert all(found[at][1] == wanted[at][1] for at in found if found[at][2] == SURE)
+    assert {doubt == SURE for _, _, doubt in found.values()} == {True, False}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 
 from kops.core.statefile import parse_state_file
+from kops.spark.jobs import Job
+from kops.spark.source import TopicRange
 from support.programs import Record
 from support.tables import Piped, TableProgram, merged_by_time
 
@@ -91,23 +92,12 @@ class Frames:
         return self.frames[wanted.topic]
 
 
-def job(program: TableProgram, store: str, partitions: int, *, loose: bool = False) -> SimpleNamespace:
-    """Return what the computation of a store needs of its job."""
-    from kops.spark.source import TopicRange
-
+def job(program: TableProgram, store: str, partitions: int, *, loose: bool = False) -> Job:
+    """Return the computation of a store whose changelog is empty."""
     file = parse_state_file("state.yaml", program.state_file())
     found = next(one for one in file.stores if one.name == store)
-    sources = tuple(TopicRange(source.topic, dict.fromkeys(range(partitions), (0, 1))) for source in found.inputs)
-    return SimpleNamespace(
-        state_file=file,
-        store=found,
-        source=sources[0],
-        others=sources[1:],
-        sources=sources,
-        partitions=partitions,
-        skip_undecodable=False,
-        loose=loose,
-    )
+    source, *others = (TopicRange(source.topic, dict.fromkeys(range(partitions), (0, 1))) for source in found.inputs)
+    return Job(file, found, source, TopicRange(found.changelog, {}), partitions, others=tuple(others), loose=loose)
 
 
 HISTORY_MS = 10_000
