@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import OffsetSpec
 
 from kops.config.paths import directories
 from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
@@ -242,18 +244,16 @@ def process(copies: Sequence[Copy], *steps: Mapping[str, Sequence[Record]]) -> N
 
 def wait_until_processed(copy: Copy, *, seconds: float = SECONDS) -> None:
     """Wait until an application has committed the end of every topic that it reads."""
+    admin, counts = copy.cluster.admin, copy.cluster.topics(copy.prefix)
     topics = [copy.prefix + topic for topic in copy.inputs]
+    wanted = {TopicPartition(topic, number): OffsetSpec.latest() for topic in topics for number in range(counts[topic])}
 
-    def behind() -> list[str]:
+    def processed() -> bool:
+        ends = {(at.topic, at.partition): found.result(SECONDS).offset for at, found in admin.list_offsets(wanted).items()}
         committed = copy.cluster.committed(copy.application)
-        return [
-            f"{topic}:{partition}"
-            for topic in topics
-            for partition, (low, high) in copy.cluster.ends(topic).items()
-            if high > low and committed.get((topic, partition), -1) < high
-        ]
+        return all(committed.get(at, 0) >= end for at, end in ends.items())
 
-    wait_for(f"{copy.application} to have processed {topics}", lambda: not behind(), seconds)
+    wait_for(f"{copy.application} to have processed {topics}", processed, seconds)
 
 
 def damage(copy: Copy) -> None:
