@@ -106,15 +106,13 @@ def test_after_a_rebuild_the_application_counts_on_as_its_twin_does(cluster, run
         return {key: int.from_bytes(entry.value, "big") for key, entry in view(program, "per-region").items() if entry.value != ZERO}
 
     process(0)
-    run_kops("state", "verify", *common).ok()
+    healthy = run_kops("state", "verify", *common, "-o", "json").ok().json
+    assert {row["store"]: row["exactness"] for row in healthy} == dict.fromkeys(broken.stores, "B")
     assert view(broken, "per-region")[b"left by all"].value == ZERO
     before = {store: view(broken, store) for store in ("users", "preferences", "people")}
     for store in broken.stores:
         cluster.empty(broken.changelog(store))
     shutil.rmtree(tmp_path / broken.application / "state")
-    assert run_kops("state", "verify", *common).code == 1
-    plan = run_kops("state", "rebuild", *common, "--dry-run", "-o", "json").ok().json
-    assert {name: store["exactness"]["class"] for name, store in plan["arguments"]["stores"].items()} == dict.fromkeys(broken.stores, "B")
     run_kops("state", "rebuild", *common, "--yes").ok()
     run_kops("state", "verify", *common).ok()
     assert {store: view(broken, store) for store in before} == before
@@ -159,7 +157,6 @@ def test_a_versioned_store_is_made_anew_with_the_right_partitions_and_the_applic
     right, settings = observable(cluster.read(changelog)), cluster.config(changelog)
     assert settings["min.compaction.lag.ms"] == str(HISTORY_MS + 86_400_000)
     cluster.produce(changelog, [Record(b"key-0", b"never", times[199], (), 0)])
-    assert run_kops("state", "verify", *common).code == 1
     refused = run_kops("state", "rebuild", *common, "--yes")
     assert refused.code == 5
     assert "--write replace" in refused.err
@@ -168,7 +165,6 @@ def test_a_versioned_store_is_made_anew_with_the_right_partitions_and_the_applic
     refused = run_kops("state", "rebuild", *common, "--yes")
     assert refused.code == 5
     assert "--write replace" in refused.err
-    assert run_kops("state", "rebuild", *common, "--write", "replace", "--yes").code == 5, "the name has to be typed"
     done = run_kops("state", "rebuild", *common, "--write", "replace", "--confirm", changelog).ok()
     assert f"rm -r STATE_DIR/{prefix}" in done.err
     assert (observable(cluster.read(changelog)), cluster.config(changelog)) == (right, settings)
