@@ -17,6 +17,9 @@ from kops.spark.stream_time import NEVER
 from kops.spark.windows_sessions import Tally
 from kops.spark.windows_steps import Steps
 
+SWEPT_EVERY = 200_000
+"""Records after which a task forgets the keys whose windows have all expired."""
+
 Held = tuple[Any, int]
 """An aggregate and its timestamp."""
 
@@ -28,6 +31,15 @@ class _Key:
     starts: list[int] = field(default_factory=list)
     held: dict[int, Held] = field(default_factory=dict)
     gone: dict[int, int] = field(default_factory=dict)
+
+    def expire(self, floor: int) -> int:
+        """Forget the windows that began no later than this; return how many of them were live."""
+        count = bisect_right(self.starts, floor)
+        for start in self.starts[:count]:
+            del self.held[start]
+        del self.starts[:count]
+        self.gone = {start: timestamp for start, timestamp in self.gone.items() if start > floor}
+        return count
 
 
 @dataclass
@@ -41,6 +53,7 @@ class TaskWindows:
     _stream_time: int = NEVER
     """The greatest timestamp of a record, and below of a window's start that was put."""
     _latest_start: int = NEVER
+    _processed: int = 0
 
     def process(self, key: bytes, timestamp: int, value: Any, before: int, others: int) -> None:
         """Take a record of a key.
@@ -48,6 +61,9 @@ class TaskWindows:
         :param before: the task's stream time before it
         :param others: greatest timestamp that may have come before it as well
         """
+        self._processed += 1
+        if self._processed % SWEPT_EVERY == 0:
+            self._sweep()
         self._stream_time = max(before, timestamp)
         close = self._stream_time - self.windows.grace_ms
         difference = self.windows.size_ms
@@ -72,6 +88,13 @@ class TaskWindows:
     def started(self, start: int) -> None:
         """Note that a window was put, which moves the store's stream time."""
         self._latest_start = max(self._latest_start, start)
+
+    def _sweep(self) -> None:
+        """Forget what has expired, of keys too of which no record comes any more."""
+        for key, found in list(self._keys.items()):
+            self.tally.expired += found.expire(self.floor)
+            if not (found.held or found.gone):
+                del self._keys[key]
 
     def puts(self) -> Iterator[tuple[bytes, int, bytes | None, int]]:
         """Return what the store was last given for each window that has not expired: key, start, value, timestamp."""
@@ -158,16 +181,8 @@ class _Step:
         """Return the windows that the store finds from here to right after the record."""
         starts, floor = self.windows.starts, self.task.floor
         if starts and starts[0] <= floor:
-            self._expire(floor)
+            self.task.tally.expired += self.windows.expire(floor)
         return starts[bisect_left(starts, max(low, floor + 1)) : bisect_right(starts, self.timestamp + 1)]
-
-    def _expire(self, floor: int) -> None:
-        count = bisect_right(self.windows.starts, floor)
-        self.task.tally.expired += count
-        for start in self.windows.starts[:count]:
-            del self.windows.held[start]
-        del self.windows.starts[:count]
-        self.windows.gone = {start: timestamp for start, timestamp in self.windows.gone.items() if start > floor}
 
     def _open_right(self, after: Held | None, has_right: bool) -> None:
         """Begin the window right after the record, when a later record is in it."""

@@ -84,7 +84,7 @@ def test_what_is_told_of_windows():
     noted = {"late": 1234, "expired": 2, "hidden": 0, "boundary": 7}
     said = window_warnings(store("window", {"size": "1m"}), noted)
     assert [sentence.split(" and")[0].split(" (")[0] for sentence in said] == [
-        "s: 1,234 records came after a window of theirs had closed,",
+        "s: 1,234 records came after their window had closed,",
         "s: 2 windows have ended longer ago than the retention",
     ]
     assert counted(noted) == {"late_records": 1234, "boundary_records": 7, "expired_windows": 2}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from kops.core.durations import duration_text
 from kops.core.statefile import Store
+from kops.core.statefile.models import SESSION
 from kops.operations.state.exactness import Exactness
 
 COUNTED = {"late_records": "late", "boundary_records": "boundary", "expired_windows": "expired"}
@@ -51,12 +52,13 @@ def window_warnings(store: Store, noted: Mapping[str, int]) -> list[str]:
         return []
     retention, buffer = duration_text(store.window.retention_ms), store.window.buffer
     behind = [f"{store.name}: {buffer}, the buffer of suppress(), is left as it is; kops can neither compute nor compare it"]
+    one, several = ("session", "sessions") if store.window.kind == SESSION else ("window", "windows")
     said = {
-        "late": "records came after a window of theirs had closed, and do not count in it; an application that was restarted just before "
+        "late": f"records came after their {one} had closed, and do not count in it; an application that was restarted just before "
         "one of them, and so had forgotten its stream time, has counted it",
-        "expired": f"windows have ended longer ago than the retention ({retention}): they are neither expected nor written",
-        "hidden": "windows will expire when the application restores its store, since the changelog has later ones; where they are still "
-        "needed, --write replace makes it anew",
+        "expired": f"{several} have ended longer ago than the retention ({retention}): they are neither expected nor written",
+        "hidden": f"{several} will expire when the application restores its store, since the changelog has later ones; where they are "
+        "still needed, --write replace makes it anew",
     }
     return [*(f"{store.name}: {noted[name]:,} {what}" for name, what in said.items() if noted.get(name)), *(behind if buffer else [])]
 
