@@ -103,12 +103,13 @@ class Peak:
 def family(pid: int) -> Iterator[int]:
     """Yield a process and all its descendants."""
     yield pid
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return
-    for child in children:
-        yield from family(int(child))
+    for thread in Path(f"/proc/{pid}/task").glob("*"):  # a JVM starts processes from any of its threads
+        try:
+            children = (thread / "children").read_text().split()
+        except OSError:
+            continue
+        for child in children:
+            yield from family(int(child))
 
 
 def resident(pid: int) -> int:
