@@ -19,7 +19,7 @@ from weakref import WeakMethod
 
 from kops.config.connection import Connection
 from kops.core.errors import KopsError, TimedOut, Unreachable
-from kops.gateways.kafka.translate import is_authentication, is_lost, is_unreachable, translate
+from kops.gateways.kafka.translate import is_authentication, is_lost, is_moving, is_unreachable, translate
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
@@ -94,7 +94,8 @@ class Client:
 
         :param doing: what is being done, for the error: ``create topic orders``
         :param again: for what only reads: makes the request once more, on a client of its own, when the first one is lost with its
-            connection, or not answered for some time: it may wait for a broker that was killed. The first answer of the two counts
+            connection, or not answered for some time: it may wait for a broker that was killed. The first answer of the two counts.
+            While the coordinator of a group moves, or is made because it is the first group ever, the request is made as often as it takes
         :param timeout: seconds; the connection's when None
         :raises KopsError: translated from Kafka's error
         """
@@ -122,6 +123,10 @@ class Client:
                     refresh_after *= 2
                     in_thread(lambda: self.admin.list_topics(timeout=limit))
             except KafkaException as error:
+                if again is not None and is_moving(error.args[0]) and time.monotonic() - started < limit:
+                    time.sleep(POLL_SECONDS)
+                    future = again(self.admin)
+                    continue
                 if second is None and again is not None and is_lost(error.args[0]):
                     second, again = again(self._fresh_admin()), None
                 if second is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, NotFound
@@ -14,6 +15,8 @@ from kops.gateways.kafka.groups_committed import CommittedOffsets, all_good
 from kops.gateways.kafka.groups_wire import can_express
 
 if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
     from kops.gateways.kafka.groups_first_records import Answer
 
 
@@ -60,9 +63,12 @@ class Groups(CommittedOffsets):
 
             answers |= describe(self._wire, others)
         for group_id, future in futures.items():
-            outcome = self._client.outcome(future, f"describe group {group_id}")
+            outcome = self._client.outcome(future, f"describe group {group_id}", again=partial(self._ask_to_describe, group_id))
             answers[group_id] = outcome if isinstance(outcome, KopsError) else _described(outcome, listed.get(group_id))
         return {group_id: answers[group_id] for group_id in wanted}
+
+    def _ask_to_describe(self, group_id: str, admin: AdminClient) -> Any:
+        return admin.describe_consumer_groups([group_id], request_timeout=self._client.timeout)[group_id]
 
     def first_records(self, places: Iterable[Place], *, isolation: str) -> dict[Place, Answer]:
         """Return the first record at each place or after it; see ``groups_first_records.first_records``."""

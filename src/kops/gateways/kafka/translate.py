@@ -64,6 +64,11 @@ def is_lost(error: Any) -> bool:
     return error.name() in (*_UNREACHABLE, *_TIMED_OUT)
 
 
+def is_moving(error: Any) -> bool:
+    """Tell whether an error means that a group's coordinator is not there yet, or somewhere else by now."""
+    return error.name() in ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
+
+
 def is_authentication(error: Any) -> bool:
     """Tell whether an error means that the brokers refuse who we are, or that TLS fails."""
     return error.name() in _AUTHENTICATION
