@@ -32,8 +32,15 @@ def is_named_of(topic: str, application: str) -> bool:
 
 
 def owner_of(topic: str, applications: Iterable[str]) -> str | None:
-    """Return whose internal topic it is by its name: of several the longest ``application.id``; None where no one's matches."""
-    return max((one for one in applications if is_named_of(topic, one)), key=len, default=None)
+    """Return whose internal topic it is by its name: of several the longest ``application.id``; None where no one's matches.
+
+    :param applications: a set or a dictionary is asked as it is, which counts where there are thousands
+    """
+    if not is_internal_name(topic):
+        return None
+    known = applications if isinstance(applications, (set, frozenset, dict)) else set(applications)
+    ends = (at for at in range(len(topic) - 1, 0, -1) if topic[at] == "-")
+    return next((topic[:at] for at in ends if topic[:at] in known and is_internal_name(topic[at + 1 :])), None)
 
 
 def store_of(topic: str, application: str) -> str | None:

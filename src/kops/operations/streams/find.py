@@ -70,7 +70,8 @@ def _known_by(services: Services, groups: Iterable[Group], internal: Sequence[st
     for name, answer in services.kafka.groups.describe_or_errors(alive).items():
         if isinstance(answer, Group) and answer.protocol == ASSIGNOR:
             known[name] = "assignor"
-    owners = {owner_of(topic, [*known, *empty]) for topic in internal}
+    candidates = {*known, *empty}
+    owners = {owner_of(topic, candidates) for topic in internal}
     unsure = [name for name in empty if name not in owners]
     known |= {name: "internal topics" for name in empty if name in owners}
     for name, offsets in services.kafka.groups.committed_or_errors(unsure, metadata=True).items():
@@ -141,7 +142,8 @@ def find_application(services: Services, name: str) -> Application:
     except NotFound as missing:
         topics = [topic for topic in services.kafka.topics.names() if is_internal_name(topic)]
         ids = services.kafka.groups.ids()
-        if any(owner_of(topic, [name, *ids]) == name for topic in topics):
+        known = {name, *ids}
+        if any(owner_of(topic, known) == name for topic in topics):
             return Application(name, CLASSIC, GONE)
         near = similar(name, ids)
         hint = f"did you mean {' or '.join(near)}?" if near else "`kops streams list` shows the applications"

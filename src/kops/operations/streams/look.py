@@ -68,8 +68,8 @@ def look_at(services: Services, name: str, topology: Topology | None = None) -> 
     partitions = {topic.name: len(topic.partitions) for topic in services.kafka.topics.describe().values()}
     application, differing = merged(seen, topology, partitions)
     named = [topic for topic in partitions if is_named_of(topic, name)]
-    ids = services.kafka.groups.ids()
-    own = [topic for topic in named if owner_of(topic, {name, *ids}) == name]
+    known = {name, *services.kafka.groups.ids()}
+    own = [topic for topic in named if owner_of(topic, known) == name]
     committed = services.kafka.groups.committed([name], metadata=True)[name]
     internal, by_name = _internal(application, topology, own, committed, partitions)
     changelogs = [topic for topic in internal if topic.endswith(CHANGELOG)]
