@@ -21,7 +21,7 @@ SAMPLE = 500
 """As many records of a topic are enough; more only cost time."""
 
 _SURE, _CLEAR, _AHEAD = 6, 4, 2
-_IMPOSSIBLE = -5
+_IMPOSSIBLE = -6
 _SHOWN = 3
 
 

@@ -22,8 +22,12 @@ from kops.formats.streams.evidence import Evidence
 
 _ENOUGH = 0.9
 """Of so many of the records has to be true what is said of them: some may be damaged."""
-_MIN_SHARE = 0.02
+_LONGEST_WINDOW = 10 * 365 * 86_400_000
+"""In milliseconds; what looks like a longer one is a number of another meaning."""
 _FITS, _AGAINST, _NOTHING_ELSE, _SPELLING = 6, -8, 5, 2
+
+_OWN_HEADERS = {suppression.VERSION_HEADER, positions.POSITION_HEADER}
+"""Those that Kafka Streams puts on its own records; others came in with the input."""
 
 Check = Callable[[Record], bool]
 
@@ -47,7 +51,7 @@ def bytes_evidence(records: Sequence[Record], topic: str) -> list[Evidence]:
             found.append(Evidence(kind, _WEIGHTS.get(kind, _FITS), f"{share} {len(live)} records that were looked at {words}"))
         else:
             found.append(Evidence(kind, _AGAINST, f"only {fitting} of {len(live)} records that were looked at {words}"))
-    asides = _asides(keyed, live)
+    asides = _asides(keyed, live, topic)
     if live and not any(each.type and each.weight > _SPELLING for each in [*found, *asides]):
         why = "no key and value that was looked at has the parts of another type"
         plain = (
@@ -57,7 +61,7 @@ def bytes_evidence(records: Sequence[Record], topic: str) -> list[Evidence]:
     return [*found, *asides]
 
 
-def _asides(keyed: Sequence[Record], live: Sequence[Record]) -> list[Evidence]:
+def _asides(keyed: Sequence[Record], live: Sequence[Record], topic: str) -> list[Evidence]:
     found = []
     named = [name for name in (_namespace(record) for record in live) if name]
     if named:
@@ -66,10 +70,8 @@ def _asides(keyed: Sequence[Record], live: Sequence[Record]) -> list[Evidence]:
         found.append(Evidence(types.FAUST, _SPELLING, "keys are JSON texts with their quotes, as Faust writes them"))
     if any(_has_position(record) for record in keyed):
         found.append(Evidence("", 0, "records carry the position of their input (headers v and c), for consistent interactive queries"))
-    with_headers = sum(bool(record.headers) for record in live)
-    fits_join = live and all(_fits(_is_join, record) for record in live)
-    if with_headers and fits_join:
-        found.append(Evidence("", 0, "records have headers, so Kafka Streams 4.3 or newer wrote them"))
+    if topic.endswith("-changelog") and any(set(dict(record.headers)) - _OWN_HEADERS for record in keyed):
+        found.append(Evidence("", 0, "records have headers: Kafka Streams 4.3 or newer wrote them, or something else did"))
     return found
 
 
@@ -150,8 +152,8 @@ _OF_REPARTITION = (types.SUBSCRIPTION_REGISTRATION, types.SUBSCRIPTION_RESPONSE,
 
 
 def _near(start_ms: int, record: Record) -> bool:
-    """Tell whether a window may be of its record: windows from 0 aside, none is as long as half of all time."""
-    return start_ms == 0 or start_ms >= _time(record) * _MIN_SHARE
+    """Tell whether a window may be of its record: windows from 0 aside, none is longer than some years."""
+    return start_ms == 0 or _time(record) - start_ms <= _LONGEST_WINDOW
 
 
 def _namespace(record: Record) -> str | None:

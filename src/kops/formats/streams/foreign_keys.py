@@ -79,7 +79,7 @@ def decode_key(data: bytes) -> CombinedKey:
     :raises UndecodableRecord: when the length it names is not there
     """
     reader = Reader(data)
-    return CombinedKey(reader.sized(), reader.rest())
+    return CombinedKey(reader.required(), reader.rest())
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
@@ -102,10 +102,10 @@ def decode_subscription(data: bytes) -> Subscription:
     number = reader.int8()
     if number not in Instruction.__members__.values():
         raise UndecodableRecord(f"instruction {number} of a subscription is not known")
-    value_hash = reader.take(HASH_SIZE) if has_hash else None
+    value_hash = reader.raw(HASH_SIZE) if has_hash else None
     if version == 0:
         return Subscription(reader.rest(), Instruction(number), value_hash, None)
-    primary_key = reader.take(reader.remaining - _PARTITION_SIZE)
+    primary_key = reader.raw(reader.remaining - _PARTITION_SIZE)
     return Subscription(primary_key, Instruction(number), value_hash, reader.int32())
 
 
@@ -124,7 +124,7 @@ def decode_response(data: bytes) -> Response:
     """
     reader = Reader(data)
     _, has_hash = _version(reader, _NEWEST_RESPONSE)
-    value_hash = reader.take(HASH_SIZE) if has_hash else None
+    value_hash = reader.raw(HASH_SIZE) if has_hash else None
     return Response(reader.rest() or None, value_hash)
 
 
@@ -137,7 +137,7 @@ def _start(version: int, value_hash: bytes | None, after_version: bytes) -> byte
 
 
 def _version(reader: Reader, newest: int) -> tuple[int, bool]:
-    first = reader.take(1)[0]
+    first = reader.raw(1)[0]
     version = first & ~_NO_HASH
     if version > newest:
         raise UndecodableRecord(f"version {version} is not known, {newest} is the newest")

@@ -57,7 +57,7 @@ def decode_key(data: bytes) -> BufferKey:
     if reader.int8() != _TIME_FIRST:
         raise UndecodableRecord(f"a key of a join's buffer begins with {_TIME_FIRST}, not with {data[0]}")
     timestamp_ms = reader.int64()
-    return BufferKey(reader.take(reader.remaining - _SEQUENCE_SIZE), timestamp_ms, reader.int32())
+    return BufferKey(reader.raw(reader.remaining - _SEQUENCE_SIZE), timestamp_ms, reader.int32())
 
 
 def encode_value(record: BufferedRecord) -> bytes:

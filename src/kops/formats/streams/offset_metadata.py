@@ -64,4 +64,4 @@ def decode(metadata: str) -> OffsetMetadata:
     time = reader.int64()
     if version == 1 or not reader.remaining:
         return OffsetMetadata(time)
-    return OffsetMetadata(time, {text(reader.sized()): reader.int64() for _ in range(reader.int32())})
+    return OffsetMetadata(time, {text(reader.required()): reader.int64() for _ in range(reader.int32())})

@@ -51,7 +51,7 @@ def decode(data: bytes) -> dict[TopicPartition, int]:
         raise UndecodableRecord(f"version {version} of a position is not known")
     position = {}
     for _ in range(_count(reader)):
-        topic = text(reader.sized())
+        topic = text(reader.required())
         for _ in range(_count(reader)):
             partition = reader.int32()
             position[TopicPartition(topic, partition)] = reader.int64()

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import struct
-
 from kops.core.errors import UndecodableRecord
+from kops.formats import kafka_types
+from kops.formats.kafka_types import BYTE, INT, LONG
 
-_BYTE = struct.Struct(">b")
-_INT = struct.Struct(">i")
-_LONG = struct.Struct(">q")
 _NULL = -1
-_VARINT_BITS = 35
+_LONGEST = 5
 
 
-class Reader:
-    """A position in some bytes; every reading method raises :class:`UndecodableRecord` when they end too early."""
+class Reader(kafka_types.Reader):
+    """A position in some bytes, with what Kafka Streams' formats are made of.
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
+    Every reading method raises :class:`UndecodableRecord` when the bytes end too early.
+    """
 
     @property
     def remaining(self) -> int:
@@ -27,56 +23,44 @@ class Reader:
 
     def int8(self) -> int:
         """Read a byte, with its sign."""
-        return self._number(_BYTE)
+        return self.number(BYTE)
 
     def int32(self) -> int:
         """Read four bytes, with their sign."""
-        return self._number(_INT)
+        return self.number(INT)
 
     def int64(self) -> int:
         """Read eight bytes, with their sign."""
-        return self._number(_LONG)
+        return self.number(LONG)
 
-    def varint(self) -> int:
+    def zigzag(self) -> int:
         """Read a number of 32 bits in one to five bytes, zigzag for its sign (``ByteUtils.readVarint``)."""
-        value, shift = 0, 0
-        while True:
-            byte = self.take(1)[0]
+        value = 0
+        for shift in range(0, 7 * _LONGEST, 7):
+            byte = self.raw(1)[0]
             value |= (byte & 0x7F) << shift
-            shift += 7
             if not byte & 0x80:
                 value &= 0xFFFFFFFF
                 return (value >> 1) ^ -(value & 1)
-            if shift >= _VARINT_BITS:
-                raise UndecodableRecord("a number goes on beyond five bytes")
-
-    def take(self, length: int) -> bytes:
-        """Read so many bytes."""
-        if not 0 <= length <= self.remaining:
-            raise UndecodableRecord(f"{len(self._data)} bytes have no {length} at {self._at}")
-        self._at += length
-        return self._data[self._at - length : self._at]
+        raise UndecodableRecord(f"a number goes on beyond {_LONGEST} bytes")
 
     def nullable(self) -> bytes | None:
         """Read a length of four bytes, -1 for null, and so many bytes (``Utils.getNullableSizePrefixedArray``)."""
         length = self.int32()
-        return None if length == _NULL else self.take(length)
+        return None if length == _NULL else self.raw(length)
 
-    def sized(self) -> bytes:
-        """Read a length of four bytes, and so many bytes."""
-        return self.take(self.int32())
+    def required(self) -> bytes:
+        """Read a length of four bytes, which is not -1, and so many bytes."""
+        return self.raw(self.int32())
 
     def rest(self) -> bytes:
         """Read all that is left."""
-        return self.take(self.remaining)
+        return self.raw(self.remaining)
 
     def end(self) -> None:
         """Check that nothing is left."""
         if self.remaining:
             raise UndecodableRecord(f"{self.remaining} of {len(self._data)} bytes are left over")
-
-    def _number(self, form: struct.Struct) -> int:
-        return int(form.unpack(self.take(form.size))[0])
 
 
 def text(data: bytes) -> str:

@@ -41,10 +41,10 @@ def read(reader: Reader) -> RecordContext:
 
     :raises UndecodableRecord: when there is none
     """
-    timestamp_ms, offset, topic, partition, count = reader.int64(), reader.int64(), text(reader.sized()), reader.int32(), reader.int32()
+    timestamp_ms, offset, topic, partition, count = reader.int64(), reader.int64(), text(reader.required()), reader.int32(), reader.int32()
     if count == -1:  # Kafka Streams 2.2 and 2.3, of a record without headers
         count = 0
     if not 0 <= count * _LEAST_HEADER <= reader.remaining:
         raise UndecodableRecord(f"{reader.remaining} bytes cannot hold {count} headers")
-    headers = tuple((text(reader.sized()), reader.nullable()) for _ in range(count))
+    headers = tuple((text(reader.required()), reader.nullable()) for _ in range(count))
     return RecordContext(timestamp_ms, offset, topic, partition, headers)

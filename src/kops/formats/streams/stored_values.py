@@ -67,7 +67,7 @@ def decode_with_headers(data: bytes, *, session: bool = False) -> StoredValue:
     :raises UndecodableRecord: when it is too short
     """
     reader = Reader(data)
-    headers = decode_headers(reader.take(reader.varint()))
+    headers = decode_headers(reader.raw(reader.zigzag()))
     timestamp_ms = None if session else reader.int64()
     return StoredValue(reader.rest(), timestamp_ms, headers)
 
@@ -91,14 +91,14 @@ def decode_headers(data: bytes) -> Headers:
     if not data:
         return ()
     reader = Reader(data)
-    count = reader.varint()
+    count = reader.zigzag()
     if not 0 <= count * _LEAST_HEADER <= reader.remaining:
         raise UndecodableRecord(f"{len(data)} bytes cannot hold {count} headers")
-    headers = tuple((text(reader.take(reader.varint())), _value(reader)) for _ in range(count))
+    headers = tuple((text(reader.raw(reader.zigzag())), _value(reader)) for _ in range(count))
     reader.end()
     return headers
 
 
 def _value(reader: Reader) -> bytes | None:
-    length = reader.varint()
-    return None if length == -1 else reader.take(length)
+    length = reader.zigzag()
+    return None if length == -1 else reader.raw(length)

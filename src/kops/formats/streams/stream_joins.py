@@ -76,7 +76,7 @@ def decode_values(data: bytes) -> tuple[JoinSideValue, ...]:
     count = reader.int32()
     if count * 4 > reader.remaining:  # each has at least its length; do not try a billion times
         raise UndecodableRecord(f"{len(data)} bytes cannot hold a list of {count}")
-    values = tuple(decode_value(reader.sized()) for _ in range(count))
+    values = tuple(decode_value(reader.required()) for _ in range(count))
     reader.end()
     return values
 

@@ -112,20 +112,20 @@ def read_version_3(reader: Reader) -> tuple[RecordContext, bytes | None, bytes |
     length = reader.int32()
     if length == _SAME_AS_PRIOR:
         return context, prior, prior, reader.nullable()
-    old = None if length == -1 else reader.take(length)
+    old = None if length == -1 else reader.raw(length)
     return context, prior, old, reader.nullable()
 
 
 def _with_time_first(reader: Reader, version: int) -> BufferedChange:
     time = reader.int64()
     context = record_context.read(reader) if version else None
-    pair = Reader(reader.sized()) if version else reader
+    pair = Reader(reader.required()) if version else reader
     old, new = pair.nullable(), pair.nullable()
     return BufferedChange(new, old, old, time, context)
 
 
 def _version_2(reader: Reader) -> BufferedChange:
-    context, pair = record_context.read(reader), Reader(reader.sized())
+    context, pair = record_context.read(reader), Reader(reader.required())
     old, new = pair.nullable(), pair.nullable()
     prior = reader.nullable()
     return BufferedChange(new, old, prior, reader.int64(), context)

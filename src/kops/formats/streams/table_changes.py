@@ -66,5 +66,5 @@ def decode(data: bytes) -> TableChange:
     if form == _NEW:
         return TableChange(values, None, is_latest)
     reader = Reader(values)
-    new = reader.take(reader.varint())
+    new = reader.raw(reader.zigzag())
     return TableChange(new, reader.rest(), is_latest)
