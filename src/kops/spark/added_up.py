@@ -7,7 +7,7 @@ which joins the rows of several tasks. What is not that plain is left to ``prepa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kops.spark.batch_source import BatchSource
     from kops.spark.source import TopicRange
 
+_OF_A_KEY = ("key", "number", "value", "offset", "timestamp_ms")
 FATES = ("read", "undecodable", "negative_timestamp", "null_key", "null_value")
 SCHEMA = "partition int, key binary, number bigint, value binary, offset bigint, timestamp_ms bigint, " + ", ".join(
     f"{fate} bigint" for fate in FATES
@@ -93,8 +94,8 @@ class AddUp:
         fates = dict.fromkeys(FATES, 0)
         merge = newest_of_each_key if self.kind == TABLE else self._added
         for table in gathered((self._plain(columns, fates) for columns in records), merge):
-            yield _rows(table, partition)
-        yield _rows(None, partition, fates)
+            yield rows_of(table, partition, dict.fromkeys(fates))
+        yield rows_of(None, partition, fates)
 
     def _added(self, table: pyarrow.Table) -> pyarrow.Table:
         how = "sum" if self.kind == "count" else self.kind
@@ -103,36 +104,50 @@ class AddUp:
 
     def _plain(self, records: RecordColumns, fates: dict[str, int]) -> pyarrow.Table:
         """Return the records that count, with what is added up, and count the others."""
-        import numpy
         import pyarrow
 
         fates["read"] += len(records)
-        fates["undecodable"] += _wrong(records.key_lengths, records.keys, self.key)
-        fates["undecodable"] += _wrong(records.value_lengths, records.values, self.value)
-        records = _without_dropped(records, fates, keep_null_values=self.kind == TABLE)
+        fates["undecodable"] += wrong_in(records, self.key, self.value)
+        records = without_dropped(records, fates, keep_null_values=self.kind == TABLE)
         if fates["undecodable"]:
             records = records.where(slice(0, 0))
         times = pyarrow.array(records.timestamps)
         if self.kind == TABLE:
             columns = {"key": records.keys(), "value": records.values(), "offset": pyarrow.array(records.offsets), "timestamp_ms": times}
             return pyarrow.table(columns)
-        count = len(records)
-        numbers = numpy.ones(count, numpy.int64) if self.kind == "count" else records.value_numbers(_WIDTHS[self.value.name])
-        return pyarrow.table({"key": records.keys(), "number": pyarrow.array(numbers), "timestamp_ms": times})
+        numbers = pyarrow.array(numbers_of(records, self.kind, self.value))
+        return pyarrow.table({"key": records.keys(), "number": numbers, "timestamp_ms": times})
 
 
-def _rows(table: pyarrow.Table | None, partition: int, fates: dict[str, int] | None = None) -> pyarrow.Table:
-    """Lay out rows of ``SCHEMA``: those of a table, or the one of the counts."""
+def rows_of(table: pyarrow.Table | None, partition: int, counts: Mapping[str, int | None]) -> pyarrow.Table:
+    """Lay out rows of ``SCHEMA``: those of a table, or the one of the counts.
+
+    :param counts: the names of all that is counted, with numbers in the one row
+    """
     import pyarrow
 
-    count = 1 if table is None else table.num_rows
+    size = 1 if table is None else table.num_rows
     kinds = {"key": pyarrow.binary(), "value": pyarrow.binary()}
-    names = ["key", "number", "value", "offset", "timestamp_ms", *FATES]
-    columns: dict[str, Any] = {"partition": partition_column(partition, count)}
-    columns |= {name: pyarrow.nulls(count, kinds.get(name, pyarrow.int64())) for name in names}
-    columns |= {name: pyarrow.array([number]) for name, number in (fates or {}).items()}
+    columns: dict[str, Any] = {"partition": partition_column(partition, size)}
+    columns |= {name: pyarrow.nulls(size, kinds.get(name, pyarrow.int64())) for name in _OF_A_KEY}
     columns |= {} if table is None else {name: table[name] for name in table.column_names}
+    if table is None:
+        columns |= {name: pyarrow.array([number], pyarrow.int64()) for name, number in counts.items()}
+    else:
+        columns |= {name: pyarrow.nulls(size, pyarrow.int64()) for name in counts}
     return pyarrow.table(columns)
+
+
+def numbers_of(records: RecordColumns, kind: str, value: Form) -> NDArray[numpy.int64]:
+    """Return what is added up: a one of each record to count, else its value."""
+    import numpy
+
+    return numpy.ones(len(records), numpy.int64) if kind == "count" else records.value_numbers(_WIDTHS[value.name])
+
+
+def wrong_in(records: RecordColumns, key: Form, value: Form) -> int:
+    """Return how many keys and values are not of their formats; of texts, at least one when there is one."""
+    return _wrong(records.key_lengths, records.keys, key) + _wrong(records.value_lengths, records.values, value)
 
 
 def _wrong(lengths: NDArray[numpy.int64], column: Callable[[], pyarrow.Array], form: Form) -> int:
@@ -150,7 +165,7 @@ def _wrong(lengths: NDArray[numpy.int64], column: Callable[[], pyarrow.Array], f
     return 0
 
 
-def _without_dropped(records: RecordColumns, fates: dict[str, int], *, keep_null_values: bool) -> RecordColumns:
+def without_dropped(records: RecordColumns, fates: dict[str, int], *, keep_null_values: bool) -> RecordColumns:
     """Leave out what Kafka Streams drops, and count it by its first reason: a negative time, a null key, a null value."""
     for fate in ("negative_timestamp", "null_key", *(() if keep_null_values else ("null_value",))):
         judged = {"negative_timestamp": records.timestamps, "null_key": records.key_lengths, "null_value": records.value_lengths}[fate]
