@@ -21,7 +21,7 @@ _TIME = {"message.timestamp.type": "CreateTime"}
 _COMPACTED = {POLICY: "compact", **_TIME}
 _WINDOWED = {POLICY: "compact,delete", RETENTION: f">={DAY}", **_TIME}
 _JOIN = {**_WINDOWED, POLICY: "delete|compact,delete"}
-"""Each record of a join's store has a key of its own, so there is nothing to compact, and only older versions let it be compacted too."""
+"""``WindowStoreBuilder`` that retains duplicates: each record has a key of its own, so compaction would find nothing, and does no harm."""
 _VERSIONED = {POLICY: "compact", LAG: f">={DAY}", **_TIME}
 _REPARTITION = {POLICY: "delete", RETENTION: "-1", "segment.bytes": "52428800", **_TIME}
 _BY_TYPE: Mapping[str, Mapping[str, str]] = {
