@@ -57,8 +57,8 @@ def by_partition(numbers: Mapping[int, int]) -> str:
     """Return SQL of a number by the column ``partition``; null where there is none."""
     if not numbers:
         return "cast(null as bigint)"
-    pairs = ", ".join(f"{partition}, {number}L" for partition, number in sorted(numbers.items()))
-    return f"element_at(map({pairs}), partition)"
+    places = (f"{numbers[at]}L" if at in numbers else "cast(null as bigint)" for at in range(max(numbers) + 1))
+    return f"get(array({', '.join(places)}), partition)"
 
 
 @dataclass(frozen=True)

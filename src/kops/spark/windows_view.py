@@ -6,11 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kops.core.statefile.models import SESSION, SLIDING, WINDOW
-from kops.spark.aggregates import COLUMNS, MIXED, ROUNDED, TIMED, aggregated, depends_on_order
+from kops.spark.added_up import FATES as COUNTED
+from kops.spark.added_up import joined
+from kops.spark.aggregates import COLUMNS, MIXED, ROUNDED, SURE, TIMED, aggregated, depends_on_order
 from kops.spark.partitions import with_partitions
-from kops.spark.prepare import Prepared, prepare
+from kops.spark.prepare import FATES, Prepared, prepare
 from kops.spark.stream_time import Known, is_in_pieces, known_of_pieces, known_of_sources, read_in_order, with_stream_time, with_task
 from kops.spark.views import Seen, View, observed_records, refuse_undecodable
+from kops.spark.windows_added_up import TOLD, windows_added_up
 from kops.spark.windows_folds import ordered_by_key, ordered_by_task, reduced_windows, sessions, sliding_windows
 from kops.spark.windows_keys import Horizon, by_partition, horizon_of, start_of, suffix_of, time_of, windows_of
 from kops.spark.windows_steps import PASSES_NULLS
@@ -19,6 +22,7 @@ from kops.spark.windows_time import in_windows, is_boundary, is_late
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
 
+    from kops.spark.batch_source import BatchSource
     from kops.spark.jobs import Job
     from kops.spark.source import KafkaSource
 
@@ -45,17 +49,57 @@ def windowed_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     """
     store = job.store
     windows = windows_of(store)
+    if not job.source.records:
+        return _nothing_read(kafka, job)
     prepared, of_records, timed = _timed(kafka, job, any_order=any_order)
     rows, of_time = _put(prepared, timed, job, any_order=any_order)
-    put = (with_partitions(rows, job.partitions, suffix_of(windows)) if store.key_by and windows.kind == WINDOW else rows).persist()
+    placed = with_partitions(rows, job.partitions, suffix_of(windows)) if store.key_by and windows.kind == WINDOW else rows
+    put = _with_one_row(placed).persist()
     try:
         horizon = horizon_of(windows, put.where("key is not null"))
         refuse_undecodable(prepared, job, of_records.get["undecodable"])
     except BaseException:
         put.unpersist()
         raise
-    found = _Found(kafka, prepared, job, horizon, put, of_records, of_time)
+    return _view(_Found(kafka, job, horizon, put, of_records, of_time))
+
+
+def added_up_windows_view(kafka: KafkaSource, batches: BatchSource, job: Job) -> View | None:
+    """Compute windows that tasks can add up by themselves (``windows_added_up``); None when a record is not of the formats."""
+    from pyspark.sql import Observation, functions
+
+    windows, of_records, of_time = windows_of(job.store), Observation(), Observation()
+    rows = windows_added_up(batches, job.source, job.store)
+    # Without records the sums are null.
+    fates = [functions.expr(f"coalesce(sum({name}), 0) as {name}") for name in COUNTED]
+    told = [functions.expr(f"coalesce(sum({name}), 0) as {name}") for name in TOLD]
+    put = _with_one_row(joined(rows.observe(of_records, *fates).observe(of_time, *told), job.store)).persist()
+    try:
+        horizon = horizon_of(windows, put.where("key is not null"))
+        undecodable = of_records.get["undecodable"]
+    except BaseException:
+        put.unpersist()
+        raise
+    if undecodable:
+        put.unpersist()
+        return None
+    return _view(_Found(kafka, job, horizon, put, of_records, of_time))
+
+
+def _view(found: _Found) -> View:
     return View(found.rows(), found.seen, found.live, found.done)
+
+
+def _nothing_read(kafka: KafkaSource, job: Job) -> View:
+    """Return the view of a store of whose input nothing counts yet."""
+    rows = kafka.read(job.source).selectExpr("partition", "key", "value", "timestamp_ms as timestamp", f"{SURE} as doubt")
+    return View(rows, lambda: Seen(0, dict.fromkeys(FATES.values(), 0), 0, 0, noted=dict.fromkeys(NOTED, 0)))
+
+
+def _with_one_row(frame: DataFrame) -> DataFrame:
+    """Add a row of nulls: Spark tells nothing of what it observes where there is no row at all."""
+    nulls = (f"cast(null as {field.dataType.simpleString()}) as {field.name}" for field in frame.schema.fields)
+    return frame.union(frame.sparkSession.range(1).selectExpr(*nulls))
 
 
 def _timed(kafka: KafkaSource, job: Job, *, any_order: bool) -> tuple[Prepared, Observation, DataFrame]:
@@ -155,7 +199,6 @@ class _Found:
     """
 
     kafka: KafkaSource
-    prepared: Prepared
     job: Job
     horizon: Horizon
     put: DataFrame
@@ -193,12 +236,12 @@ class _Found:
 
         self.looked = True
         ahead = functions.expr(f"coalesce(max({self.time} - {self.horizon.bound()}), 0L) as ahead")
-        return self.horizon.live(current.observe(self.of_changelog, ahead))
+        return self.horizon.live(_with_one_row(current).observe(self.of_changelog, ahead).where("key is not null"))
 
     def seen(self) -> Seen:
         """Return what was seen."""
         records, times, keys = self.of_records.get, self.of_time.get, self.of_keys.get
-        dropped = {name: records[name] for name in records if name != "read"}
+        dropped = {name: records.get(name, 0) for name in FATES.values()}
         ahead = self.of_changelog.get["ahead"] if self.looked else 0
         noted = {
             "late": times.get("late", 0) + keys.get("late_before", 0),
