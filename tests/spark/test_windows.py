@@ -4,6 +4,8 @@ Each input is a partition of its own, so that one job of Spark computes all inpu
 ``TopologyTestDriver``, so that few drivers run them all.
 """
 
+import os
+
 import pytest
 
 from support.streams import Oracle
@@ -12,7 +14,8 @@ from support.windows_in_spark import Topic, computed
 
 pytestmark = [pytest.mark.spark, pytest.mark.streams]
 
-CASES = 160
+CASES = int(os.environ.get("KOPS_TEST_WINDOW_CASES", "60"))
+"""Inputs of each setup; more of them for a closer look."""
 OLDER = 20
 AT_ONCE = 20
 
