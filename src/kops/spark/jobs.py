@@ -20,7 +20,8 @@ from kops.spark.streams_merged import merged_view
 from kops.spark.tables_view import tables_view
 from kops.spark.versioned import versioned_view
 from kops.spark.views import View
-from kops.spark.windows_view import windowed_view
+from kops.spark.windows_added_up import windows_add_up
+from kops.spark.windows_view import added_up_windows_view, windowed_view
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -122,6 +123,10 @@ def _views(kafka: KafkaSource, job: Job) -> Iterator[View]:
     """Yield the ways to compute a store, the fastest first."""
     if kafka.batches and job.store.type == KEY_VALUE and adds_up(job.store) and not job.others:
         yield added_up_view(kafka.batches, job)
+    if kafka.batches and windows_add_up(job.store) and job.source.records:
+        windows = added_up_windows_view(kafka, kafka.batches, job)
+        if windows is not None:
+            yield windows
     viewer = merged_view if job.others and job.store.type == KEY_VALUE else VIEWS[job.store.type]
     if _is_float_sum(job.store) and _looks_order_free(kafka, job):
         yield viewer(kafka, job, any_order=True)
