@@ -8,7 +8,7 @@ import yaml
 
 from support.programs import Record
 from support.streams_apps import wait_for
-from support.streams_instances import Instances
+from support.streams_instances import Instances, forget_groups
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker]
 
@@ -53,6 +53,7 @@ def applications(cluster, tmp_path_factory):
             instances.stop(kind)
     yield prefix, texts
     cluster.delete_all(cluster.topics(prefix))
+    forget_groups(cluster, *(f"{prefix}-{kind}" for kind in KINDS))
 
 
 def guarantee_of(kind):

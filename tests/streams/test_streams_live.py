@@ -13,7 +13,7 @@ from support.apache_tools import CONFIGS, ApacheTools
 from support.programs import Record
 from support.streams import compacted_view
 from support.streams_apps import Cluster, wait_for
-from support.streams_instances import Instances
+from support.streams_instances import Instances, forget_groups
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker]
 
@@ -78,6 +78,7 @@ def scene(cluster, tmp_path_factory):
         yield made
     for prefix in prefixes.values():
         cluster.delete_all(cluster.topics(prefix))
+        forget_groups(cluster, f"{prefix}-app", f"{prefix}-reader")
 
 
 def settled(scene, protocol):

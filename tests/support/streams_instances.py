@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import subprocess
@@ -11,11 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from confluent_kafka import KafkaException
+
 from kops.config.paths import directories
 from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
 from kops.gateways.jdk import require_jdk
 from support.streams import JVM_OPTIONS, compiled
-from support.streams_apps import wait_for
+from support.streams_apps import Cluster, wait_for
 
 JAVA_SOURCES = Path(__file__).parent.parent / "streams" / "described"
 
@@ -32,6 +35,13 @@ def described_topologies(version: str) -> dict[str, dict[str, Any]]:
     done = subprocess.run(java("DescribeTopologies", version), capture_output=True, text=True, check=True)
     found: dict[str, dict[str, Any]] = json.loads(done.stdout)
     return found
+
+
+def forget_groups(cluster: Cluster, *names: str) -> None:
+    """Delete groups that may be there; one that is not, or still has members, is nobody's problem any more."""
+    for gone in cluster.admin.delete_consumer_groups(list(names)).values():
+        with contextlib.suppress(KafkaException):
+            gone.result(30)
 
 
 class Instances:
