@@ -1,6 +1,7 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
@@ -14,7 +15,7 @@ final class Json {
     /** Reads and writes JSON; what is no JSON stops the application. */
     static Serde<JsonNode> serde() {
         return Serdes.serdeFrom(
-                (topic, value) -> value == null ? null : value.toString().getBytes(java.nio.charset.StandardCharsets.UTF_8),
+                (topic, value) -> value == null ? null : value.toString().getBytes(StandardCharsets.UTF_8),
                 (topic, bytes) -> {
                     try {
                         return bytes == null ? null : MAPPER.readTree(bytes);
