@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kops.spark.difference import all_added
-from kops.spark.snapshot import snapshot_view
-from kops.spark.stage import Staged, write_stage
+from kops.spark.snapshot import Held, snapshot_view, write_snapshot
+from kops.spark.stage import Content, write_stage
 
 if TYPE_CHECKING:
     import pyarrow
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 class Repartitioned:
     """A store in both partitionings.
 
-    :param after: the stage with the new partitions, and ``before`` that with the old ones
+    :param after: what the stage with the new partitions holds, and ``before`` that with the old ones
     :param misplaced: keys that are not where the default partitioner puts them
-    :param with_headers: records that have headers, which a stage does not keep
+    :param with_headers: records that have headers; if any have, both are staged as snapshots are, which keep them
     """
 
-    after: Staged
-    before: Staged
+    after: Mapping[int, Content | Held]
+    before: Mapping[int, Content | Held]
     keys: int
     misplaced: int
     with_headers: int
@@ -47,15 +47,23 @@ def stage_repartitioned(
 
     after, before = paths
     view = snapshot_view(kafka.read(changelog), versioned=versioned)
-    kept = write_stage(all_added(view.select("partition", "key", "value", "timestamp")), before)
     placed = _placed(view, suffix, len(changelog.ranges), partitions)
     counts = placed.agg(
         functions.expr("count(distinct key) as keys"),
         functions.expr("count(distinct if(partition != usual, key, null)) as misplaced"),
         functions.expr("count_if(size(headers) > 0) as with_headers"),
     ).collect()[0]
-    moved = placed.selectExpr("target as partition", "key", "value", "timestamp")
-    return Repartitioned(write_stage(all_added(moved), after), kept, counts.keys, counts.misplaced, counts.with_headers)
+    moved = placed.selectExpr("target as partition", "key", "value", "timestamp", "headers")
+    keep = _kept_with_headers if counts.with_headers else _kept
+    return Repartitioned(keep(moved, after), keep(view, before), counts.keys, counts.misplaced, counts.with_headers)
+
+
+def _kept(view: DataFrame, path: str) -> Mapping[int, Content | Held]:
+    return write_stage(all_added(view.select("partition", "key", "value", "timestamp")), path).contents
+
+
+def _kept_with_headers(view: DataFrame, path: str) -> Mapping[int, Content | Held]:
+    return write_snapshot(view, path)
 
 
 def _placed(view: DataFrame, suffix: int, old: int, new: int) -> DataFrame:

@@ -19,7 +19,6 @@ from kops.operations.protocol import Services
 from kops.operations.records_rows import unstable_notes
 from kops.operations.state.cut import COMMITTED, application_group, find_cut
 from kops.operations.state.expected import computed_views
-from kops.operations.state.query_keys import store_type
 from kops.operations.state.query_questions import Question, questions
 from kops.operations.state.query_read import changelogs_of, newest_versions, read_records, up_to_committed
 
@@ -109,7 +108,7 @@ def _from_input(
         for found in views.computed:
             question = by_store[found.facts.store.name]
             records: Iterable[Record] = (record for record in views.records(found) if question.has(record))
-            rows += _sorted(question, newest_versions(records, at) if store_type(question.store) == VERSIONED else records)
+            rows += _sorted(question, newest_versions(records, at) if question.store.type == VERSIONED else records)
     return Answer(rows, notes)
 
 

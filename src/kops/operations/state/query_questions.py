@@ -10,7 +10,7 @@ from kops.core.errors import KopsError
 from kops.core.models import TopicPartition
 from kops.core.records import Record, timestamp_text
 from kops.core.statefile import StateFile, Store
-from kops.operations.state.query_keys import store_type, stored_key, window_size
+from kops.operations.state.query_keys import stored_key, window_size
 from kops.operations.state.shown import shown
 from kops.plugins.loader import load_format
 
@@ -40,11 +40,11 @@ class Question:
 
     def has(self, record: Record) -> bool:
         """Tell whether a record of the changelog is of a key asked for."""
-        return record.key is not None and self.accepts(stored_key(store_type(self.store), record.key).inner)
+        return record.key is not None and self.accepts(stored_key(self.store.type, record.key).inner)
 
     def row(self, record: Record) -> dict[str, Any]:
         """Return a record of the changelog as a row."""
-        found = stored_key(store_type(self.store), record.key or b"", window_size(self.store))
+        found = stored_key(self.store.type, record.key or b"", window_size(self.store))
         return {
             "store": self.store.name,
             "key": shown(self.keys, found.inner),

@@ -13,7 +13,6 @@ from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.core.times import Position
 from kops.operations.protocol import Services
-from kops.operations.state.query_keys import store_type
 from kops.operations.state.query_questions import Question
 
 
@@ -69,7 +68,7 @@ def _latest(
     services: Services, question: Question, partitions: Sequence[TopicPartition], at: Position, isolation: str
 ) -> tuple[list[Record], dict[TopicPartition, int]]:
     bounds = services.kafka.offsets.bounds(partitions)
-    by_offset = at.kind == "time" and store_type(question.store) != VERSIONED
+    by_offset = at.kind == "time" and question.store.type != VERSIONED
     times = services.kafka.offsets.at_time(partitions, at.value) if by_offset else {}
     ends = {partition: _end(found, at, times.get(partition)) for partition, found in bounds.items()}
     if question.committed is not None:
@@ -83,7 +82,7 @@ def _latest(
             yield batch if question.key is None else [record for record in batch if question.has(record)]
 
     services.progress.step(f"reading {question.store.changelog}")
-    if store_type(question.store) == VERSIONED:
+    if question.store.type == VERSIONED:
         return newest_versions((record for batch in batches() for record in batch), at), reader.stable_until
     return list(latest_by_key(batches()).values()), reader.stable_until
 

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from kops.core.errors import Refused, UsageProblem
-from kops.core.models import Bounds, Committed, NewTopic, TopicPartition
+from kops.core.models import Committed, NewTopic, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
-from kops.core.statefile import StateFile, Store
-from kops.core.statefile.models import VERSIONED
+from kops.core.statefile import StateFile
 from kops.operations.offsets_items import committed_json, move_item, partition_of
 from kops.operations.protocol import Services
-from kops.operations.state.engine import Engine, drop_stage, new_stage, start_engine
-from kops.operations.state.query_keys import store_type, suffix_length
+from kops.operations.state.engine import start_engine
 from kops.operations.state.repartition_inputs import Choice, plan_inputs
-from kops.operations.state.repartition_kept import kept_stage
+from kops.operations.state.repartition_stage import movables, stage_changelogs
 from kops.operations.state.snapshot_topics import OwnTopics, own_topics, standing_still
 from kops.operations.state.switch import GROW, Switch, guard_now, local_state_warning
 from kops.operations.state.switch_offsets import emissions_of
-from kops.operations.state.switch_refusals import refuse_time_zero
 from kops.operations.state.switch_topics import TopicChange, changes_json, topic_ids
 
-if TYPE_CHECKING:
-    from kops.spark.repartition import Repartitioned
+_PRINT = ("records", "high", "low")
+"""What two equal contents have in common: the number of records, and the sum of their hashes."""
 
 
 class Repartition(Switch):
@@ -34,18 +31,12 @@ class Repartition(Switch):
 
     def check(self, services: Services, plan: Plan) -> None:
         """Refuse also when what is kept of the old changelogs is not whole: they are about to be deleted."""
-        from kops.spark.difference import to_append
-        from kops.spark.stage import Content, contents_of, read_stage
-
         super().check(services, plan)
         session = start_engine(services, plan.arguments["master"]).session
         for store in plan.arguments["stores"].values():
             if store["prior_contents"]:
-                kept = {
-                    str(number): found.fingerprint
-                    for number, found in contents_of(to_append(read_stage(session, store["prior_stage"]))).items()
-                }
-                if kept != {number: Content(**found).fingerprint for number, found in store["prior_contents"].items()}:
+                wanted = {number: [found[part] for part in _PRINT] for number, found in store["prior_contents"].items()}
+                if _kept(session, store) != wanted:
                     raise Refused(f"what is kept of {store['changelog']} is not whole: {store['prior_stage']}", hint="plan it again")
 
     def offsets_back(self, services: Services, plan: Plan, topics: Sequence[TopicChange]) -> dict[str, Any]:
@@ -91,37 +82,6 @@ class Repartition(Switch):
 REPARTITION = Repartition()
 
 
-@dataclass(frozen=True)
-class Moved:
-    """A store in both partitionings, staged."""
-
-    store: Store
-    change: TopicChange
-    stage: str
-    prior_stage: str
-    done: Repartitioned
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Return it as an argument of the plan."""
-        return {
-            "changelog": self.store.changelog,
-            "stage": self.stage,
-            "backwards": False,
-            "in_order": store_type(self.store) == VERSIONED,
-            "contents": {str(number): asdict(found) for number, found in self.done.after.contents.items()},
-            "prior_stage": self.prior_stage,
-            "prior_contents": {str(number): asdict(found) for number, found in self.done.before.contents.items()},
-        }
-
-    def items(self) -> list[Item]:
-        """Return one item for each new partition that gets something."""
-        return [
-            Item(f"{self.store.changelog}:{number}", "append", 0, found.records, f"{found.records:,} of {self.done.keys:,} keys")
-            for number, found in sorted(self.done.after.contents.items())
-        ]
-
-
 def plan_repartition(services: Services, state_file: StateFile, partitions: int, choice: Choice, *, master: str | None = None) -> Plan:
     """Return the plan that moves the stores of a state file to another number of partitions.
 
@@ -143,7 +103,7 @@ def plan_repartition(services: Services, state_file: StateFile, partitions: int,
     changes, repartitions = _changes(services, state_file, topics, partitions)
     if not changes:
         raise UsageProblem(f"the internal topics of {state_file.application} have {partitions} partitions already", hint="nothing to do")
-    moved = _staged(engine, state_file, changes, still.bounds, partitions)
+    moved = stage_changelogs(engine, state_file, changes, still.bounds, partitions)
     commits = dict(inputs.commits)
     for name in repartitions:
         begin = Committed(0, emissions_of(found for at, found in still.committed.items() if at.topic == name))
@@ -198,10 +158,22 @@ def plan_repartition(services: Services, state_file: StateFile, partitions: int,
     return replace(plan, guard=guard_now(services, plan))
 
 
+def _kept(session: Any, store: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Return what is kept of a changelog, by partition: number of records, and both halves of the sum of their hashes."""
+    from kops.spark.difference import to_append
+    from kops.spark.snapshot import held, read_snapshot
+    from kops.spark.stage import contents_of, read_stage
+
+    path = store["prior_stage"]
+    if store["with_headers"]:
+        return {str(number): found.fingerprint for number, found in held(read_snapshot(session, path)).items()}
+    return {str(number): found.fingerprint for number, found in contents_of(to_append(read_stage(session, path))).items()}
+
+
 def _changes(services: Services, state_file: StateFile, topics: OwnTopics, partitions: int) -> tuple[list[TopicChange], set[str]]:
     """Return the internal topics that are made anew, and which of them are repartition topics."""
     there = {topic.name: topic for topic in (*topics.changelogs.values(), *topics.repartitions)}
-    wanted = [store.changelog for store in state_file.stores]
+    wanted = [store.changelog for store in movables(state_file)]
     repartitions = [store.repartition_topic for store in state_file.stores if store.repartition_topic]
     for name in (*wanted, *repartitions):
         if name not in there:
@@ -210,62 +182,6 @@ def _changes(services: Services, state_file: StateFile, topics: OwnTopics, parti
     changes = [TopicChange(topic, replace(topic, partitions=partitions)) for topic in old]
     ids = topic_ids(services, changes)
     return [replace(change, topic_id=ids[change.name]) for change in changes], {topic.name for topic in old if topic.name in repartitions}
-
-
-def _staged(
-    engine: Engine, state_file: StateFile, changes: Sequence[TopicChange], bounds: Mapping[TopicPartition, Bounds], partitions: int
-) -> list[Moved]:
-    by_topic = {change.name: change for change in changes}
-    done: list[Moved] = []
-    try:
-        for store in state_file.stores:
-            if store.changelog in by_topic:
-                ranges = {
-                    at.partition: (bound.log_start_offset, bound.log_end_offset)
-                    for at, bound in bounds.items()
-                    if at.topic == store.changelog
-                }
-                done.append(_stage(engine, state_file, store, by_topic[store.changelog], ranges, partitions=partitions))
-                _refuse_unmovable(done[-1])
-                contents = done[-1].done.after.contents.values()
-                refuse_time_zero(engine.services, store.changelog, contents, exactly_once=state_file.exactly_once)
-    except BaseException:
-        for found in done:
-            drop_stage(found.stage)
-            drop_stage(found.prior_stage)
-        raise
-    return done
-
-
-def _stage(
-    engine: Engine, state_file: StateFile, store: Store, change: TopicChange, ranges: Mapping[int, tuple[int, int]], *, partitions: int
-) -> Moved:
-    from kops.spark.failures import explained
-    from kops.spark.repartition import stage_repartitioned
-    from kops.spark.source import TopicRange
-
-    changelog = TopicRange(store.changelog, dict(ranges), read_committed=state_file.exactly_once, headers=True)
-    stage, prior = new_stage(engine.services, state_file.application), kept_stage(engine.services, state_file.application)
-    engine.services.progress.step(f"reading {changelog.records:,} records of {store.changelog}")
-    kind = store_type(store)
-    with explained(f"read {store.changelog}"), engine.reading(changelog):
-        done = stage_repartitioned(
-            engine.kafka(), changelog, (stage, prior), partitions=partitions, suffix=suffix_length(kind), versioned=kind == VERSIONED
-        )
-    return Moved(store, change, stage, prior, done)
-
-
-def _refuse_unmovable(found: Moved) -> None:
-    if found.done.misplaced:
-        raise Refused(
-            f"store {found.store.name}: {found.done.misplaced:,} of {found.done.keys:,} keys are not where a default partitioner puts them",
-            hint="its input has a partitioner of its own, or the state is wrong: `kops state verify` tells",
-        )
-    if found.done.with_headers:
-        raise Refused(
-            f"store {found.store.name}: {found.done.with_headers:,} records have headers, which are part of such a store",
-            hint="it comes back by reprocessing: reset the application",
-        )
 
 
 def _left_alone(topics: OwnTopics, changes: Sequence[TopicChange], partitions: int) -> list[str]:

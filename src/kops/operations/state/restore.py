@@ -157,6 +157,6 @@ def _notes(manifest: Manifest, staged: Sequence[Staging]) -> tuple[str, ...]:
 
 
 def _summary(path: str, original: Manifest, manifest: Manifest, staged: Sequence[Staging]) -> str:
-    records = sum(content.records for found in staged for content in found.staged.contents.values())
+    records = sum(content["records"] for found in staged for content in found.contents.values())
     of = "" if original.application == manifest.application else f" of {original.application}"
     return f"restore the state of {manifest.application} from {path}{of}: append {records:,} records"

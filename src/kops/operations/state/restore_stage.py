@@ -39,7 +39,14 @@ class Staging:
     store: SnapshotStore
     bounds: Mapping[int, Bounds]
     stage: str
-    staged: Staged
+    staged: Staged | None
+
+    @property
+    def contents(self) -> Mapping[int, Mapping[str, int]]:
+        """Return what is to be appended, by partition, as JSON; of a store with headers all of it, as it lies in the snapshot."""
+        if self.staged is None:
+            return self.store.contents
+        return {number: asdict(content) for number, content in self.staged.contents.items()}
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -49,7 +56,8 @@ class Staging:
             "stage": self.stage,
             "backwards": False,
             "in_order": self.store.is_versioned,
-            "contents": {str(number): asdict(content) for number, content in self.staged.contents.items()},
+            "with_headers": self.staged is None,
+            "contents": {str(number): dict(content) for number, content in self.contents.items()},
             "prior_stage": "",
             "prior_contents": {},
         }
@@ -60,13 +68,13 @@ class Staging:
         for number in range(self.store.topic.partitions or 0):
             target = f"{self.store.topic.name}:{number}"
             end = self.bounds[number].log_end_offset if number in self.bounds else 0
-            content = self.staged.contents.get(number)
+            content = self.contents.get(number)
             if content is None:
                 found.append(Item(target, "none", end, end, "as it should be"))
                 continue
-            actions = self.staged.actions.get(number, {})
+            actions = self.staged.actions.get(number, {}) if self.staged else {"added": content["records"]}
             counts = ", ".join(f"{count:,} {name}" for name, count in actions.items() if count)
-            found.append(Item(target, "append", end, end + content.records, counts))
+            found.append(Item(target, "append", end, end + content["records"], counts))
         return found
 
 
@@ -88,7 +96,8 @@ def stage_stores(engine: Engine, files: Files, manifest: Manifest, existing: Map
             )
     except BaseException:
         for staging in done:
-            drop_stage(staging.stage)
+            if staging.staged is not None:
+                drop_stage(staging.stage)
         raise
     return done
 
@@ -109,7 +118,8 @@ def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[i
         found = held_json(held(view))
     if found != {number: dict(kept) for number, kept in store.contents.items()}:
         raise ConfigError(f"{folder} is not what was written there: counts or hashes differ", hint="use another copy")
-    _refuse_headers(store)
+    if any(kept["with_headers"] for kept in store.contents.values()):
+        return _with_headers(engine, folder, store, bounds, manifest)
     ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in bounds.items()}
     changelog = TopicRange(store.topic.name, ranges, read_committed=manifest.exactly_once) if ranges else None
     stage = new_stage(engine.services, manifest.application)
@@ -120,10 +130,18 @@ def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[i
     return Staging(store, bounds, stage, staged)
 
 
-def _refuse_headers(store: SnapshotStore) -> None:
-    records = sum(held["with_headers"] for held in store.contents.values())
-    if records:
+def _with_headers(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> Staging:
+    """Return a store whose records have headers: all of it is written, from the snapshot itself, and only where nothing is.
+
+    :raises Refused: when the changelog exists
+    """
+    from kops.spark.snapshot import Held
+
+    if bounds:
         raise Refused(
-            f"{records:,} records of store {store.name} have headers, which are part of such a store and cannot be written back",
-            hint="restore the other stores with --store; this one comes back by reprocessing",
+            f"the records of store {store.name} have headers: they are written whole, into a new {store.topic.name}, and it exists",
+            hint=f"delete it first (kops topics delete {store.topic.name}), or restore with --application into another",
         )
+    contents = [Held(**kept) for kept in store.contents.values()]
+    refuse_time_zero(engine.services, store.topic.name, contents, exactly_once=manifest.exactly_once, headers=True)
+    return Staging(store, bounds, str(folder), None)

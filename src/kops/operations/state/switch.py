@@ -18,6 +18,7 @@ from kops.operations.protocol import Services, compare_guard, failed
 from kops.operations.state.engine import start_engine
 from kops.operations.state.guard import guard_of, log_ends
 from kops.operations.state.rebuild import Rebuild, refuse_running
+from kops.operations.state.switch_headers import append_with_headers, verified_with_headers
 from kops.operations.state.switch_topics import (
     TopicChange,
     change_topics,
@@ -72,7 +73,11 @@ class Switch(Rebuild):
         rest = [result for result in results if result.target not in changes and result.target not in grown]
         for name, store in plan.arguments["stores"].items():
             if store["contents"] and any(result.target.startswith(f"{store['changelog']}:") for result in rest):
-                rest = list(super().verify(services, _part(plan, stores={name: store}, commit={}), rest))
+                part = _part(plan, stores={name: store}, commit={})
+                if store.get("with_headers"):
+                    rest = verified_with_headers(start_engine(services, plan.arguments["master"]), part, name, rest)
+                else:
+                    rest = list(super().verify(services, part, rest))
         rest = list(super().verify(services, _part(plan, stores={}), rest))
         judged = {result.target: result for result in rest}
         if topics:
@@ -89,7 +94,7 @@ class Switch(Rebuild):
         if plan.arguments[GROW]:
             self._refuse_grown(services, plan)
         now = topic_ids(services, changes_of_json(plan.arguments["topics"]))
-        made = {result.target: (result.value or {}).get("topic_id") for result in results}
+        made = {result.target: (result.value or {}).get("topic_id") for result in results if result.target in now}
         back = []
         for change in changes_of_json(plan.arguments["topics"]):
             if now[change.name] is not None and now[change.name] not in (made.get(change.name) or now[change.name], change.topic_id):
@@ -128,9 +133,8 @@ class Switch(Rebuild):
         resumed = replace(plan, arguments={**plan.arguments, "topics": changes_json(changes)})
         now = guard_now(services, resumed)
         wanted = {target: found and found["offset"] for target, found in plan.arguments["commit"].items()}
-        for target, offset in {**now["committed"], **plan.guard["committed"]}.items():
-            here = now["committed"].get(target)
-            if here not in (offset, plan.guard["committed"].get(target), wanted.get(target)) and here is not None:
+        for target, here in now["committed"].items():
+            if here not in (plan.guard["committed"].get(target), wanted.get(target)):
                 raise StateMoved(f"{plan.arguments['application']} has gone on in {target} since", hint="plan again from what is there now")
         _refuse_without_stages(resumed)
         return replace(resumed, guard=now)
@@ -144,10 +148,15 @@ class Switch(Rebuild):
     def _topics(self, services: Services, plan: Plan, items: Mapping[str, Item]) -> Iterator[ItemResult]:
         yield from change_topics(services, changes_of_json(plan.arguments["topics"]), items)
 
-    def _stores(self, services: Services, plan: Plan, items: Mapping[str, Item]) -> Iterator[ItemResult]:  # noqa: ARG002 - a step
+    def _stores(self, services: Services, plan: Plan, items: Mapping[str, Item]) -> Iterator[ItemResult]:
         for name, store in plan.arguments["stores"].items():
-            if store["contents"]:
-                yield from super().apply(services, _part(plan, stores={name: store}, commit={}))
+            if not store["contents"]:
+                continue
+            part = _part(plan, stores={name: store}, commit={})
+            if store.get("with_headers"):
+                yield from append_with_headers(start_engine(services, plan.arguments["master"]), part, name, items)
+            else:
+                yield from super().apply(services, part)
 
     def _grow(self, services: Services, plan: Plan, items: Mapping[str, Item]) -> Iterator[ItemResult]:
         """Add partitions last: this alone cannot be taken back."""

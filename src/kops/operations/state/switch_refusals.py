@@ -9,10 +9,13 @@ from kops.core.errors import Refused
 from kops.operations.protocol import Services
 
 if TYPE_CHECKING:
+    from kops.spark.snapshot import Held
     from kops.spark.stage import Content
 
 
-def refuse_time_zero(services: Services, topic: str, contents: Iterable[Content], *, exactly_once: bool) -> None:
+def refuse_time_zero(
+    services: Services, topic: str, contents: Iterable[Content | Held], *, exactly_once: bool, headers: bool = False
+) -> None:
     """Refuse a timestamp of 0 where only librdkafka can write: to it, 0 means now.
 
     :raises Refused: naming the topic
@@ -21,7 +24,7 @@ def refuse_time_zero(services: Services, topic: str, contents: Iterable[Content]
     from kops.spark.writer import Target, writes_time_zero
 
     earliest = min((content.earliest for content in contents if content.records), default=1)
-    target = Target(topic, librdkafka_settings(services.connection), "" if exactly_once else None)
+    target = Target(topic, librdkafka_settings(services.connection), "" if exactly_once else None, headers=headers)
     if earliest <= 0 and not writes_time_zero(target):
         raise Refused(
             f"{topic} has a record with the timestamp 0, which cannot be written in a transaction, or over this connection",

@@ -100,9 +100,9 @@ def left_to_do(services: Services, changes: Sequence[TopicChange]) -> list[Topic
     for change in changes:
         topic = found.get(change.name)
         if topic is None:
-            left.append(replace(change, before=change.before, topic_id=None, done=change.after is None))
+            left.append(replace(change, topic_id=None, done=change.after is None))
         elif topic.topic_id == change.topic_id:
-            left.append(replace(change, done=False))
+            left.append(change)
         elif change.after is not None and len(topic.partitions) == change.after.partitions:
             left.append(replace(change, topic_id=topic.topic_id, done=True))
         else:

@@ -1,0 +1,130 @@
+"""An application's stores in another number of partitions, staged: as they are to be, and as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import Refused
+from kops.core.models import Bounds, TopicPartition
+from kops.core.plan import Item
+from kops.core.statefile import StateFile
+from kops.core.statefile.models import SESSION, VERSIONED
+from kops.operations.state.engine import Engine, drop_stage, new_stage
+from kops.operations.state.query_keys import suffix_length
+from kops.operations.state.repartition_kept import kept_stage
+from kops.operations.state.switch_refusals import refuse_time_zero
+from kops.operations.state.switch_topics import TopicChange
+
+if TYPE_CHECKING:
+    from kops.spark.repartition import Repartitioned
+
+BUFFER_SUFFIX, SESSION_SUFFIX = 8, 16
+"""Bytes after the application's key in a buffer of suppress: a window's start, or a session's bounds
+(``TimeWindowedSerializer``, ``SessionWindowedSerializer``)."""
+
+
+@dataclass(frozen=True)
+class Movable:
+    """A changelog that can move.
+
+    :param suffix: bytes of its keys after the application's own
+    """
+
+    name: str
+    changelog: str
+    suffix: int
+    is_versioned: bool = False
+
+
+def movables(state_file: StateFile) -> Iterator[Movable]:
+    """Yield the changelogs of a state file: its stores', and those of the buffers of ``suppress()`` behind them."""
+    for store in state_file.stores:
+        yield Movable(store.name, store.changelog, suffix_length(store.type), store.type == VERSIONED)
+        if store.window is not None and store.window.buffer is not None:
+            suffix = SESSION_SUFFIX if store.window.kind == SESSION else BUFFER_SUFFIX
+            yield Movable(f"{store.name} (suppress)", store.window.buffer, suffix)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A changelog in both partitionings, staged."""
+
+    store: Movable
+    change: TopicChange
+    stage: str
+    prior_stage: str
+    done: Repartitioned
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return it as an argument of the plan."""
+        return {
+            "changelog": self.store.changelog,
+            "stage": self.stage,
+            "backwards": False,
+            "in_order": self.store.is_versioned,
+            "with_headers": bool(self.done.with_headers),
+            "contents": {str(number): asdict(found) for number, found in self.done.after.items()},
+            "prior_stage": self.prior_stage,
+            "prior_contents": {str(number): asdict(found) for number, found in self.done.before.items()},
+        }
+
+    def items(self) -> list[Item]:
+        """Return one item for each new partition that gets something."""
+        return [
+            Item(f"{self.store.changelog}:{number}", "append", 0, found.records, f"{found.records:,} of {self.done.keys:,} keys")
+            for number, found in sorted(self.done.after.items())
+        ]
+
+
+def stage_changelogs(
+    engine: Engine, state_file: StateFile, changes: Sequence[TopicChange], bounds: Mapping[TopicPartition, Bounds], partitions: int
+) -> list[Moved]:
+    """Stage every changelog that is made anew.
+
+    :raises Refused: when its keys are where no default partitioner puts them
+    """
+    by_topic = {change.name: change for change in changes}
+    done: list[Moved] = []
+    try:
+        for store in movables(state_file):
+            if store.changelog in by_topic:
+                here = {at.partition: bound for at, bound in bounds.items() if at.topic == store.changelog}
+                done.append(_stage(engine, state_file, store, by_topic[store.changelog], here, partitions=partitions))
+                _refuse_unmovable(engine, state_file, done[-1])
+    except BaseException:
+        for found in done:
+            drop_stage(found.stage)
+            drop_stage(found.prior_stage)
+        raise
+    return done
+
+
+def _stage(
+    engine: Engine, state_file: StateFile, store: Movable, change: TopicChange, bounds: Mapping[int, Bounds], *, partitions: int
+) -> Moved:
+    from kops.spark.failures import explained
+    from kops.spark.repartition import stage_repartitioned
+    from kops.spark.source import TopicRange
+
+    ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in bounds.items()}
+    changelog = TopicRange(store.changelog, ranges, read_committed=state_file.exactly_once, headers=True)
+    stage, prior = new_stage(engine.services, state_file.application), kept_stage(engine.services, state_file.application)
+    engine.services.progress.step(f"reading {changelog.records:,} records of {store.changelog}")
+    with explained(f"read {store.changelog}"), engine.reading(changelog):
+        done = stage_repartitioned(
+            engine.kafka(), changelog, (stage, prior), partitions=partitions, suffix=store.suffix, versioned=store.is_versioned
+        )
+    return Moved(store, change, stage, prior, done)
+
+
+def _refuse_unmovable(engine: Engine, state_file: StateFile, found: Moved) -> None:
+    if found.done.misplaced:
+        raise Refused(
+            f"store {found.store.name}: {found.done.misplaced:,} of {found.done.keys:,} keys are not where a default partitioner puts them",
+            hint="its input has a partitioner of its own, or the state is wrong: `kops state verify` tells",
+        )
+    contents, headers = found.done.after.values(), bool(found.done.with_headers)
+    refuse_time_zero(engine.services, found.store.changelog, contents, exactly_once=state_file.exactly_once, headers=headers)
