@@ -60,6 +60,7 @@ def application(broker, cluster, tmp_path_factory):
     assert done.returncode == 0, done.stderr[-3000:]
     yield name, json.loads(done.stdout.splitlines()[-1])  # before it the library logs
     cluster.delete_all(cluster.topics(name))
+    cluster.admin.delete_consumer_groups([name])[name].result(30)
 
 
 @pytest.fixture
