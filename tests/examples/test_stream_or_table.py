@@ -41,8 +41,8 @@ def test_both_stores_come_back(copies):
     shutil.rmtree(wiped.state)
     damage(stale)
     twins.put_back(earlier, stale.state)
+    rebuild(wiped, stale)
     for broken in (wiped, stale):
-        rebuild(broken)
         assert_same_stores(broken, twin)
     process([twin, wiped, stale], fruit(("apple", 3), ("pear", 1), ("plum", None)))
     for broken in (wiped, stale):

@@ -270,12 +270,13 @@ def damage(copy: Copy) -> None:
         copy.cluster.produce(topic, records)
 
 
-def rebuild(copy: Copy, *options: str) -> None:
-    """Show that the state is wrong, rebuild it (which reads it back), and show that it is right."""
-    wrong = copy.kops("state", "verify", copy.state_file)
-    assert wrong.code == 1, wrong
-    copy.kops("state", "rebuild", copy.state_file, "--yes", *options).ok()
-    copy.kops("state", "verify", copy.state_file).ok()
+def rebuild(*copies: Copy, options: Sequence[str] = ()) -> None:
+    """Show that the state of each is wrong, rebuild it (which reads it back), and let kops verify the first once more."""
+    for copy in copies:
+        wrong = copy.kops("state", "verify", copy.state_file)
+        assert wrong.code == 1, wrong
+        copy.kops("state", "rebuild", copy.state_file, "--yes", *options).ok()
+    copies[0].kops("state", "verify", copies[0].state_file).ok()
 
 
 def assert_same_stores(copy: Copy, twin: Copy) -> None:
