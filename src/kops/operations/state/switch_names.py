@@ -59,9 +59,9 @@ def missing_topics(services: Services, state_file: StateFile, like: StateFile) -
     inputs = {source.topic for _, store in wanted.values() for source in store.inputs}
     sizes = {name: len(topic.partitions) for name, topic in services.kafka.topics.existing(inputs).items()}
     made = []
-    for name, (other, store) in wanted.items():
-        if other in patterns:
-            made.append(replace(patterns[other], name=name))
+    for name, (pattern, store) in wanted.items():
+        if pattern in patterns:
+            made.append(replace(patterns[pattern], name=name))
             continue
         partitions = max((sizes[source.topic] for source in store.inputs if source.topic in sizes), default=1)
         if store.repartition_topic and name == store.changelog:
