@@ -150,11 +150,3 @@ def test_null_values_are_counted_where_nobody_knows_what_becomes_of_them(spark, 
     assert seen.noted["null_values"] == counts
     ((value, _timestamp),) = found[0].values()
     assert value == struct.pack(">q", 4 if kind == "sum" else 2)
-
-
-@pytest.mark.parametrize("kind", ["window", "sliding-window", "session"])
-def test_an_input_of_which_nothing_counts_gives_an_empty_store(spark, kind):
-    program = Program("count", "long", value="string", window=Window(kind, 10))
-    for partitions in ([[]], [[Record(None, b"v", 5)], []]):
-        found, seen = computed(program, Topic(spark, partitions), len(partitions))
-        assert (found, seen.keys, seen.read) == ({}, 0, len(partitions[0]))
