@@ -14,7 +14,7 @@ from kops.core.state_draft import Draft
 from kops.core.state_draft_facts import KEY_VALUE, NOTHING, SESSION, VERSIONED, WINDOW, Facts, StoreFacts, TopicFacts
 from kops.core.state_draft_stores import drafted
 from kops.core.streams_models import Part
-from kops.core.streams_topics import CHANGELOG
+from kops.core.streams_topics import CHANGELOG, REPARTITION
 from kops.core.topology import PROCESSOR, Node, Topology
 from kops.core.topology_trace import GROUPED, JOINED, OTHER, Trace, table_trace, traces
 from kops.formats.streams import session_keys, window_keys
@@ -56,7 +56,8 @@ def _by_topics(look: Look) -> dict[str, Trace]:
             continue
         part = parts.get(store.subtopology or "")
         topics = _upstream(look, part) if part else look.input_topics
-        repartition = part.repartition_topics[0] if part and part.repartition_topics else None
+        named = f"{look.application.application}-{store.store}{REPARTITION}"  # as a new key before an unnamed groupBy has it
+        repartition = part.repartition_topics[0] if part and part.repartition_topics else named if named in look.partitions else None
         writer = Node(PROCESSOR, "a processor that is not known", stores=(store.store,))
         found[store.store] = Trace(store.store, OTHER, writer, tuple(topics), repartition=repartition, known=False)
     return found
