@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WITH_SPARK = ("streams", "spark", "examples")
+WITH_STREAMS = ("streams",)
 ELSEWHERE = ("unit", "benchmarks", "support")
 LEFT_OUT = " left out "
 FAILED = ("FAILED ", "ERROR ")
@@ -60,8 +60,8 @@ class Half:
 def main() -> int:
     """Run both halves and say what was left out."""
     folders = sorted(path.name for path in HERE.iterdir() if path.is_dir() and any(path.glob("**/test_*.py")))
-    cluster = [f"tests/{name}" for name in folders if name not in (*WITH_SPARK, *ELSEWHERE)]
-    halves = [Half("cluster", [*cluster, "plugins"]), Half("state", [f"tests/{name}" for name in WITH_SPARK])]
+    cluster = [f"tests/{name}" for name in folders if name not in (*WITH_STREAMS, *ELSEWHERE)]
+    halves = [Half("cluster", [*cluster, "plugins"]), Half("state", [f"tests/{name}" for name in WITH_STREAMS])]
     threads = [threading.Thread(target=half.run) for half in halves]
     for thread in threads:
         thread.start()
