@@ -7,10 +7,11 @@ on whole columns with numpy, and keys and values are cut out by Arrow, so a reco
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from kops.formats.record_compression import decompressed
 
 if TYPE_CHECKING:
     import numpy
@@ -24,7 +25,6 @@ _LENGTH_FROM = 12
 _MAGIC = 2
 _MAGIC_AT = 16
 _COMPRESSION, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
-_XERIAL = b"\x82SNAPPY\x00"
 _ABORT = 0
 _FEW, _MANY = 32, 4096
 _MORE = 0x80  # the bit of a varint's octet that says that more follow
@@ -209,64 +209,14 @@ def _contents(data: bytes, batches: Sequence[Batch]) -> tuple[bytes, list[int]]:
         return data, [batch.at + _HEADER_BYTES for batch in batches]
     parts, begins, at = [], [], 0
     for batch in batches:
-        part = decompressed(data[batch.at + _HEADER_BYTES : batch.end], batch)
+        try:
+            part = decompressed(data[batch.at + _HEADER_BYTES : batch.end], batch.attributes & _COMPRESSION)
+        except ValueError as error:
+            raise UnreadableBatch(f"the batch at offset {batch.base_offset} cannot be decompressed: {error}") from error
         begins.append(at)
         parts.append(part)
         at += len(part)
     return b"".join(parts), begins
-
-
-def decompressed(records: bytes, batch: Batch) -> bytes:
-    """Return the records of a batch decompressed (``Compression``): none, gzip, snappy, lz4, zstd.
-
-    :raises UnreadableBatch: when that is not possible
-    """
-    codec = batch.attributes & _COMPRESSION
-    try:
-        return _CODECS[codec](records)
-    except (KeyError, OSError, ValueError, zlib.error) as error:
-        raise UnreadableBatch(f"the batch at offset {batch.base_offset} cannot be decompressed (codec {codec}): {error}") from error
-
-
-def _gzip(records: bytes) -> bytes:
-    return zlib.decompress(records, wbits=31)
-
-
-def _snappy(records: bytes) -> bytes:
-    """Decompress one block, or the frames of snappy-java: a header of 16 bytes, and blocks that say their length."""
-    if not records.startswith(_XERIAL):
-        return _snappy_block(records)
-    parts, at = [], 16
-    while at < len(records):
-        (length,) = struct.unpack_from(">i", records, at)
-        parts.append(_snappy_block(records[at + 4 : at + 4 + length]))
-        at += 4 + length
-    return b"".join(parts)
-
-
-def _snappy_block(block: bytes) -> bytes:
-    import pyarrow
-
-    size, shift, at = 0, 0, 0
-    while True:
-        size |= (block[at] & 0x7F) << shift
-        if block[at] < _MORE:
-            break
-        shift, at = shift + 7, at + 1
-    return pyarrow.decompress(block, size, codec="snappy", asbytes=True)  # type: ignore[no-any-return]
-
-
-def _streamed(codec: str) -> Callable[[bytes], bytes]:
-    def decompress(records: bytes) -> bytes:
-        import pyarrow
-
-        with pyarrow.CompressedInputStream(pyarrow.py_buffer(records), codec) as stream:
-            return stream.read()  # type: ignore[no-any-return]
-
-    return decompress
-
-
-_CODECS: dict[int, Callable[[bytes], bytes]] = {0: bytes, 1: _gzip, 2: _snappy, 3: _streamed("lz4"), 4: _streamed("zstd")}
 
 
 def _find_records(content: bytes, octets: NDArray[numpy.uint8], at: int, count: int) -> Iterator[Any]:
