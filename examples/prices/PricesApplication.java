@@ -11,6 +11,7 @@ import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.serialization.Deserializer;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.Serializer;
+import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.KeyValue;
@@ -22,7 +23,7 @@ import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
-import org.apache.kafka.streams.state.Stores;
+import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
  * The sum of the prices of each item, kept in the store {@code totals} and written to the topic {@code prices-totals}.
@@ -53,7 +54,7 @@ public final class PricesApplication {
                 .filter((id, price) -> price != null && price.hasNonNull("item") && price.hasNonNull("price"))
                 .map((id, price) -> new KeyValue<>(price.get("item").asText(), price.get("price").asDouble()))
                 .groupByKey(Grouped.with("totals", Serdes.String(), Serdes.Double()))
-                .aggregate(() -> 0.0, (item, price, total) -> total + price, Materialized.<String, Double>as(Stores.persistentKeyValueStore("totals"))
+                .aggregate(() -> 0.0, (item, price, total) -> total + price, Materialized.<String, Double, KeyValueStore<Bytes, byte[]>>as("totals")
                         .withKeySerde(Serdes.String()).withValueSerde(Serdes.Double()))
                 .toStream()
                 .to("prices-totals", Produced.with(Serdes.String(), Serdes.Double()));
