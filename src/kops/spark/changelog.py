@@ -157,11 +157,13 @@ def watched(records: DataFrame, **counts: str) -> tuple[DataFrame, Callable[[], 
 
     :param counts: Spark SQL aggregates by name
     """
-    from pyspark.sql import Observation, functions
+    from pyspark.sql import functions
 
-    seen = Observation()
+    from kops.spark.observing import Watch
+
+    seen = Watch()
     columns = [functions.expr(f"{count} as {name}") for name, count in counts.items()]
-    return records.observe(seen, *columns), lambda: seen.get
+    return seen.on(records, *columns), lambda: seen.get
 
 
 def summed(frame: DataFrame, **counts: str) -> Any:

@@ -11,12 +11,13 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from kops.spark.aggregates import COLUMNS, aggregated
+from kops.spark.observing import Watch
 from kops.spark.partitions import with_partitions
 from kops.spark.prepare import FATES, Prepared, prepare
 from kops.spark.views import Seen, View, observed_keys, observed_records, refuse_undecodable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation
+    from pyspark.sql import DataFrame
 
     from kops.spark.jobs import Job
     from kops.spark.source import KafkaSource
@@ -29,7 +30,7 @@ _MERGED = "merged"
 def merged_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     """Compute a store of aggregates by key that several topics fill."""
     store = job.store
-    parts: list[tuple[Job, Prepared, Observation]] = []
+    parts: list[tuple[Job, Prepared, Watch]] = []
     kept: list[DataFrame] = []
     for feed, (source, wanted) in enumerate(zip(store.inputs, job.sources, strict=True)):
         of_topic = replace(job, source=wanted, store=replace(store, source=source))
@@ -55,7 +56,7 @@ def _placed(rows: DataFrame) -> DataFrame:
     return rows.selectExpr(partition, "substring(key, 5) as key", "value", "timestamp", "doubt").select(*COLUMNS)
 
 
-def _seen(parts: list[tuple[Job, Prepared, Observation]], of_keys: Observation) -> Seen:
+def _seen(parts: list[tuple[Job, Prepared, Watch]], of_keys: Watch) -> Seen:
     read, dropped, keys = 0, dict.fromkeys(FATES.values(), 0), of_keys.get
     for job, prepared, observation in parts:
         fates = observation.get

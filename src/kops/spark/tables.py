@@ -14,11 +14,12 @@ from kops.core.errors import ConfigError
 from kops.core.statefile import Source
 from kops.core.statefile.table_models import Table
 from kops.spark.codec import written_again
+from kops.spark.observing import Watch
 from kops.spark.prepare import KEPT, NEGATIVE_TIME, NULL_KEY, UNDECODABLE, Place, Prepared, decoded_records
 from kops.spark.views import observed_records, refuse_undecodable
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Observation
+    from pyspark.sql import Column, DataFrame
 
     from kops.spark.jobs import Job
     from kops.spark.source import KafkaSource, TopicRange
@@ -37,7 +38,7 @@ class Topics:
     kafka: KafkaSource
     job: Job
     clocks: bool
-    _seen: dict[str, tuple[Prepared, Observation]] = field(default_factory=dict)
+    _seen: dict[str, tuple[Prepared, Watch]] = field(default_factory=dict)
 
     def records(self, table: Table, source: Source) -> DataFrame:
         """Return the records of a table's topic that count: ``_partition, _key, key, value, _raw, _ts, _ord, offset``."""

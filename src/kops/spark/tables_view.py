@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kops.core.statefile import Store
 from kops.core.statefile.table_models import Table
 from kops.spark.aggregates import COLUMNS, MIXED, SURE, TIMED
+from kops.spark.observing import Watch
 from kops.spark.partitions import with_partitions
 from kops.spark.prepare import FATES
 from kops.spark.tables import Expressions, Topics, expression, last_rows
@@ -15,7 +16,7 @@ from kops.spark.tables_groups import as_bytes, grouped
 from kops.spark.views import Seen, View
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation
+    from pyspark.sql import DataFrame
 
     from kops.spark.jobs import Job
     from kops.spark.source import KafkaSource
@@ -55,15 +56,14 @@ def _stored(rows: DataFrame, place: Expressions, table: Table) -> DataFrame:
     ).select(*COLUMNS)
 
 
-def _observed(rows: DataFrame) -> tuple[DataFrame, Observation]:
-    from pyspark.sql import Observation
+def _observed(rows: DataFrame) -> tuple[DataFrame, Watch]:
 
-    of_keys = Observation()
+    of_keys = Watch()
     counts = ["count_if(value is not null) as keys", f"count_if(doubt = {MIXED}) as mixed", f"count_if(doubt = {TIMED}) as timed"]
-    return rows.observe(of_keys, *(expression(count) for count in counts)), of_keys
+    return of_keys.on(rows, *(expression(count) for count in counts)), of_keys
 
 
-def _seen(topics: Topics, of_keys: Observation) -> Seen:
+def _seen(topics: Topics, of_keys: Watch) -> Seen:
     fates, keys = topics.fates(), of_keys.get
     dropped = {name: fates[name] for name in FATES.values()}
     return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], noted={"timed": keys["timed"]})

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kops.spark.aggregates import SURE
 from kops.spark.difference import all_added
+from kops.spark.observing import Watch
 from kops.spark.prepare import FATES
 from kops.spark.snapshot import snapshot_view
 from kops.spark.stage import Staged, write_stage
@@ -20,7 +21,7 @@ from kops.spark.tables import Topics, expression, not_expired
 from kops.spark.views import Seen, View
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation
+    from pyspark.sql import DataFrame
 
     from kops.core.statefile.table_models import Table
     from kops.spark.jobs import Job
@@ -125,13 +126,12 @@ def _history(job: Job) -> int:
     return job.store.history_ms
 
 
-def _observed(rows: DataFrame) -> tuple[DataFrame, Observation]:
-    from pyspark.sql import Observation
+def _observed(rows: DataFrame) -> tuple[DataFrame, Watch]:
 
-    of_keys = Observation()
-    return rows.observe(of_keys, expression("count(*) as keys")), of_keys
+    of_keys = Watch()
+    return of_keys.on(rows, expression("count(*) as keys")), of_keys
 
 
-def _seen(topics: Topics, of_keys: Observation) -> Seen:
+def _seen(topics: Topics, of_keys: Watch) -> Seen:
     fates = topics.fates()
     return Seen(fates["read"], {name: fates[name] for name in FATES.values()}, of_keys.get["keys"], 0)

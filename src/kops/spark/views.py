@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
 from kops.spark.aggregates import MIXED, ROUNDED
+from kops.spark.observing import Watch
 from kops.spark.prepare import FATES, Prepared
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation
+    from pyspark.sql import DataFrame
 
     from kops.spark.jobs import Job
 
@@ -67,25 +68,25 @@ class View:
     empty: bytes | None = None
 
 
-def observed_records(prepared: Prepared) -> tuple[DataFrame, Observation]:
+def observed_records(prepared: Prepared) -> tuple[DataFrame, Watch]:
     """Return the judged records, counted as they pass by: ``read``, and each of ``FATES``."""
-    from pyspark.sql import Observation, functions
+    from pyspark.sql import functions
 
-    of_records = Observation()
+    of_records = Watch()
     fates = [functions.expr(f"count_if(fate = {number}) as {name}") for number, name in FATES.items()]
-    return prepared.judged.observe(of_records, functions.expr(f"{prepared.records} as read"), *fates), of_records
+    return of_records.on(prepared.judged, functions.expr(f"{prepared.records} as read"), *fates), of_records
 
 
-def observed_keys(rows: DataFrame) -> tuple[DataFrame, Observation]:
+def observed_keys(rows: DataFrame) -> tuple[DataFrame, Watch]:
     """Return the rows of a view, counted as they pass by: ``keys``, ``mixed`` and ``rounded``."""
-    from pyspark.sql import Observation, functions
+    from pyspark.sql import functions
 
-    of_keys = Observation()
+    of_keys = Watch()
     doubts = [functions.expr(f"count_if(doubt = {number}) as {name}") for number, name in ((MIXED, "mixed"), (ROUNDED, "rounded"))]
-    return rows.observe(of_keys, functions.expr("count_if(value is not null) as keys"), *doubts), of_keys
+    return of_keys.on(rows, functions.expr("count_if(value is not null) as keys"), *doubts), of_keys
 
 
-def seen_of(prepared: Prepared, job: Job, of_records: Observation, of_keys: Observation) -> Seen:
+def seen_of(prepared: Prepared, job: Job, of_records: Watch, of_keys: Watch) -> Seen:
     """Return what two observations saw.
 
     :raises UndecodableInput: naming the first records that are not of the formats, when they are not to be skipped

@@ -9,6 +9,7 @@ from kops.core.statefile.models import SESSION, SLIDING, WINDOW
 from kops.spark.added_up import FATES as COUNTED
 from kops.spark.added_up import joined
 from kops.spark.aggregates import COLUMNS, MIXED, ROUNDED, SURE, TIMED, aggregated, depends_on_order
+from kops.spark.observing import Watch
 from kops.spark.partitions import with_partitions
 from kops.spark.prepare import FATES, Prepared, prepare
 from kops.spark.stream_time import Known, is_in_pieces, known_of_pieces, known_of_sources, read_in_order, with_stream_time, with_task
@@ -20,7 +21,7 @@ from kops.spark.windows_steps import PASSES_NULLS
 from kops.spark.windows_time import in_windows, is_boundary, is_late
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Observation
+    from pyspark.sql import Column, DataFrame
 
     from kops.spark.batch_source import BatchSource
     from kops.spark.jobs import Job
@@ -66,14 +67,14 @@ def windowed_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
 
 def added_up_windows_view(kafka: KafkaSource, batches: BatchSource, job: Job) -> View | None:
     """Compute windows that tasks can add up by themselves (``windows_added_up``); None when a record is not of the formats."""
-    from pyspark.sql import Observation, functions
+    from pyspark.sql import functions
 
-    windows, of_records, of_time = windows_of(job.store), Observation(), Observation()
+    windows, of_records, of_time = windows_of(job.store), Watch(), Watch()
     rows = windows_added_up(batches, job.source, job.store)
     # Without records the sums are null.
     fates = [functions.expr(f"coalesce(sum({name}), 0) as {name}") for name in COUNTED]
     told = [functions.expr(f"coalesce(sum({name}), 0) as {name}") for name in TOLD]
-    put = _with_one_row(joined(rows.observe(of_records, *fates).observe(of_time, *told), job.store)).persist()
+    put = _with_one_row(joined(of_time.on(of_records.on(rows, *fates), *told), job.store)).persist()
     try:
         horizon = horizon_of(windows, put.where("key is not null"))
         undecodable = of_records.get["undecodable"]
@@ -102,7 +103,7 @@ def _with_one_row(frame: DataFrame) -> DataFrame:
     return frame.union(frame.sparkSession.range(1).selectExpr(*nulls))
 
 
-def _timed(kafka: KafkaSource, job: Job, *, any_order: bool) -> tuple[Prepared, Observation, DataFrame]:
+def _timed(kafka: KafkaSource, job: Job, *, any_order: bool) -> tuple[Prepared, Watch, DataFrame]:
     """Return the records that reach the processor, each with its stream time."""
     in_pieces = _is_in_pieces(job, any_order=any_order)
     source = read_in_order(kafka, job.source) if in_pieces else kafka.read(replace(job.source, split=False))
@@ -134,24 +135,22 @@ def _is_in_pieces(job: Job, *, any_order: bool) -> bool:
     return windows.kind == SESSION or any_order or store.aggregate.kind in _FOLDED or not depends_on_order(store.aggregate)
 
 
-def _put(prepared: Prepared, timed: DataFrame, job: Job, *, any_order: bool) -> tuple[DataFrame, Observation]:
+def _put(prepared: Prepared, timed: DataFrame, job: Job, *, any_order: bool) -> tuple[DataFrame, Watch]:
     """Return all that was put into the store, as ``COLUMNS``, and what is counted of it."""
-    from pyspark.sql import Observation
-
     store, windows = job.store, windows_of(job.store)
     several, in_pieces = _is_several(job), _is_in_pieces(job, any_order=any_order)
     passed_over = f"{store.aggregate.kind in PASSES_NULLS} and v is null"
-    of_time = Observation()
+    of_time = Watch()
     if windows.kind == WINDOW:
         counts = {"null_values": passed_over, "late": f"not ({passed_over}) and {is_late(windows)}", "boundary": is_boundary(windows)}
-        counted = timed.observe(of_time, *(_count(condition, name) for name, condition in counts.items()))
+        counted = of_time.on(timed, *(_count(condition, name) for name, condition in counts.items()))
         inside = in_windows(counted.where(f"not ({passed_over})"), windows)
         if store.aggregate.kind not in _FOLDED:
             return aggregated(prepared, inside, store, any_order=any_order), of_time
         ordered = ordered_by_key(inside.selectExpr("*", "0L as before", "0L as others"), in_pieces=in_pieces, several=several)
         return reduced_windows(ordered, store, prepared.value_type).where("key is not null").select(*COLUMNS), of_time
     of_nulls = timed.selectExpr("*", f"({passed_over}) as passed_over")
-    taken = of_nulls.observe(of_time, _count("passed_over", "null_values")).where("not passed_over").drop("passed_over")
+    taken = of_time.on(of_nulls, _count("passed_over", "null_values")).where("not passed_over").drop("passed_over")
     if windows.kind == SESSION:
         rows = sessions(ordered_by_key(taken, in_pieces=in_pieces, several=several), store, prepared.value_type)
     else:
@@ -184,12 +183,6 @@ def _count(condition: str, name: str) -> Column:
     return functions.expr(f"count_if({condition}) as {name}")
 
 
-def _observation() -> Observation:
-    from pyspark.sql import Observation
-
-    return Observation()
-
-
 @dataclass
 class _Found:
     """What was computed, once all that was put is known.
@@ -202,10 +195,10 @@ class _Found:
     job: Job
     horizon: Horizon
     put: DataFrame
-    of_records: Observation
-    of_time: Observation
-    of_keys: Observation = field(default_factory=_observation)
-    of_changelog: Observation = field(default_factory=_observation)
+    of_records: Watch
+    of_time: Watch
+    of_keys: Watch = field(default_factory=Watch)
+    of_changelog: Watch = field(default_factory=Watch)
     looked: bool = False
 
     @property
@@ -227,7 +220,7 @@ class _Found:
         }
         tallies = [functions.expr(f"coalesce(sum({name}), 0) as {name}_before") for name in ("late", "boundary", "expired", "cached")]
         folded = tallies if "late" in self.put.columns else []
-        counted = self.put.observe(self.of_keys, *(_count(condition, name) for name, condition in counts.items()), *folded)
+        counted = self.of_keys.on(self.put, *(_count(condition, name) for name, condition in counts.items()), *folded)
         return counted.where(f"key is not null and {is_live}").select(*COLUMNS)
 
     def live(self, current: DataFrame) -> DataFrame:
@@ -236,7 +229,7 @@ class _Found:
 
         self.looked = True
         ahead = functions.expr(f"coalesce(max({self.time} - {self.horizon.bound()}), 0L) as ahead")
-        return self.horizon.live(_with_one_row(current).observe(self.of_changelog, ahead).where("key is not null"))
+        return self.horizon.live(self.of_changelog.on(_with_one_row(current), ahead).where("key is not null"))
 
     def seen(self) -> Seen:
         """Return what was seen."""
