@@ -104,7 +104,7 @@ def test_ctrl_c_while_it_computes_changes_nothing(cluster, prefix, tmp_path, kop
     assert kops.run("journal", "list", "-o", "json").ok().json == []
 
 
-@pytest.mark.parametrize(("moment", "guarantee"), [("reads", GUARANTEES[0]), *(("writes", guarantee) for guarantee in GUARANTEES)])
+@pytest.mark.parametrize(("moment", "guarantee"), [("reads", GUARANTEES[0]), ("writes", GUARANTEES[1])])
 def test_the_broker_killed_and_back(own_broker, tmp_path, kops, moment, guarantee):
     own = own_broker()
     cluster = Cluster(own.bootstrap_servers)
