@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from support import twins
-from support.programs import KeyBy, Program, Where
+from support.programs import KeyBy, Program
 from support.streams_cases import records
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
@@ -15,11 +15,6 @@ ITEM = KeyBy(field="item")
 PROGRAMS = {
     # From three partitions through a repartition topic: the order there is unknown, and none of these depends on it.
     "count-by-item": (Program("count", "long", schema=SCHEMA, key_by=ITEM), "exactly_once_v2"),
-    "max-by-item": (
-        Program("max", "long", "id", schema=SCHEMA, key_by=ITEM, where=Where("gt", 0.1, "price")),
-        "at_least_once",
-    ),
-    "sum-by-id": (Program("sum", "long", "id", schema=SCHEMA, key_by=KeyBy("long", "id")), "at_least_once"),
     "table": (Program("table", "json", schema=SCHEMA), "exactly_once_v2"),
     "concat": (Program("concat_or_delete", "string", value="string"), "at_least_once"),
 }
