@@ -7,8 +7,9 @@ which joins the rows of several tasks. What is not that plain is left to ``prepa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile import Form, Store
@@ -92,15 +93,10 @@ class AddUp:
     def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
         """Yield the rows; when a record is not of the formats, that is said, and what else is yielded is of no use."""
         fates = dict.fromkeys(FATES, 0)
-        merge = newest_of_each_key if self.kind == TABLE else self._added
+        merge = newest_of_each_key if self.kind == TABLE else partial(added, kind=self.kind, by=("key",))
         for table in gathered((self._plain(columns, fates) for columns in records), merge):
             yield rows_of(table, partition, dict.fromkeys(fates))
         yield rows_of(None, partition, fates)
-
-    def _added(self, table: pyarrow.Table) -> pyarrow.Table:
-        how = "sum" if self.kind == "count" else self.kind
-        grouped = table.group_by("key", use_threads=False).aggregate([("number", how), ("timestamp_ms", "max")])
-        return grouped.select(["key", f"number_{how}", "timestamp_ms_max"]).rename_columns(["key", "number", "timestamp_ms"])
 
     def _plain(self, records: RecordColumns, fates: dict[str, int]) -> pyarrow.Table:
         """Return the records that count, with what is added up, and count the others."""
@@ -117,6 +113,17 @@ class AddUp:
             return pyarrow.table(columns)
         numbers = pyarrow.array(numbers_of(records, self.kind, self.value))
         return pyarrow.table({"key": records.keys(), "number": numbers, "timestamp_ms": times})
+
+
+def added(table: pyarrow.Table, *, kind: str, by: Sequence[str]) -> pyarrow.Table:
+    """Return one row for each of some keys: what ``number`` adds up to, and the greatest timestamp.
+
+    :param kind: count, sum, min or max
+    :param by: the columns of the key, which come first in the table
+    """
+    how = "sum" if kind == "count" else kind
+    grouped = table.group_by(list(by), use_threads=False).aggregate([("number", how), ("timestamp_ms", "max")])
+    return grouped.select([*by, f"number_{how}", "timestamp_ms_max"]).rename_columns([*by, "number", "timestamp_ms"])
 
 
 def rows_of(table: pyarrow.Table | None, partition: int, counts: Mapping[str, int | None]) -> pyarrow.Table:

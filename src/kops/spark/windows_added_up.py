@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kops.core.statefile import Form, Store, Windows
 from kops.core.statefile.models import WINDOW
-from kops.spark.added_up import FATES, SCHEMA, adds_up, numbers_of, rows_of, without_dropped, wrong_in
+from kops.spark.added_up import FATES, SCHEMA, added, adds_up, numbers_of, rows_of, without_dropped, wrong_in
 from kops.spark.gathering import gathered
 from kops.spark.stream_time import NEVER
 from kops.spark.windows_steps import PASSES_NULLS
@@ -59,14 +60,9 @@ class AddUpWindows:
     def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
         """Yield the rows; when a record is not of the formats, that is said, and what else is yielded is of no use."""
         counts = dict.fromkeys((*FATES, *TOLD), 0)
-        for table in gathered(self._in_windows(records, counts), self._added):
+        for table in gathered(self._in_windows(records, counts), partial(added, kind=self.kind, by=("key", "start"))):
             yield rows_of(_with_window_keys(table), partition, dict.fromkeys(counts))
         yield rows_of(None, partition, counts)
-
-    def _added(self, table: pyarrow.Table) -> pyarrow.Table:
-        how = "sum" if self.kind == "count" else self.kind
-        grouped = table.group_by(["key", "start"], use_threads=False).aggregate([("number", how), ("timestamp_ms", "max")])
-        return grouped.select(["key", "start", f"number_{how}", "timestamp_ms_max"]).rename_columns(table.column_names)
 
     def _in_windows(self, records: Iterator[RecordColumns], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
         """Yield a row for each window that a record updates."""
