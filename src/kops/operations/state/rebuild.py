@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
-from kops.core.errors import KopsError, OperationFailed, Refused, VerificationFailed
+from kops.core.errors import KopsError, Refused
 from kops.core.models import TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.offsets_items import committed_of_json, partition_of, verified
 from kops.operations.protocol import Mutation, Services, compare_guard, failed
+from kops.operations.state.appending import read_back_judged, target_of, written_results
 from kops.operations.state.cut import refuse_alive
 from kops.operations.state.engine import Engine, start_engine
 from kops.operations.state.guard import guard_of, log_ends
@@ -51,7 +52,8 @@ class Rebuild(Mutation):
         committed = committed_of_json(plan.arguments["commit"])
         found = services.kafka.groups.committed([plan.arguments["application"]], metadata=True)[plan.arguments["application"]]
         return tuple(
-            verified(result, committed, found) if partition_of(result.target) in committed else _judged(result, wrong) for result in results
+            verified(result, committed, found) if partition_of(result.target) in committed else read_back_judged(result, wrong)
+            for result in results
         )
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - all of it goes back
@@ -117,27 +119,16 @@ def _guard_now(services: Services, plan: Plan) -> dict[str, Any]:
 
 def _append(engine: Engine, plan: Plan, name: str, items: Mapping[str, Item]) -> Iterator[ItemResult]:
     """Write one store's records and yield a result for each partition."""
-    from kops.config.librdkafka import librdkafka_settings
-    from kops.spark.writer import Target, Written, write_stage
+    from kops.spark.writer import write_stage
 
     store, arguments = plan.arguments["stores"][name], plan.arguments
     _refuse_without_stage(engine, store)
-    topic, ends = store["changelog"], _ends_of(plan, store["changelog"])
+    ends = _ends_of(plan, store["changelog"])
+    target = target_of(engine, plan, name, len(ends))
     total = sum(content["records"] for content in store["contents"].values())
-    engine.services.progress.step(f"writing {total:,} records to {topic}")
-    transactional_id = f"kops-{arguments['application']}-{name}" if arguments["exactly_once"] else None
-    settings, in_order = librdkafka_settings(engine.services.connection), bool(store.get("in_order"))
-    target = Target(topic, settings, transactional_id, partitions=len(ends), in_order=in_order)
     with engine.writing(ends, total):
         written = write_stage(engine.session, store["stage"], target, backwards=arguments["backwards"])
-    for number, content in sorted(store["contents"].items(), key=lambda pair: int(pair[0])):
-        report, item = written.get(int(number), Written(0, 0)), items[f"{topic}:{number}"]
-        if report.failed or report.written != content["records"]:
-            reason = report.error or "the others are missing"
-            why = f"{report.written} of {content['records']} records of {item.target} were written: {reason}"
-            yield failed(item, OperationFailed(why, hint="run it again: what was written is recognised"))
-        else:
-            yield ItemResult(item.target, Status.DONE, value={"records": report.written, "tombstones": content["tombstones"]})
+    yield from written_results(store, written, items, "run it again: what was written is recognised")
 
 
 def _unlike(engine: Engine, plan: Plan, name: str) -> dict[str, str]:
@@ -159,16 +150,6 @@ def _unlike(engine: Engine, plan: Plan, name: str) -> dict[str, str]:
     with explained(f"read {topic} back"), engine.reading(tail):
         found = unlike(engine.kafka(), tail, wanted, fingerprints)
     return {f"{topic}:{number}": how for number, how in found.items()}
-
-
-def _judged(result: ItemResult, wrong: Mapping[str, str]) -> ItemResult:
-    if result.status is not Status.DONE or result.target not in wrong:
-        return result
-    error = VerificationFailed(
-        f"{result.target} was read back different from what was written: {wrong[result.target]}",
-        hint="something else writes to this changelog: see that the application is stopped everywhere, then run it again",
-    )
-    return ItemResult(result.target, Status.FAILED, error=error.as_json())
 
 
 def _commit(services: Services, plan: Plan, items: Mapping[str, Item]) -> Iterator[ItemResult]:

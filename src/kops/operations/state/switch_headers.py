@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kops.core.errors import OperationFailed, VerificationFailed
-from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.protocol import failed
+from kops.core.plan import Item, ItemResult, Plan
+from kops.operations.state.appending import read_back_judged, target_of, written_results
 from kops.operations.state.engine import Engine
 from kops.operations.state.guard import log_ends
 from kops.operations.state.tail import wait_until_stable
@@ -18,26 +17,13 @@ def append_with_headers(engine: Engine, plan: Plan, name: str, items: Mapping[st
 
     :param plan: with where each partition of the changelog ends
     """
-    from kops.config.librdkafka import librdkafka_settings
     from kops.spark.snapshot import read_snapshot
-    from kops.spark.writer import Target, Written, write_records
+    from kops.spark.writer import write_records
 
-    store, arguments = plan.arguments["stores"][name], plan.arguments
-    topic, ends = store["changelog"], _ends(plan, store["changelog"])
-    total = sum(content["records"] for content in store["contents"].values())
-    engine.services.progress.step(f"writing {total:,} records to {topic}")
-    transactional_id = f"kops-{arguments['application']}-{name}" if arguments["exactly_once"] else None
-    settings = librdkafka_settings(engine.services.connection)
-    target = Target(topic, settings, transactional_id, partitions=len(ends), in_order=store["in_order"], headers=True)
+    store = plan.arguments["stores"][name]
+    target = target_of(engine, plan, name, len(_ends(plan, store["changelog"])), headers=True)
     written = write_records(read_snapshot(engine.session, store["stage"]), target)
-    for number, content in sorted(store["contents"].items(), key=lambda pair: int(pair[0])):
-        report, item = written.get(int(number), Written(0, 0)), items[f"{topic}:{number}"]
-        if report.failed or report.written != content["records"]:
-            reason = report.error or "the others are missing"
-            why = f"{report.written} of {content['records']} records of {item.target} were written: {reason}"
-            yield failed(item, OperationFailed(why, hint="`kops journal finish` writes all of it again"))
-        else:
-            yield ItemResult(item.target, Status.DONE, value={"records": report.written, "tombstones": content["tombstones"]})
+    yield from written_results(store, written, items, "`kops journal finish` writes all of it again")
 
 
 def verified_with_headers(engine: Engine, plan: Plan, name: str, results: Sequence[ItemResult]) -> list[ItemResult]:
@@ -57,18 +43,9 @@ def verified_with_headers(engine: Engine, plan: Plan, name: str, results: Sequen
     with explained(f"read {topic} back"), engine.reading(tail):
         found = held(snapshot_view(engine.kafka().read(tail), versioned=store["in_order"]))
     wanted = {int(number): Held(**content).fingerprint for number, content in store["contents"].items()}
-    wrong = {f"{topic}:{number}" for number in {*wanted, *found} if number not in found or wanted.get(number) != found[number].fingerprint}
-    return [_judged(result, wrong) for result in results]
-
-
-def _judged(result: ItemResult, wrong: set[str]) -> ItemResult:
-    if result.status is not Status.DONE or result.target not in wrong:
-        return result
-    error = VerificationFailed(
-        f"{result.target} was read back different from what was written",
-        hint="something else writes to this changelog: see that the application is stopped everywhere, then run it again",
-    )
-    return ItemResult(result.target, Status.FAILED, error=error.as_json())
+    differing = (number for number in {*wanted, *found} if number not in found or wanted.get(number) != found[number].fingerprint)
+    wrong = dict.fromkeys((f"{topic}:{number}" for number in differing), "")
+    return [read_back_judged(result, wrong) for result in results]
 
 
 def _ends(plan: Plan, topic: str) -> dict[str, Any]:
