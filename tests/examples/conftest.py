@@ -1,12 +1,16 @@
 """What the acceptance tests of the examples share: the broker, one JVM for all applications, and copies with names of their own."""
 
 import os
+import sys
 import uuid
 
 import pytest
 
-from support.examples import Copy, Host, class_directories
+from support.examples import EXAMPLES, Copy, Host, class_directories
 from support.streams_apps import Cluster
+
+# Where reducers of examples are: Spark's Python workers import what kops could when its one session began, so before any test.
+sys.path.append(str(EXAMPLES / "inventory" / "faust"))
 
 
 @pytest.fixture(scope="session")

@@ -33,10 +33,8 @@ def process(cluster, prefix, folder, records):
         wait_for("the worker to commit", lambda: cluster.committed(f"{prefix}inventory-faust") == ends)
 
 
-def test_a_table_of_faust_comes_back(cluster, run_kops, tmp_path, monkeypatch):
+def test_a_table_of_faust_comes_back(cluster, run_kops, tmp_path):
     environment()
-    monkeypatch.syspath_prepend(str(FOLDER))
-    monkeypatch.setenv("PYTHONPATH", str(FOLDER))
     prefix = f"faust-{uuid.uuid4().hex[:6]}-"
     changelog = f"{prefix}inventory-faust-stock-changelog"
     cluster.create(f"{prefix}movements", 4)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shlex
 import shutil
 import signal
 import struct
@@ -62,6 +63,8 @@ def launch_jvm(
 ) -> Jvm:
     """Start the JVM of a Spark driver and wait until PySpark can attach to it.
 
+    More options for it are taken from ``$SPARK_SUBMIT_OPTS``, as Spark's own launcher does.
+
     :param java: path of the java command
     :param settings: Spark's settings; handed over in a file of mode 0600, never on the command line
     :param jars: put on the class path beside PySpark's own
@@ -80,6 +83,7 @@ def launch_jvm(
         properties.touch(mode=0o600)
         properties.write_text("".join(f"{key} {_escaped(value)}\n" for key, value in settings.items()), encoding="utf-8")
         options = [f"-Xmx{memory}", *JVM_OPTIONS, f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"]
+        options += shlex.split(os.environ.get("SPARK_SUBMIT_OPTS", ""))
         options += _archive_options(archives, java, class_path)
         command = [java, "-cp", os.pathsep.join(class_path), *options, "org.apache.spark.deploy.SparkSubmit"]
         command += ["--load-spark-defaults", "--properties-file", str(properties), "pyspark-shell"]

@@ -7,6 +7,7 @@ from kops.core.errors import ConfigError, UsageProblem
 from kops.sandbox import cluster
 from kops.sandbox.model import Node, Sandbox, load, save
 from kops.sandbox.settings import client_settings, server_settings
+from kops.sandbox.storage import java_options
 
 ONE = Sandbox(Path("/data/x"), "x", "4.3.1", "id", (Node(1, 21001, 21002),))
 THREE = Sandbox(Path("/data/x"), "x", "4.3.1", "id", (Node(1, 21001, 21002), Node(2, 21003, 21004), Node(3, 21005, 21006)), "sasl-ssl")
@@ -28,6 +29,11 @@ def test_a_damaged_description_says_which_file(tmp_path, text):
     (tmp_path / "sandbox.json").write_text(text)
     with pytest.raises(ConfigError, match=r"sandbox\.json"):
         load(tmp_path)
+
+
+def test_the_options_for_speed_are_kafkas_own(monkeypatch):
+    monkeypatch.setenv("KAFKA_JVM_PERFORMANCE_OPTS", "-XX:+UseSerialGC '-Dname=two words'")
+    assert {"-XX:+UseSerialGC", "-Dname=two words"} <= set(java_options(ONE, ONE.nodes[0], []))
 
 
 def test_one_broker_needs_no_replicas():
