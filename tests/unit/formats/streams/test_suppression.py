@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from kops.core.errors import UndecodableRecord, UsageProblem
-from kops.core.records import Record
-from kops.formats.streams import rows, store_types, suppression
+from kops.formats.streams import suppression, window_keys
 from kops.formats.streams.record_context import RecordContext
 from kops.formats.streams.suppression import BufferedChange
 
@@ -62,18 +61,15 @@ def test_a_version_3_that_calls_itself_2_is_known_by_what_it_is():
         assert suppression.decode(data, headers(case)) == suppression.decode(data, suppression.headers_of(3))
 
 
-def test_rows_name_the_window_that_waits():
-    for case in of_release("2.3.1", windows=True):
-        record = Record("t", 0, 0, None, bytes.fromhex(case["key"]), bytes.fromhex(case["value"]), headers(case))
-        (row,) = rows.decode(store_types.SUPPRESS, record)
-        assert row.key in (b"k", b"z", "ключ".encode())
-        assert row.facts["window_start_ms"] in (100, 300)
-        assert row.facts["window_end_ms"] == row.facts["window_start_ms"] + 10
-        assert row.facts["source_topic"] == "in"
-        assert len(row.value) == LONG
-    for case in of_release("2.3.1", windows=False):
-        record = Record("t", 0, 0, None, bytes.fromhex(case["key"]), bytes.fromhex(case["value"]), headers(case))
-        assert rows.decode(store_types.SUPPRESS, record)[0].key == record.key
+def test_windows_are_held_until_their_end():
+    for release, version in VERSIONS.items():
+        for case in of_release(release, windows=True):
+            window = window_keys.decode_without_sequence(bytes.fromhex(case["key"]))
+            change = suppression.decode(bytes.fromhex(case["value"]), suppression.headers_of(version))
+            assert window.key in (b"k", b"z", "ключ".encode())
+            assert window.start_ms in (100, 300)
+            assert change.buffer_time_ms == window_keys.end_of(window.start_ms, 10)
+            assert len(change.new) == LONG
 
 
 def test_what_is_no_version_is_refused():
