@@ -1,6 +1,7 @@
 """Fixtures for every test; each group of them is a module of ``support/``.
 
-``broker``, ``own_broker``, ``topic``: a real Kafka (support/kafka.py). ``run_kops``, ``kops_process``: the command line
+``broker``, ``own_broker``, ``topic``: a real Kafka (support/kafka.py). ``registry``: a real schema registry (support/registry.py).
+``connect_workers``, ``connectors``: real Connect workers (support/connect.py). ``run_kops``, ``kops_process``: the command line
 (support/command_line.py). Each test has a home folder of its own (support/isolation.py).
 """
 
@@ -9,4 +10,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-pytest_plugins = ["support.isolation", "support.kafka", "support.command_line", "support.skipped", "support.topics"]
+pytest_plugins = [
+    "support.isolation",
+    "support.kafka",
+    "support.command_line",
+    "support.skipped",
+    "support.topics",
+    "support.registry",
+    "support.connect",
+]

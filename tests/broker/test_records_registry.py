@@ -7,10 +7,7 @@ import fastavro
 import pytest
 from confluent_kafka import Producer
 
-from support.registry import registry
-
 pytestmark = pytest.mark.broker
-__all__ = ["registry"]
 
 ADDRESS = {"type": "record", "name": "shop.Address", "fields": [{"name": "city", "type": "string"}]}
 JSON_SCHEMA = '{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}'

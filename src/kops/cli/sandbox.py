@@ -12,6 +12,7 @@ from kops.cli.session import Session
 
 if TYPE_CHECKING:
     from kops.sandbox.cluster import Status
+    from kops.sandbox.parts import Part
 
 _name = click.option("--name", default="sandbox", show_default=True, metavar="NAME", help="Which sandbox; also its context's name.")
 
@@ -28,15 +29,37 @@ def group() -> None:
 @click.option(
     "--security", type=click.Choice(["plaintext", "sasl-ssl"]), help="sasl-ssl: SCRAM over TLS, with its own CA. [default: plaintext]"
 )
+@click.option("--connect", is_flag=True, help="Kafka Connect too: distributed workers; fetched the first time.")
+@click.option("--workers", type=click.IntRange(1, 5), metavar="N", help="How many Connect workers; implies --connect. [default: 1]")
+@click.option(
+    "--plugins",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    multiple=True,
+    help="A folder of folders with Connect plugins, beside those of `kops connect plugins add`; repeatable.",
+)
+@click.option("--registry", is_flag=True, help="A schema registry with Confluent's API too; fetched the first time.")
 @click.option("--new-ports", is_flag=True, help="Take other free ports than the last time.")
 @click.option("--jars", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR", help="Jars in place of the cache.")
 @click.pass_obj
 def up(
-    session: Session, *, name: str, brokers: str | None, kafka_version: str | None, security: str | None, new_ports: bool, jars: Path | None
+    session: Session,
+    *,
+    name: str,
+    brokers: str | None,
+    kafka_version: str | None,
+    security: str | None,
+    connect: bool,
+    workers: int | None,
+    plugins: tuple[Path, ...],
+    registry: bool,
+    new_ports: bool,
+    jars: Path | None,
 ) -> None:
     """Start a sandbox, with the data of the last time.
 
-    It registers a context of its name, survives the shell, keeps its ports, and listens on 127.0.0.1 only.
+    It registers a context of its name, survives the shell, keeps its ports, and listens on 127.0.0.1 only. What it was once
+    given, Connect and the registry too, comes up with it every time.
     """
     from kops.config.load import read_config
     from kops.operations.sandbox import bring_up
@@ -48,6 +71,9 @@ def up(
         kafka_version=kafka_version,
         security=security,
         new_ports=new_ports,
+        connect_workers=workers or int(connect or bool(plugins)),
+        registry=registry,
+        plugins=plugins,
         jars_directory=jars,
     )
     _show(session, status)
@@ -64,8 +90,10 @@ def down(session: Session, *, name: str, delete: bool) -> None:
     from kops.operations.sandbox import take_down
 
     before = take_down(session, name, delete=delete)
-    ran = [each.node.id for each in before.nodes if each.pid is not None]
-    session.note(f"sandbox {name} {'is deleted' if delete else 'is stopped' if ran else 'was stopped already'}")
+    ran = [each.part.id for each in before.nodes if each.pid is not None]
+    session.note(
+        f"sandbox {name} {'is deleted' if delete else 'is stopped' if any(each.pid for each in before.parts) else 'was stopped already'}"
+    )
     if session.output_format in ("json", "yaml"):
         session.render_object({"name": name, "state": "deleted" if delete else "stopped", "stopped_brokers": ran})
 
@@ -86,20 +114,27 @@ def status(session: Session, *, name: str) -> int:
 @_name
 @click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
 @click.option("--broker", type=int, metavar="N", help="Only this broker's.")
-@click.option("--lines", type=click.IntRange(min=0), default=100, show_default=True, help="How many of each broker, from the end.")
+@click.option("--worker", type=int, metavar="N", help="Only this Connect worker's.")
+@click.option("--registry", is_flag=True, help="Only the schema registry's.")
+@click.option("--lines", type=click.IntRange(min=0), default=100, show_default=True, help="How many of each, from the end.")
 @click.pass_obj
-def logs(session: Session, *, name: str, follow: bool, broker: int | None, lines: int) -> None:
-    """Show what the brokers logged."""
+def logs(session: Session, *, name: str, follow: bool, broker: int | None, worker: int | None, registry: bool, lines: int) -> None:
+    """Show what the brokers logged, and the Connect workers and the registry where there are any."""
     import json
 
-    from kops.operations.sandbox import existing, read_logs
+    from kops.operations.sandbox import describe, read_logs
 
-    several = broker is None and len(existing(session, name).nodes) > 1
-    for each in read_logs(session, name, broker=broker, lines=lines, follow=follow):
+    several = broker is None and worker is None and not registry and len(describe(session, name).parts) > 1
+    for each in read_logs(session, name, broker=broker, worker=worker, registry=registry, lines=lines, follow=follow):
         if session.output_format == "json":
-            click.echo(json.dumps({"broker": each.broker, "line": each.line}, ensure_ascii=False))
+            number = each.part.id if each.part.kind == "broker" else None
+            click.echo(json.dumps({"part": each.part.name, "broker": number, "line": each.line}, ensure_ascii=False))
         else:
-            click.echo(f"{each.broker} | {each.line}" if several else each.line)
+            click.echo(f"{_short(each.part)} | {each.line}" if several else each.line)
+
+
+def _short(part: Part) -> str:
+    return str(part.id) if part.kind == "broker" else part.name
 
 
 def _show(session: Session, status: Status) -> None:
@@ -110,8 +145,9 @@ def _show(session: Session, status: Status) -> None:
     if session.output_format in ("json", "yaml"):
         session.render_object(body)
         return
-    shown = {key.replace("_", " "): value for key, value in body.items() if value is not None and key not in ("brokers", "cluster_id")}
-    for broker in body["brokers"]:
-        pid = f", pid {broker['pid']}" if broker["pid"] else ""
-        shown[f"broker {broker['id']}"] = f"{broker['state']}{pid}, 127.0.0.1:{broker['port']}"
+    hidden = ("brokers", "workers", "registry", "connect_url", "cluster_id")
+    shown = {key.replace("_", " "): value for key, value in body.items() if value not in (None, []) and key not in hidden}
+    for each in status.parts:
+        pid = f", pid {each.pid}" if each.pid else ""
+        shown[each.part.name] = f"{each.state}{pid}, 127.0.0.1:{each.part.port}"
     session.render_object(shown)

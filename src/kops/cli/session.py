@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kops.core.blocks import Row
     from kops.core.plan import Plan
     from kops.core.progress import Progress
+    from kops.gateways.connect import Connect
     from kops.gateways.kafka import Kafka
     from kops.operations.journal import Journal
     from kops.output.render import Column
@@ -82,6 +83,13 @@ class Session:
         from kops.gateways.kafka import Kafka
 
         return Kafka(self.connection, verbose=bool(self.settings.get("verbose")))
+
+    @cached_property
+    def connect(self) -> Connect:
+        """The Connect cluster; its workers are asked over one HTTP session."""
+        from kops.gateways.connect import Connect
+
+        return Connect(self.connection, tell=self.progress.step)
 
     @cached_property
     def journal(self) -> Journal:

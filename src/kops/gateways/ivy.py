@@ -27,7 +27,7 @@ _EVERY = 20
 _SETTINGS = """<ivysettings>
   <settings defaultResolver="maven"/>
   <timeout-constraints><timeout-constraint name="patient" connectionTimeout="15000" readTimeout="120000"/></timeout-constraints>
-  <resolvers><ibiblio name="maven" m2compatible="true" root={root} timeoutConstraint="patient"/></resolvers>
+  <resolvers><ibiblio name="maven" m2compatible="true" usepoms="{poms}" root={root} timeoutConstraint="patient"/></resolvers>
 </ivysettings>
 """
 
@@ -36,6 +36,17 @@ _MODULE = """<ivy-module version="2.0">
   <configurations><conf name="default"/></configurations>
   <dependencies>
     {dependencies}
+  </dependencies>
+</ivy-module>
+"""
+
+_ARCHIVE = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
+  <info organisation="kops" module="archive"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+    <dependency org={organisation} name={name} rev={version} transitive="false" conf="default->default">
+      <artifact name={name} type={extension} ext={extension} m:classifier={classifier}/>
+    </dependency>
   </dependencies>
 </ivy-module>
 """
@@ -95,18 +106,47 @@ def resolve(
     """
     work.mkdir(parents=True, exist_ok=True)
     settings, module, listing = work / "settings.xml", work / "ivy.xml", work / "classpath.txt"
-    settings.write_text(_SETTINGS.format(root=quoteattr(repository)), encoding="utf-8")
+    settings.write_text(_SETTINGS.format(root=quoteattr(repository), poms="true"), encoding="utf-8")
     module.write_text(_module(artifacts, exclude), encoding="utf-8")
     listing.unlink(missing_ok=True)
-    ivy = sorted(pyspark_jars().glob("ivy-*.jar"))
-    if not ivy:
-        raise MissingRequirement(f"there is no ivy jar in {pyspark_jars()}", hint="install PySpark again")
     files: tuple[str | Path, ...] = ("-settings", settings, "-ivy", module, "-cache", work / "cache", "-cachepath", listing)
-    command = [str(part) for part in (java, "-cp", ivy[-1], "org.apache.ivy.Main", *files, "-types", "jar", "bundle")]
-    lines = _run(command, report)
+    lines = _run(_command(java, *files, "-types", "jar", "bundle"), report)
     if not listing.exists():
         raise MissingRequirement(f"the jars cannot be fetched from {repository}: {_reason(lines)}")
     return [Path(path) for path in listing.read_text(encoding="utf-8").strip().split(os.pathsep)]
+
+
+def retrieve(
+    artifact: Artifact, classifier: str, extension: str, *, java: Path, work: Path, repository: str = MAVEN_CENTRAL, report: Report
+) -> Path:
+    """Fetch one file of an artifact, such as its ``plugin`` as ``tar.gz``, without POMs and what they need.
+
+    Its POM may name a parent that mirrors need not have, and an archive holds all that it needs.
+
+    :param work: folder for Ivy's cache, its own files, and the file
+    :raises MissingRequirement: when it cannot be fetched, or does not exist
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    settings, module = work / "archive-settings.xml", work / "archive.xml"
+    settings.write_text(_SETTINGS.format(root=quoteattr(repository), poms="false"), encoding="utf-8")
+    parts = {"organisation": artifact.organisation, "name": artifact.name, "version": artifact.version}
+    parts |= {"extension": extension, "classifier": classifier}
+    module.write_text(_ARCHIVE.format(**{name: quoteattr(text) for name, text in parts.items()}), encoding="utf-8")
+    file = work / f"{artifact.name}-{artifact.version}-{classifier}.{extension}"
+    file.unlink(missing_ok=True)
+    pattern = f"{work}/[artifact]-[revision]-{classifier}.[ext]"
+    files: tuple[str | Path, ...] = ("-settings", settings, "-ivy", module, "-cache", work / "cache", "-retrieve", pattern)
+    lines = _run(_command(java, *files, "-types", extension), report)
+    if not file.exists():
+        raise MissingRequirement(f"{file.name} cannot be fetched from {repository}: {_reason(lines)}")
+    return file
+
+
+def _command(java: Path, *arguments: str | Path) -> list[str]:
+    ivy = sorted(pyspark_jars().glob("ivy-*.jar"))
+    if not ivy:
+        raise MissingRequirement(f"there is no ivy jar in {pyspark_jars()}", hint="install PySpark again")
+    return [str(part) for part in (java, "-cp", ivy[-1], "org.apache.ivy.Main", *arguments)]
 
 
 def _module(artifacts: Sequence[Artifact], exclude: Sequence[str]) -> str:

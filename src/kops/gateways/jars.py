@@ -28,7 +28,7 @@ KAFKA_VERSION = "4.3.1"
 
 _LOG4J_VERSION = "2.25.4"
 _LOCK_SECONDS = 1800.0
-_OFFLINE_HINT = (
+OFFLINE_HINT = (
     "run kops doctor --fetch where there is a network (KOPS_MAVEN_REPOSITORY=URL names a mirror),"
     " or copy the folder from another machine and name it with --jars DIR or KOPS_JARS_DIR"
 )
@@ -75,6 +75,15 @@ def kafka_set(version: str = KAFKA_VERSION) -> JarSet:
     return JarSet("kafka", version, (*(Artifact("org.apache.kafka", name, version) for name in names), logging))
 
 
+def connect_set(version: str = KAFKA_VERSION) -> JarSet:
+    """Describe Kafka Connect: the worker with its converters and transforms, without connectors.
+
+    :raises UsageProblem: when it is not a version such as 4.3.1
+    """
+    logging = next(artifact for artifact in kafka_set(version).artifacts if artifact.name.startswith("log4j"))
+    return JarSet("connect", version, (Artifact("org.apache.kafka", "connect-runtime", version), logging))
+
+
 def spark_kafka_set() -> JarSet:
     """Describe Spark's Kafka connector, of the installed PySpark's version, without what PySpark ships."""
     version = ivy.pyspark_version()
@@ -108,6 +117,18 @@ def spark_kafka_jars(
     return jars_of(spark_kafka_set(), cache_directory, progress=progress, jars_directory=jars_directory, fetch=fetch)
 
 
+def connect_jars(
+    cache_directory: Path,
+    version: str = KAFKA_VERSION,
+    *,
+    progress: Report | None = None,
+    jars_directory: Path | None = None,
+    fetch: bool = True,
+) -> list[Path]:
+    """Return the jars of Kafka Connect's worker; see :func:`kafka_jars`."""
+    return jars_of(connect_set(version), cache_directory, progress=progress, jars_directory=jars_directory, fetch=fetch)
+
+
 def class_path(jars: Sequence[Path]) -> str:
     """Return the jars as a Java class path."""
     return os.pathsep.join(str(jar) for jar in jars)
@@ -126,9 +147,9 @@ def jars_of(
     if present:
         return present
     if not fetch:
-        raise MissingRequirement(f"the jars of {wanted.name} {wanted.version} are not in {jars}", hint=_OFFLINE_HINT)
+        raise MissingRequirement(f"the jars of {wanted.name} {wanted.version} are not in {jars}", hint=OFFLINE_HINT)
     report = progress or _silent
-    with _locked(jars, report):
+    with locked(jars, report):
         return _jars_in(jars / wanted.folder, wanted) or _fetch(wanted, jars, report)
 
 
@@ -152,11 +173,10 @@ def _fetch(wanted: JarSet, jars: Path, report: Report) -> list[Path]:
     java = require_jdk().java
     report(f"fetching the jars of {wanted.name} {wanted.version}, once (a minute or two)")
     work, whole = jars / ".ivy", jars / f".{wanted.folder}.part"
-    repository = os.environ.get("KOPS_MAVEN_REPOSITORY") or ivy.MAVEN_CENTRAL
     try:
-        files = ivy.resolve(wanted.artifacts, java=java, work=work, repository=repository, exclude=wanted.exclude, report=report)
+        files = ivy.resolve(wanted.artifacts, java=java, work=work, repository=repository(), exclude=wanted.exclude, report=report)
     except MissingRequirement as missing:
-        raise MissingRequirement(missing.message, hint=missing.hint or _OFFLINE_HINT) from missing
+        raise MissingRequirement(missing.message, hint=missing.hint or OFFLINE_HINT) from missing
     shutil.rmtree(whole, ignore_errors=True)
     whole.mkdir(parents=True)
     present = [jar.name for jar in wanted.beside.glob("*.jar")] if wanted.beside else []
@@ -169,8 +189,13 @@ def _fetch(wanted: JarSet, jars: Path, report: Report) -> list[Path]:
     return _jars_in(jars / wanted.folder, wanted)
 
 
+def repository() -> str:
+    """Return the Maven repository to fetch from: Maven Central, unless ``KOPS_MAVEN_REPOSITORY`` names a mirror."""
+    return os.environ.get("KOPS_MAVEN_REPOSITORY") or ivy.MAVEN_CENTRAL
+
+
 @contextlib.contextmanager
-def _locked(jars: Path, report: Report) -> Iterator[None]:
+def locked(jars: Path, report: Report) -> Iterator[None]:
     """Hold the lock of the jars' folder; the system frees it when a process dies."""
     jars.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + _LOCK_SECONDS

@@ -1,4 +1,4 @@
-"""What listens at an address, seen from outside: for the words of an error, never to decide anything.
+"""What listens at an address, seen from outside: for the words of an error, and to wait for a server that starts.
 
 A Kafka client that speaks the wrong protocol to a broker is only hung up on, and cannot tell that from a broker that is down.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import socket
 import ssl
 from enum import Enum
+
+_OK = 200
 
 
 class Listening(Enum):
@@ -44,3 +46,16 @@ def what_listens(address: str, timeout: float) -> Listening:
         except OSError:
             return Listening.NO_TLS
     return Listening.TLS
+
+
+def is_healthy(url: str, timeout: float = 5.0) -> bool:
+    """Tell whether a server of this machine answers 200 at an address; no proxy is asked."""
+    import urllib.error
+    import urllib.request
+
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=timeout) as answer:
+            return bool(answer.status == _OK)
+    except (OSError, urllib.error.URLError, ValueError):
+        return False

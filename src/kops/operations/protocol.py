@@ -16,6 +16,7 @@ from kops.config.paths import Directories
 from kops.core.errors import ExitCode, KopsError, ReadOnlyContext, Refused, StateMoved, Terminated, TimedOut, Unreachable
 from kops.core.plan import Item, ItemResult, Plan, Result, Status
 from kops.core.progress import Progress
+from kops.gateways.connect import Connect
 from kops.gateways.kafka import Kafka
 from kops.operations.journal import Entry, EntryStatus, Journal
 from kops.operations.locks import exclusive
@@ -37,6 +38,10 @@ class Services(Protocol):
         """The cluster."""
 
     @property
+    def connect(self) -> Connect:
+        """The Connect cluster."""
+
+    @property
     def progress(self) -> Progress:
         """Where to tell what is going on."""
 
@@ -52,6 +57,10 @@ class Mutation(ABC):
     def locks(self, plan: Plan) -> Iterable[str]:  # noqa: ARG002 - the contract for those that have some
         """Name what two kops must not change at once: held from the check until it was read back."""
         return ()
+
+    def cluster_id(self, services: Services) -> str:
+        """Return the id of the cluster that would be changed, as it is now."""
+        return services.kafka.cluster().cluster_id
 
     @abstractmethod
     def check(self, services: Services, plan: Plan) -> None:
@@ -131,7 +140,7 @@ def carry_out(
     :raises InterruptedMutation: on SIGINT or SIGTERM while applying
     """
     refuse_read_only(services.connection)
-    refuse_other_cluster(services, plan)
+    refuse_other_cluster(services, plan, mutation)
     approve(plan)
     with exclusive(services.directories.state / "locks", plan.cluster_id, mutation.locks(plan)):
         return _carry_out(services, plan, mutation, journal=journal, undoes=undoes, finishes=finishes)
@@ -176,9 +185,9 @@ def refuse_read_only(connection: Connection) -> None:
         )
 
 
-def refuse_other_cluster(services: Services, plan: Plan) -> None:
+def refuse_other_cluster(services: Services, plan: Plan, mutation: Mutation) -> None:
     """Refuse a plan that was made for another cluster, whatever its address says."""
-    actual = services.kafka.cluster().cluster_id
+    actual = mutation.cluster_id(services)
     if actual != plan.cluster_id:
         raise StateMoved(
             f"the plan is for cluster {plan.cluster_id}, and this is cluster {actual}",

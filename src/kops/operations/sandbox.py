@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kops.config.load import read_config
 from kops.config.schema import check_context_name
-from kops.core.errors import NotFound, Refused, UsageProblem
-from kops.gateways.jars import KAFKA_VERSION, kafka_jars
+from kops.core.errors import ConfigError, NotFound, Refused, UsageProblem
+from kops.gateways.archives import registry_folder
+from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder, plugins_directory
+from kops.gateways.jars import KAFKA_VERSION, connect_jars, kafka_jars
 from kops.gateways.jdk import require_jdk
 from kops.operations.protocol import Services
 from kops.sandbox import cluster, logs
 from kops.sandbox.model import PLAINTEXT, Sandbox
+from kops.sandbox.parts import Part, PartStatus
 
 DEFAULT_NAME = "sandbox"
 
@@ -26,12 +29,18 @@ def bring_up(
     kafka_version: str | None = None,
     security: str | None = None,
     new_ports: bool = False,
+    connect_workers: int = 0,
+    registry: bool = False,
+    plugins: Sequence[Path] = (),
     jars_directory: Path | None = None,
 ) -> cluster.Status:
     """Make a sandbox, or start the one of this name again with its data, and register its context.
 
     :param brokers: of a new sandbox, 1 when None; an existing one keeps what it was made with, and so for the next two
     :param new_ports: give a stopped sandbox other ports
+    :param connect_workers: that it has at least; those that it has stay
+    :param registry: whether it has a schema registry; one that it has stays
+    :param plugins: folders of folders with Connect plugins, beside those of the cache
     :param jars_directory: jars in place of the cache
     :raises UsageProblem: when the sandbox was made with other settings
     :raises Refused: when a port is taken, or the context's name is another cluster's
@@ -44,17 +53,36 @@ def bring_up(
     if found is not None:
         _refuse_other_settings(found, wanted)
     _refuse_foreign_context(services, name, found)
-    jdk = require_jdk()
+    require_jdk()
     version = found.kafka_version if found else kafka_version or KAFKA_VERSION
-    jars = kafka_jars(services.directories.cache, version, progress=services.progress.step, jars_directory=jars_directory)
+    programs = _programs(services, found, version, connect=bool(connect_workers), registry=registry, jars_directory=jars_directory)
     if found is None:
         found = cluster.make(directory, name=name, kafka_version=version, brokers=brokers or 1, security=security or PLAINTEXT)
         _refuse_other_settings(found, wanted)  # another kops may have made it just now
     elif new_ports:
         found = cluster.move_ports(found)
+    paths = [str(plugins_directory(services.directories.cache)), *(str(folder.resolve()) for folder in plugins)] if connect_workers else ()
+    found = cluster.add(found, connect_workers=connect_workers, registry=registry, plugin_path=paths)
     _register(services, found)
-    cluster.up(found, jars=jars, jdk=jdk, tell=services.progress.step)
+    cluster.all_up(found, programs, tell=services.progress.step)
     return cluster.status(found)
+
+
+def _programs(
+    services: Services, found: Sandbox | None, version: str, *, connect: bool, registry: bool, jars_directory: Path | None
+) -> cluster.Programs:
+    """Return what the parts of a sandbox run, fetched where it is not there: Connect and the registry only when they are wanted."""
+    cache, step = services.directories.cache, services.progress.step
+    kafka = kafka_jars(cache, version, progress=step, jars_directory=jars_directory)
+    has_connect, has_registry = connect or bool(found and found.workers), registry or bool(found and found.registry_port)
+    if has_connect:
+        plugin_folder(cache, FILE_STREAM, progress=step)
+    return cluster.Programs(
+        require_jdk(),
+        kafka,
+        connect_jars(cache, version, progress=step, jars_directory=jars_directory) if has_connect else (),
+        registry_folder(cache, progress=step) if has_registry else None,
+    )
 
 
 def take_down(services: Services, name: str, *, delete: bool = False) -> cluster.Status:
@@ -81,14 +109,27 @@ def describe(services: Services, name: str) -> cluster.Status:
     return cluster.status(existing(services, name))
 
 
-def read_logs(services: Services, name: str, *, broker: int | None, lines: int, follow: bool) -> Iterator[logs.LogLine]:
-    """Return the last lines of the brokers' logs, and with ``follow`` those that come.
+def read_logs(
+    services: Services, name: str, *, broker: int | None = None, worker: int | None = None, registry: bool = False, lines: int, follow: bool
+) -> Iterator[logs.LogLine]:
+    """Return the last lines of the parts' logs, and with ``follow`` those that come.
 
-    :param broker: only of this one
+    :param broker: only of this one, and likewise ``worker`` and ``registry``; all parts when none is named
+    :raises ConfigError: when the sandbox has no such part
     """
-    sandbox = existing(services, name)
-    nodes = sandbox.nodes if broker is None else (sandbox.node(broker),)
-    return logs.read(sandbox, nodes, lines=lines, follow=follow)
+    return logs.read(_named_parts(existing(services, name), broker, worker, registry=registry), lines=lines, follow=follow)
+
+
+def _named_parts(sandbox: Sandbox, broker: int | None, worker: int | None, *, registry: bool) -> list[Part]:
+    every = cluster.parts_of(sandbox)
+    wanted = {("broker", broker), ("worker", worker), ("registry", 1 if registry else None)}
+    asked = [(kind, number) for kind, number in wanted if number is not None]
+    missing = [one for one in asked if one not in {(part.kind, part.id) for part in every}]
+    if missing:
+        kind, number = missing[0]
+        there = ", ".join(part.name for part in every)
+        raise ConfigError(f"sandbox {sandbox.name} has no {kind}{'' if kind == 'registry' else f' {number}'}", hint=f"it has {there}")
+    return [part for part in every if not asked or (part.kind, part.id) in asked]
 
 
 def existing(services: Services, name: str) -> Sandbox:
@@ -116,19 +157,23 @@ def as_json(status: cluster.Status) -> dict[str, Any]:
         "name": sandbox.name,
         "state": status.state,
         "bootstrap_servers": sandbox.bootstrap_servers,
-        "connect_url": None,
-        "registry_url": None,
+        "connect_url": sandbox.connect_urls[0] if sandbox.workers else None,
+        "connect_urls": list(sandbox.connect_urls),
+        "registry_url": sandbox.registry_url,
         "security": sandbox.security,
         "context": sandbox.name,
         "kafka_version": sandbox.kafka_version,
         "cluster_id": sandbox.cluster_id,
         "directory": str(sandbox.directory),
         "client_properties": str(sandbox.directory / "client.properties"),
-        "brokers": [
-            {"id": each.node.id, "state": each.state, "pid": each.pid, "port": each.node.port, "log": str(each.log)}
-            for each in status.nodes
-        ],
+        "brokers": [_part_json(each) for each in status.nodes],
+        "workers": [_part_json(each) for each in status.of("worker")],
+        "registry": next((_part_json(each) for each in status.of("registry")), None),
     }
+
+
+def _part_json(each: PartStatus) -> dict[str, Any]:
+    return {"id": each.part.id, "state": each.state, "pid": each.pid, "port": each.part.port, "log": str(each.part.log)}
 
 
 def _refuse_other_settings(found: Sandbox, wanted: Mapping[str, int | str | None]) -> None:

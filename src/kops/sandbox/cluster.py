@@ -13,10 +13,11 @@ from pathlib import Path
 
 from kops.core.errors import UsageProblem
 from kops.gateways.jdk import Jdk
-from kops.sandbox import brokers, ports
-from kops.sandbox.brokers import CRASHED, RUNNING, STARTING, STOPPED, NodeStatus
+from kops.sandbox import brokers, parts, ports, registry, workers
 from kops.sandbox.files import locked
-from kops.sandbox.model import BROKERS, PLAINTEXT, SECURITY, Node, Sandbox, load, save
+from kops.sandbox.model import BROKERS, PLAINTEXT, SECURITY, Node, Sandbox, Worker, load, save
+from kops.sandbox.parts import CRASHED, RUNNING, STARTING, STOPPED, Part, PartStatus
+from kops.sandbox.settings import client_settings
 
 DEGRADED = "degraded"
 
@@ -25,12 +26,21 @@ DEGRADED = "degraded"
 class Status:
     """A sandbox as it is now.
 
-    :param state: running (all brokers), degraded (some), starting, crashed or stopped
+    :param state: running (all parts), degraded (some), starting, crashed or stopped
     """
 
     sandbox: Sandbox
     state: str
-    nodes: tuple[NodeStatus, ...]
+    parts: tuple[PartStatus, ...]
+
+    @property
+    def nodes(self) -> tuple[PartStatus, ...]:
+        """Return how the brokers are."""
+        return self.of("broker")
+
+    def of(self, kind: str) -> tuple[PartStatus, ...]:
+        """Return how the parts of one kind are."""
+        return tuple(each for each in self.parts if each.part.kind == kind)
 
 
 def make(directory: Path, *, name: str, kafka_version: str, brokers: int = 1, security: str = PLAINTEXT) -> Sandbox:
@@ -53,6 +63,40 @@ def make(directory: Path, *, name: str, kafka_version: str, brokers: int = 1, se
         return there or sandbox
 
 
+@dataclass(frozen=True)
+class Programs:
+    """What the parts of a sandbox run.
+
+    :param kafka: jars of its Kafka version
+    :param connect: jars of Connect of that version; empty when it has no workers
+    :param registry: the folder of the registry; None when it has none
+    """
+
+    jdk: Jdk
+    kafka: Sequence[Path]
+    connect: Sequence[Path] = ()
+    registry: Path | None = None
+
+
+def add(sandbox: Sandbox, *, connect_workers: int = 0, registry: bool = False, plugin_path: Sequence[str] = ()) -> Sandbox:
+    """Let a sandbox have Connect workers and a registry too, on free ports, and save that.
+
+    :param connect_workers: so many at least
+    :param plugin_path: folders of folders with Connect plugins, added to those that it has
+    """
+    with _changing(sandbox):
+        there = load(sandbox.directory) or sandbox
+        missing = max(0, connect_workers - len(there.workers))
+        picked = ports.pick(missing + 1)
+        added = tuple(Worker(len(there.workers) + at + 1, port) for at, port in enumerate(picked[:missing]))
+        paths = tuple(dict.fromkeys([*there.plugin_path, *plugin_path]))
+        port = there.registry_port or (picked[missing] if registry else 0)
+        wider = replace(there, workers=(*there.workers, *added), registry_port=port, plugin_path=paths)
+        if wider != there:
+            save(wider)
+    return wider
+
+
 def up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, tell: Callable[[str], None] | None = None) -> list[int]:
     """Start every broker that does not run, and wait until all of them answer.
 
@@ -62,15 +106,65 @@ def up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, tell: Callable[[str]
     :raises Refused: when a port is taken; nothing was started then
     :raises OperationFailed: when a broker ends instead of answering
     """
+    with _changing(sandbox):
+        return _brokers_up(sandbox, jars=jars, jdk=jdk, tell=tell or _silent)
+
+
+def all_up(sandbox: Sandbox, programs: Programs, *, tell: Callable[[str], None] | None = None) -> None:
+    """Start every part that does not run: the brokers, then what needs them; and wait until all of them answer.
+
+    :raises Refused: when a port is taken
+    :raises OperationFailed: when a part ends instead of answering
+    """
     tell = tell or _silent
     with _changing(sandbox):
-        waiting = [node for node in sandbox.nodes if brokers.status(sandbox, node).state in (STOPPED, CRASHED)]
-        brokers.refuse_taken_ports(sandbox, waiting)
-        for node in waiting:
-            tell(f"starting broker {node.id} of sandbox {sandbox.name} on 127.0.0.1:{node.port}")
-            brokers.launch(sandbox, node, jars=jars, jdk=jdk)
-        brokers.wait_until_ready(sandbox, sandbox.nodes)
+        others = [part for part in parts_of(sandbox)[len(sandbox.nodes) :] if not parts.runs(part)]
+        parts.refuse_taken_ports(sandbox.title, others)
+        _brokers_up(sandbox, jars=programs.kafka, jdk=programs.jdk, tell=tell)
+        for part in others:
+            tell(f"starting {part.name} of sandbox {sandbox.name} on 127.0.0.1:{part.port}")
+        server, connect = registry_of(sandbox), connect_of(sandbox)
+        if server and programs.registry:
+            registry.launch(server, program=programs.registry, jdk=programs.jdk)
+        if connect:
+            workers.launch(connect, sandbox.workers, jars=programs.connect, jdk=programs.jdk)
+            workers.wait_until_ready(connect, sandbox.workers)
+        if server:
+            registry.wait_until_ready(server)
+
+
+def _brokers_up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, tell: Callable[[str], None]) -> list[int]:
+    waiting = [node for node in sandbox.nodes if brokers.status(sandbox, node).state in (STOPPED, CRASHED)]
+    parts.refuse_taken_ports(sandbox.title, [brokers.part(sandbox, node) for node in waiting])
+    for node in waiting:
+        tell(f"starting broker {node.id} of sandbox {sandbox.name} on 127.0.0.1:{node.port}")
+        brokers.launch(sandbox, node, jars=jars, jdk=jdk)
+    brokers.wait_until_ready(sandbox, sandbox.nodes)
     return [node.id for node in waiting]
+
+
+def connect_of(sandbox: Sandbox) -> workers.ConnectCluster | None:
+    """Return the Connect workers of a sandbox, None when it has none."""
+    if not sandbox.workers:
+        return None
+    password = sandbox.password_file.read_text(encoding="utf-8").strip() if sandbox.password_file.exists() else ""
+    client = client_settings(sandbox, password)
+    name, replicas = f"{sandbox.name}-connect", len(sandbox.nodes)
+    return workers.ConnectCluster(sandbox.title, sandbox.directory, name, client, sandbox.workers, sandbox.plugin_path, replicas)
+
+
+def registry_of(sandbox: Sandbox) -> registry.RegistryServer | None:
+    """Return the registry of a sandbox, None when it has none."""
+    if not sandbox.registry_port:
+        return None
+    return registry.RegistryServer(sandbox.title, sandbox.directory / "registry", sandbox.registry_port)
+
+
+def parts_of(sandbox: Sandbox) -> tuple[Part, ...]:
+    """Return all parts of a sandbox: brokers, workers, registry."""
+    connect, server = connect_of(sandbox), registry_of(sandbox)
+    found = [brokers.part(sandbox, node) for node in sandbox.nodes]
+    return (*found, *(connect.parts if connect else ()), *([server.part] if server else ()))
 
 
 def start(sandbox: Sandbox, node_id: int, *, jars: Sequence[Path], jdk: Jdk) -> None:
@@ -84,24 +178,28 @@ def start(sandbox: Sandbox, node_id: int, *, jars: Sequence[Path], jdk: Jdk) -> 
 def stop(sandbox: Sandbox, node_id: int) -> bool:
     """Stop one broker gracefully; return False when it had to be killed."""
     with _changing(sandbox):
-        return brokers.stop_node(sandbox, sandbox.node(node_id))
+        return parts.end(brokers.part(sandbox, sandbox.node(node_id)))
 
 
 def kill(sandbox: Sandbox, node_id: int) -> None:
     """End one broker at once, as a crash would."""
     with _changing(sandbox):
-        brokers.kill_node(sandbox, sandbox.node(node_id))
+        parts.kill_at_once(brokers.part(sandbox, sandbox.node(node_id)))
 
 
 def down(sandbox: Sandbox, *, delete: bool = False) -> list[int]:
-    """Stop all brokers, each by the process that was recorded for it, and keep the data unless it is to be deleted.
+    """Stop all parts, each by the process that was recorded for it, and keep the data unless it is to be deleted.
+
+    What needs the brokers goes first.
 
     :returns: the ids of the brokers that ran
     """
     with _changing(sandbox):
         ran = [node for node in sandbox.nodes if brokers.status(sandbox, node).pid is not None]
-        with ThreadPoolExecutor(len(sandbox.nodes)) as pool:
-            list(pool.map(lambda node: brokers.stop_node(sandbox, node), sandbox.nodes))
+        every = parts_of(sandbox)
+        with ThreadPoolExecutor(len(every)) as pool:
+            list(pool.map(parts.end, every[len(sandbox.nodes) :]))
+            list(pool.map(parts.end, every[: len(sandbox.nodes)]))
         if delete:
             shutil.rmtree(sandbox.directory)
     return [node.id for node in ran]
@@ -109,22 +207,29 @@ def down(sandbox: Sandbox, *, delete: bool = False) -> list[int]:
 
 def status(sandbox: Sandbox) -> Status:
     """Say how a sandbox is."""
-    nodes = tuple(brokers.status(sandbox, node) for node in sandbox.nodes)
-    states = {node.state for node in nodes}
+    found = tuple(map(parts.status, parts_of(sandbox)))
+    states = {each.state for each in found}
     if len(states) == 1:
-        return Status(sandbox, states.pop(), nodes)
-    return Status(sandbox, DEGRADED if RUNNING in states else STARTING if STARTING in states else CRASHED, nodes)
+        return Status(sandbox, states.pop(), found)
+    return Status(sandbox, DEGRADED if RUNNING in states else STARTING if STARTING in states else CRASHED, found)
 
 
 def move_ports(sandbox: Sandbox) -> Sandbox:
     """Give a stopped sandbox other free ports, and save that.
 
-    :raises UsageProblem: while a broker runs
+    :raises UsageProblem: while a part runs
     """
     with _changing(sandbox):
-        if any(brokers.status(sandbox, node).pid for node in sandbox.nodes):
+        if any(each.pid for each in status(sandbox).parts):
             raise UsageProblem(f"sandbox {sandbox.name} runs, so its ports stay", hint="take it down first: kops sandbox down")
-        moved = replace(sandbox, nodes=_pick_nodes(len(sandbox.nodes)), previous_servers=sandbox.bootstrap_servers)
+        picked = ports.pick(len(sandbox.workers) + 1)
+        moved = replace(
+            sandbox,
+            nodes=_pick_nodes(len(sandbox.nodes)),
+            previous_servers=sandbox.bootstrap_servers,
+            workers=tuple(Worker(worker.id, port) for worker, port in zip(sandbox.workers, picked, strict=False)),
+            registry_port=picked[-1] if sandbox.registry_port else 0,
+        )
         save(moved)
     return moved
 

@@ -1,4 +1,4 @@
-"""The brokers' logs: their last lines, and those that come."""
+"""The logs of a sandbox's parts: their last lines, and those that come."""
 
 from __future__ import annotations
 
@@ -7,29 +7,28 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TextIO
 
-from kops.sandbox.model import Node, Sandbox
+from kops.sandbox.parts import Part
 
 _POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class LogLine:
-    """A line that a broker wrote, without its end."""
+    """A line that a part wrote, without its end."""
 
-    broker: int
+    part: Part
     line: str
 
 
-def read(sandbox: Sandbox, nodes: Sequence[Node], *, lines: int, follow: bool = False) -> Iterator[LogLine]:
-    """Return the last lines of each broker's log.
+def read(parts: Sequence[Part], *, lines: int, follow: bool = False) -> Iterator[LogLine]:
+    """Return the last lines of each part's log.
 
-    :param lines: how many of each broker
+    :param lines: how many of each
     :param follow: go on with the lines that come, until the caller stops
     """
-    tails = [_Tail(node.id, sandbox.log_file(node)) for node in nodes]
+    tails = [_Tail(part) for part in parts]
     for tail in tails:
         yield from deque(tail.new(), maxlen=lines)
     while follow:
@@ -41,9 +40,8 @@ def read(sandbox: Sandbox, nodes: Sequence[Node], *, lines: int, follow: bool = 
 class _Tail:
     """Reads on in a log that grows, and that is renamed when it is big."""
 
-    def __init__(self, broker: int, file: Path) -> None:
-        self._broker = broker
-        self._file = file
+    def __init__(self, part: Part) -> None:
+        self._part = part
         self._stream: TextIO | None = None
         self._rest = ""
 
@@ -58,17 +56,17 @@ class _Tail:
     def _read(self) -> Iterator[LogLine]:
         if self._stream is None:
             try:
-                self._stream = self._file.open(encoding="utf-8", errors="replace")
+                self._stream = self._part.log.open(encoding="utf-8", errors="replace")
             except FileNotFoundError:
                 return
         for piece in self._stream:
             self._rest += piece
             if self._rest.endswith("\n"):
-                yield LogLine(self._broker, self._rest[:-1])
+                yield LogLine(self._part, self._rest[:-1])
                 self._rest = ""
 
     def _renamed(self, stream: TextIO) -> bool:
         try:
-            return not os.path.samestat(os.fstat(stream.fileno()), self._file.stat())
+            return not os.path.samestat(os.fstat(stream.fileno()), self._part.log.stat())
         except FileNotFoundError:
             return False

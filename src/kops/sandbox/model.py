@@ -1,13 +1,14 @@
 """A sandbox: what it is, where its files are, and how to connect to it.
 
 Its folder holds everything: ``sandbox.json`` (this description), ``tls/`` and ``password`` when it is secured, and one
-``broker-N`` a broker with its settings, its log, its data, and ``process.json`` while it runs.
+``broker-N`` a broker with its settings, its log, its data, and ``process.json`` while it runs; ``worker-N`` a Connect worker and
+``registry`` likewise, where it has them. Connect keeps its data in topics of the brokers.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,17 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Worker:
+    """One worker of Kafka Connect.
+
+    :param port: of its REST interface
+    """
+
+    id: int
+    port: int
+
+
+@dataclass(frozen=True)
 class Sandbox:
     """A Kafka cluster of this machine, running or not.
 
@@ -46,6 +58,9 @@ class Sandbox:
     :param security: ``plaintext``, or ``sasl-ssl``: SCRAM-SHA-512 over TLS, with a certificate authority of its own
     :param heap_megabytes: most that one broker's heap may take
     :param previous_servers: its bootstrap servers before it took new ports
+    :param workers: of Kafka Connect; none when it has no Connect
+    :param plugin_path: folders of folders with Connect plugins
+    :param registry_port: of the schema registry; 0 when it has none
     """
 
     directory: Path
@@ -56,11 +71,29 @@ class Sandbox:
     security: str = PLAINTEXT
     heap_megabytes: int = 512
     previous_servers: str = ""
+    workers: tuple[Worker, ...] = ()
+    plugin_path: tuple[str, ...] = ()
+    registry_port: int = 0
+
+    @property
+    def title(self) -> str:
+        """Return what to call it in a sentence."""
+        return f"sandbox {self.name}"
 
     @property
     def bootstrap_servers(self) -> str:
         """Return ``host:port,...`` of all brokers."""
         return ",".join(f"{HOST}:{node.port}" for node in self.nodes)
+
+    @property
+    def connect_urls(self) -> tuple[str, ...]:
+        """Return the addresses of the Connect workers."""
+        return tuple(f"http://{HOST}:{worker.port}" for worker in self.workers)
+
+    @property
+    def registry_url(self) -> str | None:
+        """Return the address of the registry's Confluent API, None when there is no registry."""
+        return f"http://{HOST}:{self.registry_port}/apis/ccompat/v7" if self.registry_port else None
 
     @property
     def secured(self) -> bool:
@@ -102,6 +135,10 @@ class Sandbox:
         if self.secured:
             table |= {"security_protocol": "SASL_SSL", "sasl_mechanism": SASL_MECHANISM, "username": USERNAME}
             table |= {"password_file": str(self.password_file), "ca_file": str(self.ca_file)}
+        if self.workers:
+            table["connect_urls"] = list(self.connect_urls)
+        if self.registry_url:
+            table["registry_url"] = self.registry_url
         return table
 
     def connection(self, *, timeout: float = 30.0) -> Connection:
@@ -109,18 +146,22 @@ class Sandbox:
 
         :param timeout: seconds that one request may take
         """
-        servers = tuple(self.bootstrap_servers.split(","))
-        if not self.secured:
-            return Connection(servers, name=self.name, timeout=timeout)
-        return Connection(
-            servers,
+        plain = Connection(
+            tuple(self.bootstrap_servers.split(",")),
             name=self.name,
+            connect_urls=self.connect_urls,
+            registry_url=self.registry_url,
+            timeout=timeout,
+        )
+        if not self.secured:
+            return plain
+        return replace(
+            plain,
             security_protocol="SASL_SSL",
             sasl_mechanism=SASL_MECHANISM,
             username=USERNAME,
             password=from_file(self.password_file),
             ca_file=str(self.ca_file),
-            timeout=timeout,
         )
 
 
@@ -142,7 +183,9 @@ def load(directory: Path) -> Sandbox | None:
         if body.pop("version") != _VERSION:
             raise ConfigError(f"{file} was written by another version of kops", hint=f"delete {directory}")
         nodes = tuple(Node(**node) for node in body.pop("nodes"))
-        return Sandbox(directory=directory, nodes=nodes, **body)
+        workers = tuple(Worker(**worker) for worker in body.pop("workers", ()))
+        plugin_path = tuple(body.pop("plugin_path", ()))
+        return Sandbox(directory=directory, nodes=nodes, workers=workers, plugin_path=plugin_path, **body)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as broken:

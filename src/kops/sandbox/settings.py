@@ -6,26 +6,39 @@ from kops.sandbox.model import HOST, SASL_MECHANISM, USERNAME, Node, Sandbox
 
 _INTERNAL_PARTITIONS = "4"
 
-LOG4J2 = """<?xml version="1.0" encoding="UTF-8"?>
+_LOG4J2 = """<?xml version="1.0" encoding="UTF-8"?>
 <Configuration status="ERROR" shutdownHook="disable">
   <Appenders>
-    <RollingFile name="file" fileName="${sys:kops.log}" filePattern="${sys:kops.log}.%i">
-      <PatternLayout pattern="%d{ISO8601} %-5p %c{1}: %m%n"/>
+    <RollingFile name="file" fileName="${{sys:kops.log}}" filePattern="${{sys:kops.log}}.%i">
+      <PatternLayout pattern="%d{{ISO8601}} %-5p %c{{1}}: %m%n"/>
       <Policies><SizeBasedTriggeringPolicy size="10 MB"/></Policies>
       <DefaultRolloverStrategy max="3"/>
     </RollingFile>
   </Appenders>
   <Loggers>
     <Root level="INFO"><AppenderRef ref="file"/></Root>
-    <Logger name="state.change.logger" level="WARN"/>
-    <Logger name="kafka.log" level="WARN"/>
-    <Logger name="org.apache.kafka.controller" level="WARN"/>
-    <Logger name="org.apache.kafka.storage.internals.log" level="WARN"/>
-    <Logger name="org.apache.kafka.common.config" level="WARN"/>
-    <Logger name="org.apache.kafka.common.utils.AppInfoParser" level="WARN"/>
+{loggers}
   </Loggers>
 </Configuration>
 """
+
+
+def log4j2(*quiet: str) -> str:
+    """Return the configuration of Log4j: one file that is renamed when it is big.
+
+    :param quiet: loggers that only warn
+    """
+    return _LOG4J2.format(loggers="\n".join(f'    <Logger name="{name}" level="WARN"/>' for name in quiet))
+
+
+LOG4J2 = log4j2(
+    "state.change.logger",
+    "kafka.log",
+    "org.apache.kafka.controller",
+    "org.apache.kafka.storage.internals.log",
+    "org.apache.kafka.common.config",
+    "org.apache.kafka.common.utils.AppInfoParser",
+)
 
 
 def server_settings(sandbox: Sandbox, node: Node, *, password: str = "", store_password: str = "") -> dict[str, str]:

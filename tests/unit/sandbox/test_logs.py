@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from kops.sandbox import logs
+from kops.sandbox import cluster, logs
 from kops.sandbox.model import Node, Sandbox
 
 
@@ -23,18 +23,18 @@ def append(file: Path, text: str) -> None:
 def test_the_last_lines_of_every_broker(sandbox):
     for node in sandbox.nodes:
         append(sandbox.log_file(node), f"a{node.id}\nb{node.id}\nc{node.id}\n")
-    found = [(each.broker, each.line) for each in logs.read(sandbox, sandbox.nodes, lines=2)]
+    found = [(each.part.id, each.line) for each in logs.read(cluster.parts_of(sandbox), lines=2)]
     assert found == [(1, "b1"), (1, "c1"), (2, "b2"), (2, "c2")]
 
 
 def test_a_broker_that_never_ran_has_no_lines(sandbox):
-    assert list(logs.read(sandbox, sandbox.nodes, lines=5)) == []
+    assert list(logs.read(cluster.parts_of(sandbox), lines=5)) == []
 
 
 def test_following_goes_on_over_half_lines_and_a_renamed_file(sandbox):
     file = sandbox.log_file(sandbox.nodes[0])
     append(file, "one\ntw")
-    coming = logs.read(sandbox, sandbox.nodes[:1], lines=10, follow=True)
+    coming = logs.read(cluster.parts_of(sandbox)[:1], lines=10, follow=True)
     assert next(coming).line == "one"
     append(file, "o\n")
     assert next(coming).line == "two"

@@ -1,0 +1,103 @@
+"""What workers answer: JSON, Connect's own errors, and what stands between us and them."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from typing import Any
+
+from kops.core.errors import AuthenticationFailed, AuthorizationFailed, KopsError, NotFound, OperationFailed, StateMoved, TimedOut
+
+_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _METHOD, _CONFLICT, _BAD, _REDIRECT = 401, 403, 404, 405, 409, 400, 300
+_GATEWAYS = (502, 503, 504)
+_LONGEST = 300
+_IS_REBALANCING = ("rebalanc", "stale configuration", "no known leader", "config offset", "not ready")
+_LOST_LEADER = ("IO Error trying to forward REST request", "Cannot complete request because of a conflicting operation")
+_TOO_SLOW = "Request timed out"
+
+
+class Again(Exception):
+    """The request may be sent again in a while.
+
+    :param refused: whether nothing of it was done
+    """
+
+    def __init__(self, error: KopsError, *, refused: bool) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.refused = refused
+
+
+def body_of(url: str, answer: Any) -> Any:
+    """Return the JSON of an answer, None when there is none.
+
+    :param url: as people may see it
+    :raises Again: when Connect is rebalancing
+    :raises KopsError: when it is an error, or no JSON
+    """
+    status, said = answer.status_code, said_by(answer)
+    if status == _UNAUTHORIZED:
+        raise AuthenticationFailed(f"Connect at {url} wants to know who we are", hint="set connect_username and connect_password_file")
+    if status == _FORBIDDEN:
+        raise AuthorizationFailed(f"Connect at {url} refuses: {said}")
+    body, is_json = _json(answer)
+    if _REDIRECT <= status < _BAD:
+        where = re.sub(r"//[^/@]*@", "//", answer.headers.get("Location", "elsewhere")).split("?")[0]
+        raise OperationFailed(f"what answers at {url} is not Connect: it sends us to {where}", hint="see connect_urls of the context")
+    if status >= _BAD:
+        raise _refusal(url, status, said, from_connect=isinstance(body, dict) and "message" in body)
+    if not is_json:
+        raise OperationFailed(
+            f"what answers at {url} is not Connect: it gives no JSON{f' but {said!r}' if said else ''}",
+            hint="see connect_urls of the context",
+        )
+    return body
+
+
+def _json(answer: Any) -> tuple[Any, bool]:
+    if not answer.content:
+        return None, True
+    try:
+        return answer.json(), True
+    except ValueError:
+        return None, False
+
+
+def _refusal(url: str, status: int, said: str, *, from_connect: bool) -> Exception:
+    """Return the error of a refusal: Connect's own by what it says, anybody else's by its number."""
+    details = {"status": status}
+    if not from_connect:
+        in_place = f"something in place of Connect answers {status} at {url}{f': {said}' if said else ''}"
+        hint = "a proxy that cannot reach its workers" if status in _GATEWAYS else "see connect_urls of the context"
+        return OperationFailed(in_place, hint=hint, **details)
+    if status == _CONFLICT and any(sign in said.lower() for sign in _IS_REBALANCING):
+        return Again(StateMoved(f"Connect is rebalancing: {said}", hint="try again in a moment", **details), refused=True)
+    if any(sign in said for sign in _LOST_LEADER):
+        return Again(OperationFailed(f"Connect cannot reach its leader: {said}", hint="a worker may be down", **details), refused=False)
+    if _TOO_SLOW in said:
+        return TimedOut(f"Connect at {url} gave up: {said}", hint="`kops connect status` shows what is", **details)
+    return _BY_STATUS.get(status, _failed)(url, said, details)
+
+
+def _failed(url: str, said: str, details: dict[str, Any]) -> KopsError:
+    return OperationFailed(f"Connect at {url} answers {details['status']}: {said}", **details)
+
+
+_BY_STATUS: dict[int, Callable[[str, str, dict[str, Any]], KopsError]] = {
+    _CONFLICT: lambda _, said, details: StateMoved(f"Connect refuses: {said}", **details),
+    _NOT_FOUND: lambda _, said, details: NotFound(f"Connect says: {said}", hint="`kops connect list` shows the connectors", **details),
+    _METHOD: lambda _, said, details: OperationFailed(f"this Connect cannot do that: {said}", hint="it may be too old", **details),
+}
+
+
+def said_by(answer: Any) -> str:
+    """Return what an answer says, on one short line: Connect's message, the title of a page, or its first words."""
+    body, is_json = _json(answer)
+    if is_json and isinstance(body, dict) and isinstance(body.get("message"), str):
+        text = body["message"]
+    else:
+        title = re.search(r"<title[^>]*>(.*?)</title>", answer.text, re.IGNORECASE | re.DOTALL)
+        text = html.unescape(title[1]) if title else re.sub(r"<[^>]*>", " ", answer.text)
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

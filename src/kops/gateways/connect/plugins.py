@@ -1,0 +1,84 @@
+"""Connect plugins of this machine's cache, by Maven coordinate."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from kops.core.errors import MissingRequirement, UsageProblem
+from kops.gateways import ivy
+from kops.gateways.archives import once, retrieved, unpack
+from kops.gateways.ivy import Artifact, Report
+from kops.gateways.jars import KAFKA_VERSION, OFFLINE_HINT, repository
+from kops.gateways.jdk import require_jdk
+
+FILE_STREAM = f"org.apache.kafka:connect-file:{KAFKA_VERSION}"
+ARCHIVES = (("plugin", "tar.gz"), ("plugin", "zip"), ("package", "tar.gz"))
+"""How plugins are packed on Maven Central: Debezium's and Aiven's, others', Camel's."""
+_OF_THE_WORKER = ("org.slf4j", "ch.qos.logback", "ch.qos.reload4j", "log4j", "org.apache.logging.log4j")
+_WORKER_JARS = re.compile(r"(connect-api|connect-json|connect-runtime|connect-transforms|kafka-clients|jakarta\.ws\.rs-api)-\d.*\.jar")
+_PART = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def plugins_directory(cache_directory: Path) -> Path:
+    """Return the folder that holds a folder for each plugin of the cache: a ``plugin.path``."""
+    return cache_directory / "jars" / "connect-plugins"
+
+
+def parse_coordinate(text: str) -> Artifact:
+    """Return the artifact of ``GROUP:ARTIFACT:VERSION``.
+
+    :raises UsageProblem: when it is none
+    """
+    parts = text.split(":")
+    if len(parts) != 3 or not all(_PART.fullmatch(part) for part in parts):  # noqa: PLR2004 - group, artifact, version
+        raise UsageProblem(
+            f"{text!r} is no Maven coordinate", hint="write GROUP:ARTIFACT:VERSION, as io.debezium:debezium-connector-postgres:3.6.0.Final"
+        )
+    return Artifact(*parts)
+
+
+def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Report | None = None, fetch: bool = True) -> Path:
+    """Return the folder of a plugin: its archive unpacked, or where there is none its jar with all that it needs.
+
+    :param cache_directory: kops' cache, ``directories.cache``
+    :raises UsageProblem: when it is no Maven coordinate
+    :raises MissingRequirement: not there and cannot be fetched
+    """
+    artifact = parse_coordinate(coordinate)
+    report = progress or (lambda _line: None)
+
+    def make(work: Path) -> Path:
+        report(f"fetching {coordinate}")
+        for classifier, extension in ARCHIVES:
+            try:
+                return unpack(retrieved(artifact, classifier, extension, work, report), work / "whole")
+            except MissingRequirement:
+                continue
+        return _jars(artifact, work, report)
+
+    folder = plugins_directory(cache_directory) / f"{artifact.name}-{artifact.version}"
+    return once(folder, make if fetch else None, report=report, lock=cache_directory / "jars")
+
+
+def _jars(artifact: Artifact, work: Path, report: Report) -> Path:
+    """Fetch a jar and its dependencies, without those that every worker has."""
+    java = require_jdk().java
+    try:
+        files = ivy.resolve([artifact], java=java, work=work, repository=repository(), exclude=_OF_THE_WORKER, report=report)
+    except MissingRequirement as missing:
+        raise MissingRequirement(missing.message, hint=missing.hint or OFFLINE_HINT) from missing
+    whole = work / "whole"
+    shutil.rmtree(whole, ignore_errors=True)
+    whole.mkdir()
+    for file in files:
+        if not _WORKER_JARS.fullmatch(file.name):
+            shutil.move(file, whole / file.name)
+    return whole
+
+
+def fetched(cache_directory: Path) -> list[Path]:
+    """Return the folders of the plugins that are in the cache."""
+    folder = plugins_directory(cache_directory)
+    return sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith(".")) if folder.is_dir() else []

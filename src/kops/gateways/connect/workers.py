@@ -1,0 +1,162 @@
+"""Requests to the workers of a Connect cluster: whoever answers is asked, and what a rebalance refuses is asked again.
+
+Each worker answers for the whole cluster: it passes on what its leader must do. So a request goes to the worker that answered last,
+then to the others. A request that may already have been carried out is only sent again when doing it twice does no harm.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kops.config.connection import Connection
+from kops.config.http import http_settings
+from kops.core.errors import KopsError, OperationFailed, TimedOut, Unreachable
+from kops.gateways.connect.answers import Again, body_of
+
+_JSON = {"Accept": "application/json"}
+_FIRST_WAIT, _LONGEST_WAIT = 0.2, 2.0
+OUTCOME_UNKNOWN = "it may have been done all the same: `kops connect status` shows what is"
+
+Tell = Callable[[str], None]
+"""Takes a sentence for the person who waits."""
+
+
+class Workers:
+    """The workers of a connection, asked over one HTTP session.
+
+    :param tell: is told why a request is sent again, or to another worker
+    """
+
+    def __init__(self, connection: Connection, tell: Tell | None = None) -> None:
+        self._urls = [url.rstrip("/") for url in connection.connect_urls]
+        self._settings = http_settings(connection, "connect")
+        self._patience: float = self._settings["timeout"]
+        self._tell = tell or _nobody
+        self._session: Any = None
+
+    def ask(
+        self, method: str, path: str, *, parameters: Mapping[str, Any] | None = None, body: Any = None, repeatable: bool = True
+    ) -> tuple[str, Any]:
+        """Return the address of the worker that answered, and the JSON of its answer; None when it is empty.
+
+        While Connect rebalances (409), or its leader is gone, it is asked again for as long as one request may take.
+
+        :param repeatable: whether doing it twice is the same as doing it once
+        :raises Unreachable: when no worker answers
+        :raises TimedOut: when none answers in time; of a request that is not repeatable the outcome is unknown
+        :raises KopsError: when a worker refuses
+        """
+        deadline, wait, told = time.monotonic() + self._patience, _FIRST_WAIT, ""
+        while True:
+            try:
+                return self._ask_one(method, path, parameters, body, repeatable=repeatable)
+            except Again as again:
+                if time.monotonic() + wait > deadline or not (repeatable or again.refused):
+                    raise again.error from again
+                if again.error.message != told:
+                    self._tell(f"{again.error.message}; asking again for up to {self._patience:g} s")
+                told = again.error.message
+            time.sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT)
+
+    def _ask_one(self, method: str, path: str, parameters: Mapping[str, Any] | None, body: Any, *, repeatable: bool) -> tuple[str, Any]:
+        """Return the answer of the first worker that gives one.
+
+        :raises Again: when all that is wrong is the time
+        """
+        last: KopsError = Unreachable("no Connect worker is known", hint="set connect_urls in the context, or KOPS_CONNECT_URLS")
+        for at, url in enumerate(list(self._urls)):
+            shown = without_login(url)
+            try:
+                answer = self._send(method, url, path, parameters, body, repeatable=repeatable)
+                found = body_of(shown, answer)
+            except _Elsewhere as elsewhere:
+                last = elsewhere.error
+                if at + 1 < len(self._urls):
+                    self._tell(f"{last.message}; asking the next worker")
+            else:
+                self._urls.remove(url)
+                self._urls.insert(0, url)
+                return url, found
+        raise last
+
+    def _send(self, method: str, url: str, path: str, parameters: Mapping[str, Any] | None, body: Any, *, repeatable: bool) -> Any:
+        """Send one request.
+
+        :raises _Elsewhere: when another worker may be asked in place of this one
+        """
+        import requests
+
+        if self._session is None:
+            self._session = requests.Session()
+            self._session.headers.update(_JSON)
+        shown = without_login(url)
+        try:
+            answer = self._session.request(method, f"{url}{path}", params=parameters, json=body, allow_redirects=False, **self._settings)
+        except requests.exceptions.ConnectTimeout as error:
+            raise _Elsewhere(_silent(shown, self._patience)) from error
+        except requests.Timeout as error:
+            raise _after_sending(_silent(shown, self._patience), repeatable=repeatable) from error
+        except requests.ConnectionError as error:
+            if _was_sent(error):
+                cut_off = f"Connect at {shown} hung up before it answered"
+                raise _after_sending(Unreachable(cut_off, hint="its log says why"), repeatable=repeatable) from error
+            raise _Elsewhere(Unreachable(f"no Connect worker answers at {shown}", hint=_reason(error))) from error
+        except requests.RequestException as error:
+            raise OperationFailed(f"could not ask Connect at {shown}: {type(error).__name__}", hint="check connect_urls") from error
+        if is_no_worker(answer) and len(self._urls) > 1 and repeatable:
+            try:
+                body_of(shown, answer)
+            except KopsError as error:
+                raise _Elsewhere(error) from error
+        return answer
+
+
+def is_no_worker(answer: Any) -> bool:
+    """Tell whether something else than a worker answered: a proxy's error page, a login page, another service."""
+    kind = answer.headers.get("Content-Type", "")
+    return bool(answer.content) and "json" not in kind and answer.status_code not in (401, 403)
+
+
+class _Elsewhere(Exception):
+    """One worker gives no answer, and another one may be asked."""
+
+    def __init__(self, error: KopsError) -> None:
+        self.error = error
+
+
+def _after_sending(error: KopsError, *, repeatable: bool) -> Exception:
+    """Return what follows from an answer that did not come: ask another worker, or say that the outcome is unknown."""
+    return _Elsewhere(error) if repeatable else TimedOut(error.message, hint=OUTCOME_UNKNOWN)
+
+
+def _silent(url: str, seconds: float) -> TimedOut:
+    return TimedOut(f"Connect at {url} did not answer within {seconds:g} s", hint="--timeout gives more time")
+
+
+def _was_sent(error: Exception) -> bool:
+    """Tell whether a connection broke after the request went out, so that the worker may have carried it out."""
+    text = str(error)
+    return "Connection aborted" in text or "RemoteDisconnected" in text or "Connection broken" in text or "IncompleteRead" in text
+
+
+def without_login(url: str) -> str:
+    """Return an address without the login that somebody may have written into it."""
+    return re.sub(r"//[^/@]*@", "//", url)
+
+
+def _reason(error: Exception) -> str:
+    """Return why a worker cannot be reached, without the nesting of the HTTP library."""
+    text = str(error)
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return "its certificate is not trusted: set http_ca_file"
+    if "WRONG_VERSION_NUMBER" in text or "record layer failure" in text:
+        return "it does not speak TLS: try http:// in connect_urls"
+    return "check connect_urls, and that the workers run"
+
+
+def _nobody(_text: str) -> None:
+    """Tell nobody."""

@@ -1,0 +1,161 @@
+"""The parts of a sandbox as processes: brokers, Connect workers and the registry are started, known again and ended alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kops.core.errors import OperationFailed, Refused, TimedOut
+from kops.gateways.processes import ProcessIdentity, kill, start_detached, stop
+from kops.sandbox import ports
+from kops.sandbox.files import write_whole
+
+RUNNING, STARTING, STOPPED, CRASHED = "running", "starting", "stopped", "crashed"
+START_SECONDS = 120.0
+STOP_SECONDS = 30.0
+_POLL_SECONDS = 0.1
+_LOG_TAIL = 5
+_TROUBLE = ("ERROR", "FATAL", "Error")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One process of a sandbox.
+
+    :param kind: broker, worker or registry
+    :param name: for people: ``broker 1``
+    :param folder: its files; ``process.json`` while it runs, ``console.log`` with what it prints
+    :param port: where it answers when it runs
+    :param log: its log file
+    :param controller_port: a broker's second port; 0 for none
+    """
+
+    kind: str
+    id: int
+    name: str
+    folder: Path
+    port: int
+    log: Path
+    controller_port: int = 0
+
+
+@dataclass(frozen=True)
+class PartStatus:
+    """One part as it is now.
+
+    :param state: running, starting (a process that does not listen yet), stopped, or crashed (ended unasked)
+    :param pid: None when it does not run
+    """
+
+    part: Part
+    state: str
+    pid: int | None
+
+
+def status(part: Part) -> PartStatus:
+    """Tell whether a part runs. A pid that now belongs to another process is not its own."""
+    process = recorded(part)
+    state = STOPPED if process is None else CRASHED
+    if process is not None and process.running:
+        state = RUNNING if ports.answers(part.port) else STARTING
+    alive = process is not None and state in (RUNNING, STARTING)
+    return PartStatus(part, state, process.pid if process and alive else None)
+
+
+def recorded(part: Part) -> ProcessIdentity | None:
+    """Return the process that was last started for a part and not stopped since; it may be long gone."""
+    try:
+        return ProcessIdentity(**json.loads(_record(part).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def runs(part: Part) -> bool:
+    """Tell whether the process of a part is alive."""
+    process = recorded(part)
+    return process is not None and process.running
+
+
+def start(part: Part, command: Sequence[str]) -> None:
+    """Start the process of a part, detached from this one; nothing of kops' or Kafka's own variables reaches it."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("KOPS_", "KAFKA_")) and name != "CLASSPATH"}
+    environment["LC_ALL"] = "C.UTF-8"  # Java takes file names in this encoding
+    started = start_detached(command, log=part.folder / "console.log", directory=part.folder, environment=environment)
+    write_whole(_record(part), json.dumps({"pid": started.pid, "started": started.started}) + "\n")
+
+
+def end(part: Part, *, grace: float = STOP_SECONDS) -> bool:
+    """Stop a part: SIGTERM, and SIGKILL after the grace period in seconds.
+
+    :returns: False when it had to be killed
+    """
+    process = recorded(part)
+    gracefully = stop(process, grace=grace) if process is not None else True
+    _record(part).unlink(missing_ok=True)
+    return gracefully
+
+
+def kill_at_once(part: Part) -> None:
+    """End a part at once, as a crash would; its record stays, so its state is ``crashed``."""
+    process = recorded(part)
+    if process is not None:
+        kill(process)
+
+
+def refuse_taken_ports(owner: str, parts: Iterable[Part]) -> None:
+    """Refuse to start parts whose ports another process has.
+
+    :param owner: whose parts they are: ``sandbox demo``
+    :raises Refused: naming the port and the part
+    """
+    for part in parts:
+        for port in filter(None, (part.port, part.controller_port)):
+            if not ports.is_free(port):
+                raise Refused(
+                    f"port {port} of {part.name} of {owner} is taken by another process",
+                    hint=f"end it (ss -ltnp 'sport = :{port}' names it), or take other ports with --new-ports",
+                    port=port,
+                )
+
+
+def raise_if_ended(owner: str, part: Part) -> None:
+    """Say why a part ended while it was started.
+
+    :raises OperationFailed: when its process is gone
+    """
+    if runs(part):
+        return
+    tail = [line for file in (part.log, part.folder / "console.log") for line in _tail(file)]
+    said = next((line for line in tail if any(sign in line for sign in _TROUBLE)), tail[-1] if tail else "nothing")
+    raise OperationFailed(f"{part.name} of {owner} ended while it started: {said}", hint=f"its log is {part.log}")
+
+
+def wait_until(owner: str, parts: Sequence[Part], ready: Callable[[Part], bool], *, seconds: float = START_SECONDS) -> None:
+    """Wait until every part is ready.
+
+    :raises OperationFailed: when one of them ended
+    :raises TimedOut: when one is not ready in time
+    """
+    deadline = time.monotonic() + seconds
+    for part in parts:
+        while not ready(part):
+            for each in parts:
+                raise_if_ended(owner, each)
+            if time.monotonic() > deadline:
+                raise TimedOut(f"{part.name} of {owner} did not answer within {seconds:g} s", hint=f"its log is {part.log}")
+            time.sleep(_POLL_SECONDS)
+
+
+def _tail(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_TAIL:]
+    except OSError:
+        return []
+
+
+def _record(part: Part) -> Path:
+    return part.folder / "process.json"

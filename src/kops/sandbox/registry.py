@@ -1,0 +1,75 @@
+"""A schema registry as a process: Apicurio, with Confluent's API, its data in a file of its own folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kops.gateways.jdk import Jdk
+from kops.gateways.listening import is_healthy
+from kops.sandbox import parts
+from kops.sandbox.files import argument_lines, write_whole
+from kops.sandbox.model import HOST
+from kops.sandbox.parts import Part
+
+
+@dataclass(frozen=True)
+class RegistryServer:
+    """A registry of this machine.
+
+    :param owner: whose it is, for people: ``sandbox demo``
+    :param folder: its files
+    """
+
+    owner: str
+    folder: Path
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Return the address of its Confluent API."""
+        return f"http://{HOST}:{self.port}/apis/ccompat/v7"
+
+    @property
+    def part(self) -> Part:
+        """Return it as a process."""
+        return Part("registry", 1, "registry", self.folder, self.port, self.folder / "console.log")
+
+
+def launch(registry: RegistryServer, *, program: Path, jdk: Jdk) -> bool:
+    """Start the registry; do not wait until it answers.
+
+    :param program: the folder that it was unpacked into
+    :returns: False when it runs already
+    :raises Refused: when its port is taken
+    """
+    part = registry.part
+    if parts.runs(part):
+        return False
+    parts.refuse_taken_ports(registry.owner, [part])
+    (runner,) = program.glob("*-runner.jar")
+    options = [
+        "-Xmx384m",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        f"-Dquarkus.http.port={registry.port}",
+        f"-Dquarkus.http.host={HOST}",
+        "-Dquarkus.log.level=WARN",
+        "-Dapicurio.storage.kind=sql",
+        "-Dapicurio.storage.sql.kind=h2",
+        f"-Dapicurio.datasource.url=jdbc:h2:file:{registry.folder / 'data'}",
+        "-jar",
+        str(runner),
+    ]
+    write_whole(registry.folder / "java.args", argument_lines(options))
+    parts.start(part, [str(jdk.java), f"@{registry.folder / 'java.args'}"])
+    return True
+
+
+def wait_until_ready(registry: RegistryServer) -> None:
+    """Wait until the registry answers.
+
+    :raises OperationFailed: when it ended
+    :raises TimedOut: when it does not answer in time
+    """
+    parts.wait_until(registry.owner, [registry.part], lambda _: is_healthy(f"{registry.url}/subjects"))

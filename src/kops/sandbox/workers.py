@@ -1,0 +1,140 @@
+"""Workers of Kafka Connect as processes: a distributed cluster beside any Kafka, on this machine."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kops.gateways.jars import class_path
+from kops.gateways.jdk import Jdk
+from kops.gateways.listening import is_healthy
+from kops.sandbox import parts
+from kops.sandbox.files import argument_lines, property_lines, write_whole
+from kops.sandbox.model import HOST, Worker
+from kops.sandbox.parts import Part
+from kops.sandbox.settings import log4j2
+
+HEAP_MEGABYTES = 384
+_OF_CLIENTS = ("", "producer.", "consumer.", "admin.")
+_QUIET = (
+    "org.apache.kafka.connect.runtime.WorkerConfig",
+    "org.apache.kafka.connect.runtime.isolation",
+    "org.apache.kafka.common.utils.AppInfoParser",
+    "org.apache.kafka.clients",
+    "org.apache.kafka.connect.runtime.rest.RestServer",
+    "org.eclipse.jetty",
+)
+
+
+@dataclass(frozen=True)
+class ConnectCluster:
+    """Workers that share one group and its topics.
+
+    :param owner: whose workers they are, for people: ``sandbox demo``
+    :param directory: gets a folder a worker
+    :param group: their group id; the topics that hold configurations, offsets and states are named after it
+    :param client: how they reach Kafka, as a Java client's properties
+    :param replicas: of those topics
+    :param plugin_path: folders of folders with plugins
+    """
+
+    owner: str
+    directory: Path
+    group: str
+    client: Mapping[str, str]
+    workers: tuple[Worker, ...]
+    plugin_path: tuple[str, ...] = ()
+    replicas: int = 1
+
+    def part(self, worker: Worker) -> Part:
+        """Return a worker as a process."""
+        folder = self.directory / f"worker-{worker.id}"
+        return Part("worker", worker.id, f"worker {worker.id}", folder, worker.port, folder / "connect.log")
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return the workers as processes."""
+        return tuple(self.part(worker) for worker in self.workers)
+
+
+def worker_settings(cluster: ConnectCluster, worker: Worker) -> dict[str, str]:
+    """Return the properties of one worker. Pure.
+
+    Its times are those of one machine: a killed worker's tasks run again after seconds, where Connect's defaults wait for minutes.
+    """
+    replicas = str(cluster.replicas)
+    settings = {
+        "group.id": cluster.group,
+        "listeners": f"http://{HOST}:{worker.port}",
+        "rest.advertised.host.name": HOST,
+        "rest.advertised.port": str(worker.port),
+        "plugin.path": ",".join(cluster.plugin_path),
+        "config.providers": "file,env,directory",
+        "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+        "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+        "config.providers.directory.class": "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
+        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+        "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+        "config.storage.topic": f"{cluster.group}-configs",
+        "offset.storage.topic": f"{cluster.group}-offsets",
+        "offset.storage.partitions": "5",
+        "status.storage.topic": f"{cluster.group}-status",
+        "status.storage.partitions": "2",
+        "config.storage.replication.factor": replicas,
+        "offset.storage.replication.factor": replicas,
+        "status.storage.replication.factor": replicas,
+        "offset.flush.interval.ms": "1000",
+        "scheduled.rebalance.max.delay.ms": "1000",
+        "heartbeat.interval.ms": "1000",
+        "session.timeout.ms": "6000",
+    }
+    clients = {f"{prefix}{name}": value for prefix in _OF_CLIENTS for name, value in cluster.client.items()}
+    return settings | clients
+
+
+def launch(cluster: ConnectCluster, workers: Iterable[Worker], *, jars: Sequence[Path], jdk: Jdk) -> list[Part]:
+    """Start the workers that do not run; do not wait until they answer.
+
+    :returns: those that were started
+    :raises Refused: when a port is taken
+    """
+    waiting = [worker for worker in workers if not parts.runs(cluster.part(worker))]
+    parts.refuse_taken_ports(cluster.owner, [cluster.part(worker) for worker in waiting])
+    for worker in waiting:
+        part = cluster.part(worker)
+        write_whole(part.folder / "worker.properties", property_lines(worker_settings(cluster, worker)), mode=0o600)
+        write_whole(part.folder / "log4j2.xml", log4j2(*_QUIET))
+        write_whole(part.folder / "java.args", argument_lines(_java_options(part, jars)))
+        main = "org.apache.kafka.connect.cli.ConnectDistributed"
+        parts.start(part, [str(jdk.java), f"@{part.folder / 'java.args'}", main, str(part.folder / "worker.properties")])
+    return [cluster.part(worker) for worker in waiting]
+
+
+def wait_until_ready(cluster: ConnectCluster, workers: Iterable[Worker]) -> None:
+    """Wait until workers have joined their group and read its topics (KIP-1017).
+
+    :raises OperationFailed: when one of them ended
+    :raises TimedOut: when one is not ready in time
+    """
+    parts.wait_until(
+        cluster.owner, [cluster.part(worker) for worker in workers], lambda part: is_healthy(f"http://{HOST}:{part.port}/health")
+    )
+
+
+def _java_options(part: Part, jars: Sequence[Path]) -> list[str]:
+    return [
+        f"-Xmx{HEAP_MEGABYTES}m",
+        "-Xms64m",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.awt.headless=true",
+        *shlex.split(os.environ.get("KAFKA_JVM_PERFORMANCE_OPTS", "")),
+        f"-Dlog4j2.configurationFile={part.folder / 'log4j2.xml'}",
+        f"-Dkops.log={part.log}",
+        "-cp",
+        class_path(jars),
+    ]

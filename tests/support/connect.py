@@ -1,0 +1,139 @@
+"""Two real Connect workers for tests, beside the broker that all tests share."""
+
+import contextlib
+import json
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from kops.core.errors import MissingRequirement
+from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
+from kops.gateways.jars import connect_jars
+from kops.gateways.jdk import Jdk
+from kops.sandbox import parts, workers
+from kops.sandbox.model import Worker
+from kops.sandbox.ports import pick
+from support.streams_apps import wait_for
+
+PLUGINS = (FILE_STREAM,)
+"""What the workers have; a Maven coordinate more is fetched the first time."""
+FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
+
+
+@dataclass(frozen=True)
+class ConnectWorkers:
+    """A Connect cluster that all tests share: make connectors with names of your own, and delete them.
+
+    String converters; ``${file:PATH:KEY}`` and ``${env:NAME}`` are resolved.
+    """
+
+    cluster: workers.ConnectCluster
+    jars: list[Path]
+    jdk: Jdk
+    bootstrap_servers: str
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        return tuple(f"http://127.0.0.1:{worker.port}" for worker in self.cluster.workers)
+
+    @property
+    def url(self) -> str:
+        return self.urls[0]
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask a worker that answers, past kops; 409 is asked again."""
+        answers = []
+
+        def answered() -> bool:
+            for url in self.urls:
+                with contextlib.suppress(requests.ConnectionError):
+                    answers.append(requests.request(method, f"{url}{path}", json=body, timeout=30))
+                    return answers[-1].status_code not in (409, 500)
+            return False
+
+        wait_for(f"{method} {path}", answered, 60)
+        assert answers[-1].status_code < 400, answers[-1].text
+        return json.loads(answers[-1].text or "null")
+
+    def states(self, name: str) -> list[str]:
+        """Return the states of a connector and of its tasks."""
+        with contextlib.suppress(AssertionError):
+            status = self.ask("GET", f"/connectors/{name}/status")
+            return [status["connector"]["state"], *(task["state"] for task in status["tasks"])]
+        return []
+
+    def create(self, name: str, config: dict[str, str], tasks: int = 1) -> None:
+        """Make a connector past kops, and wait until it and its tasks run."""
+        self.ask("PUT", f"/connectors/{name}/config", config)
+        wait_for(f"{name} to run", lambda: self.states(name) == ["RUNNING"] * (1 + tasks), 60)
+
+    def worker_of(self, name: str, task: int = 0) -> Worker:
+        """Return the worker that runs a task."""
+        place = self.ask("GET", f"/connectors/{name}/status")["tasks"][task]["worker_id"]
+        return next(worker for worker in self.cluster.workers if place.endswith(f":{worker.port}"))
+
+    def kill(self, worker: Worker) -> None:
+        """End a worker at once (SIGKILL)."""
+        parts.kill_at_once(self.cluster.part(worker))
+
+    def up(self) -> None:
+        """Start the workers that do not run, and wait until they answer."""
+        workers.launch(self.cluster, self.cluster.workers, jars=self.jars, jdk=self.jdk)
+        workers.wait_until_ready(self.cluster, self.cluster.workers)
+
+
+@pytest.fixture(scope="session")
+def connect_workers(broker, jdk, tmp_path_factory):
+    """Two Connect workers shared by the whole run."""
+    cache, folder = Path(os.environ["KOPS_CACHE_DIR"]), tmp_path_factory.mktemp("connect")
+    try:
+        jars = connect_jars(cache)
+        plugins = [plugin_folder(cache, coordinate) for coordinate in PLUGINS]
+    except MissingRequirement as missing:
+        pytest.skip(str(missing))
+    (folder / "plugins").mkdir()
+    for plugin in plugins:
+        (folder / "plugins" / plugin.name).symlink_to(plugin)
+    numbered = tuple(Worker(number + 1, port) for number, port in enumerate(pick(2)))
+    group = f"connect-tests-{uuid.uuid4().hex[:8]}"
+    client = {"bootstrap.servers": broker.bootstrap_servers}
+    cluster = workers.ConnectCluster("the tests", folder, group, client, numbered, (str(folder / "plugins"),))
+    found = ConnectWorkers(cluster, jars, jdk, broker.bootstrap_servers)
+    try:
+        found.up()
+        yield found
+    finally:
+        for part in cluster.parts:
+            parts.kill_at_once(part)
+        _delete_topics(broker, [f"{group}-{name}" for name in ("configs", "offsets", "status")])
+
+
+def _delete_topics(broker, names: list[str]) -> None:
+    from confluent_kafka.admin import AdminClient
+
+    for gone in AdminClient(broker.client).delete_topics(names, operation_timeout=30).values():
+        with contextlib.suppress(Exception):  # a worker that never came up made none
+            gone.result(30)
+
+
+@pytest.fixture
+def connectors(connect_workers):
+    """Make connectors that are gone after the test: ``connectors(name, config)``."""
+    made: list[str] = []
+
+    def create(name: str, config: dict[str, str], tasks: int = 1) -> str:
+        made.append(name)
+        connect_workers.create(name, config, tasks)
+        return name
+
+    create.made = made
+    yield create
+    for name in made:
+        with contextlib.suppress(AssertionError):
+            connect_workers.ask("DELETE", f"/connectors/{name}")
