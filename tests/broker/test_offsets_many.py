@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kops.config.connection import Connection
+from kops.core.errors import UndecodableRecord
 from kops.core.models import Committed, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.gateways.kafka import client as client_module
@@ -292,3 +293,29 @@ def test_a_read_that_is_not_answered_is_made_once_more(broker, world, monkeypatc
     assert [len(found[f"{world}-{group}"]) for group in "ab"] == [4, 4]
     assert unanswered == [f"{world}-a", f"{world}-b"]
     assert [len(answer.offsets) for _, answer in kafka.group_offsets.read([f"{world}-a"])] == [2]
+
+
+def test_groups_read_in_one_request_are_those_read_one_by_one(broker, cluster, groups, world, monkeypatch):
+    groups.commit(
+        f"{world}-c", {TopicPartition(f"{world}-one", 0): Committed(5, STREAM_TIME_130, 2), TopicPartition(f"{world}-two", 1): Committed(7)}
+    )
+    names = [f"{world}-{group}" for group in ("a", "b", "c", "none")]
+    kafka = Kafka(Connection((broker.bootstrap_servers,), timeout=20))
+    one_by_one = dict(kafka.group_offsets.read(names, metadata=True))
+    assert one_by_one[f"{world}-c"].metadata == {f"{world}-one": {0: STREAM_TIME_130}}
+    kafka.client.close()
+    kafka.groups.listed()
+    with monkeypatch.context() as patch:
+        patch.setattr(AdminClient, "list_consumer_group_offsets", None)
+        for stable in (False, True):
+            assert list(kafka.group_offsets.read(names, metadata=True, stable=stable)) == list(one_by_one.items())
+        patch.setattr("kops.gateways.kafka.offsets_fetch.GROUPS_AT_ONCE", 3)
+        assert list(kafka.group_offsets.read(names)) == list(one_by_one.items())
+
+    def garbled(data):
+        raise UndecodableRecord("cut off")
+
+    for instead in (garbled, lambda data: dict.fromkeys(names)):
+        monkeypatch.setattr("kops.gateways.kafka.offsets_fetch.read_answer", instead)
+        assert dict(kafka.group_offsets.read(names, metadata=True)) == one_by_one
+    kafka.close()

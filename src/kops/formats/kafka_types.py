@@ -26,12 +26,20 @@ class Reader:
 
     def number(self, form: struct.Struct) -> int:
         """Read one number."""
+        return self.numbers(form)[0]
+
+    def numbers(self, form: struct.Struct) -> tuple[int, ...]:
+        """Read some numbers that follow each other."""
         try:
-            (value,) = form.unpack_from(self._data, self._at)
+            values = form.unpack_from(self._data, self._at)
         except struct.error as short:
             raise UndecodableRecord(f"{len(self._data)} bytes end within a field") from short
         self._at += form.size
-        return int(value)
+        return values
+
+    def ahead(self, length: int) -> bytes:
+        """Return the next bytes without passing over them; fewer, where the bytes end."""
+        return self._data[self._at : self._at + max(0, length)]
 
     def text(self) -> str:
         """Read a text behind its length as int16 (``STRING``; ``DataOutput.writeUTF`` of what has no NUL or surrogates)."""

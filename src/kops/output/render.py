@@ -159,19 +159,30 @@ def block_texts(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _block_texts(block: Block) -> list[str]:
-    fixed = {key: json_text(value).replace("%", "%%") for key, value in block.common.items() if key not in block.each}
-    line = "{" + ", ".join([f"{json_text(key)}: {fixed.get(key, '%s')}" for key in block.common]) + "}"
-    columns = [_column_texts(block.each[key]) for key in block.common if key in block.each]
+    fields, columns = [], []
+    for key, value in block.common.items():
+        form, column = _column_texts(block.each[key]) if key in block.each else (_escaped(json_text(value)), ())
+        fields.append(f"{_escaped(json_text(key))}: {form}")
+        if column:
+            columns.append(column)
+    line = "{" + ", ".join(fields) + "}"
     return [line % row for row in zip(*columns, strict=True)] if columns else [line % ()] * block.length
 
 
-def _column_texts(column: Sequence[Any]) -> Iterable[str]:
+def _escaped(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _column_texts(column: Sequence[Any]) -> tuple[str, Iterable[Any]]:
+    """Return how the values of a column are put into a line, and the values; none of them where all are null."""
     kinds = set(map(type, column))
-    if kinds == {str}:
-        return map(encode_basestring, column)
-    if kinds <= {int, type(None)}:
-        return ["null" if value is None else repr(value) for value in column]
-    return map(json_text, column)
+    if kinds == {int}:
+        return "%d", column
+    if kinds == {type(None)}:
+        return "null", ()
+    if kinds == {int, type(None)}:
+        return "%s", ["null" if value is None else value for value in column]
+    return "%s", map(encode_basestring if kinds == {str} else json_text, column)
 
 
 json_text = json.JSONEncoder(ensure_ascii=False).encode

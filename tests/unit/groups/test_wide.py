@@ -25,6 +25,13 @@ def test_json_is_the_renderers(rows):
     assert written.getvalue() == expected.getvalue()
 
 
+@pytest.mark.parametrize("column", [[1, 2], [1, True], [None, None], [None, 3], ["%d", 'a"'], [None, "x"], [1.5, 2], [[], {}]], ids=str)
+def test_json_of_every_kind_of_column(column):
+    rows, written = [{"50 %": value, "%s": "%d"} for value in column], io.StringIO()
+    write_json_rows(blocks_of(rows), written)
+    assert written.getvalue() == "[\n" + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n]\n"
+
+
 @pytest.mark.parametrize("rows", [[], ROWS[:2], ROWS[:2] * 3000], ids=len)
 def test_tables_are_the_renderers(rows):
     columns = [Column("group"), Column("topic"), Column("partition", "PART"), Column("lag"), Column("note")]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import ssl
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kops.config.connection import Connection
@@ -117,6 +118,7 @@ class Wire:
             except KafkaError as error:
                 if time.monotonic() - started > limits.get(type(error).__name__, -1.0):
                     raise translate_kafka_python(error, doing, self.connection.bootstrap_servers) from error
+                forget_coordinators(admin)
                 time.sleep(RETRY_SECONDS)
 
     @property
@@ -126,18 +128,32 @@ class Wire:
         return self._client.second
 
     def _connected(self) -> KafkaAdminClient:
-        from kafka import KafkaAdminClient
+        settings = kafka_python_settings(self.connection)
+        # The first client knows better why a cluster cannot be reached: the second waits, and then has no reason.
+        reached = self._client.admin.describe_cluster(request_timeout=self._client.timeout)
+        from kafka import KafkaAdminClient  # takes as long as the answer, and longer
         from kafka.errors import KafkaError
 
-        settings = kafka_python_settings(self.connection)
         # It warns of every attempt to connect, on stderr when nobody listens; what matters comes back as an error.
         log = logging.getLogger("kafka")
         log.addHandler(logging.NullHandler())
         log.propagate = False
-        # The first client knows better why a cluster cannot be reached: the second waits, and then has no reason.
-        self._client.wait(self._client.admin.describe_cluster(request_timeout=self._client.timeout), "describe the cluster")
+        self._client.wait(reached, "describe the cluster")
         try:
             return KafkaAdminClient(**settings)
         except KafkaError as error:
             addresses = ",".join(self.connection.bootstrap_servers)
             raise Unreachable(f"kafka-python cannot connect to {addresses}: {error}", hint="`kops context test` looks closer") from error
+
+
+async def by_coordinator(admin: KafkaAdminClient, group_ids: Iterable[str]) -> dict[int, list[str]]:
+    """Return groups by the broker that coordinates them; to be run by the client."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for group_id, broker in (await admin._find_coordinator_ids(list(group_ids))).items():
+        found[broker].append(group_id)
+    return found
+
+
+def forget_coordinators(admin: KafkaAdminClient) -> None:
+    """Have coordinators looked up anew: kafka-python keeps for ever what it found once, and they move."""
+    admin._manager.cluster._coordinators.clear()

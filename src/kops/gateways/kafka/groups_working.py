@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from kops.core.groups import Subtopology, WorkingGroup, WorkingMember
 from kops.core.models import Broker, Group, TopicPartition
 from kops.gateways.kafka.groups_answers import kafka_words
 from kops.gateways.kafka.groups_messages import SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE, describe_request
-from kops.gateways.kafka.groups_wire import Wire, can_express
+from kops.gateways.kafka.groups_wire import Wire, by_coordinator, can_express
 
 TYPES = ("share", "streams", "connect")
 _CONNECTOR_ITSELF = -1
@@ -45,11 +44,8 @@ def _ask(admin: Any, kind: str, ids: Sequence[str]) -> dict[str, Group]:
     from kafka.protocol.admin import DescribeGroupsRequest
 
     async def send() -> list[tuple[int, Any]]:
-        by_broker: dict[int, list[str]] = defaultdict(list)
-        for group_id, broker in (await admin._find_coordinator_ids(ids)).items():
-            by_broker[broker].append(group_id)
         answers = []
-        for broker, some in by_broker.items():
+        for broker, some in (await by_coordinator(admin, ids)).items():
             if kind == "connect":
                 request = DescribeGroupsRequest(groups=some, include_authorized_operations=False)
             else:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError
 from kops.core.models import Committed, TopicPartition
+from kops.formats.offset_fetch import TopicCommits
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups_committed import empty_or_unread, is_unstable, still_open
 from kops.gateways.kafka.groups_wire import RETRY_SECONDS, can_express
+from kops.gateways.kafka.offsets_fetch import fetched
 from kops.gateways.kafka.translate import translate
 
 if TYPE_CHECKING:
@@ -40,6 +42,11 @@ class GroupOffsets:
     offsets: dict[str, dict[int, int]] = field(default_factory=dict)
     epochs: dict[str, dict[int, int]] = field(default_factory=dict)
     metadata: dict[str, dict[int, str | None]] = field(default_factory=dict)
+
+    @property
+    def has_unread(self) -> bool:
+        """Tell whether there is metadata that could not be read."""
+        return any(None in texts.values() for texts in self.metadata.values())
 
     def columns(self) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
         """Yield each topic with the partitions that have a commit, and their offsets; in order."""
@@ -74,7 +81,7 @@ class ManyOffsets:
     def read(
         self, group_ids: Iterable[str], *, stable: bool = False, metadata: bool = False
     ) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
-        """Yield each group with what it has committed, or why that is not known; in their order, but for those that wait.
+        """Yield each group with what it has committed, or why that is not known; in their order, but for those that are asked again.
 
         :param stable: wait for open transactions that have offsets to commit
         :param metadata: whether the text of metadata is needed; else it is None where there is some
@@ -112,6 +119,16 @@ class ManyOffsets:
         return PendingCommit(self._client, group_id, future)
 
     def _pass(self, group_ids: Iterable[str], *, stable: bool) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
+        """Ask for each group once: in few requests where the client for that is there already, as after groups were listed."""
+        left = dict.fromkeys(group_ids)
+        if self._client.second is not None:
+            for answers in fetched(self._client, self._client.second, list(left), stable=stable):
+                for group_id, commits in answers.items():
+                    del left[group_id]
+                    yield group_id, _gathered(commits)
+        yield from self._by_librdkafka(left, stable=stable)
+
+    def _by_librdkafka(self, group_ids: Iterable[str], *, stable: bool) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
         from confluent_kafka import ConsumerGroupTopicPartitions
 
         def ask(admin: Any, group_id: str) -> Any:
@@ -133,7 +150,7 @@ class ManyOffsets:
 
     def _with_metadata(self, group_id: str, answer: GroupOffsets | KopsError) -> GroupOffsets | KopsError:
         """Read the texts by the client that can, for the few groups that have some."""
-        if isinstance(answer, KopsError) or not answer.metadata or not can_express(self._client.connection):
+        if isinstance(answer, KopsError) or not answer.has_unread or not can_express(self._client.connection):
             return answer
         found = self._groups.committed_or_errors([group_id], metadata=True)[group_id]
         if isinstance(found, KopsError):
@@ -162,6 +179,19 @@ class PendingCommit:
             for one in outcome.topic_partitions
             if one.error is not None
         }
+
+
+def _gathered(commits: Iterable[TopicCommits]) -> GroupOffsets:
+    """Return what a group has committed in each topic."""
+    found = GroupOffsets()
+    for one in commits:
+        if one.partitions:
+            found.offsets[one.topic] = dict(zip(one.partitions, one.offsets, strict=True))
+        if one.epochs:
+            found.epochs[one.topic] = dict(one.epochs)
+        if one.metadata:
+            found.metadata[one.topic] = dict(one.metadata)
+    return found
 
 
 def _offsets(answers: Sequence[Any], doing: str) -> GroupOffsets | KopsError:

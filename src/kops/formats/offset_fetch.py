@@ -1,0 +1,109 @@
+"""Answers to OffsetFetch for many groups at once (version 8, KIP-709), decoded a topic at a time. Pure.
+
+A commit without metadata takes the same number of bytes wherever it stands, and nearly all are without: a topic of those is taken apart
+in one call, where hundreds of thousands of objects would be made.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kops.formats.kafka_types import SHORT, Reader
+
+VERSION = 8
+"""Of the answer: the first for many groups, and the last that names topics and not ids."""
+
+_PLACE = struct.Struct(">iqi")
+_PLAIN = struct.Struct(">iqiBhB")
+"""Partition, offset, leader epoch; the length of the metadata plus one, the error, and the number of tagged fields."""
+_WITHOUT_METADATA = {0, 1}
+_NO_EPOCH = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCommits:
+    """What a group has committed in a topic.
+
+    :param partitions: those with a commit
+    :param offsets: of the partitions, in their order
+    :param epochs: leader epochs by partition, where a commit has one
+    :param metadata: by partition, where it is not empty
+    """
+
+    topic: str
+    partitions: tuple[int, ...]
+    offsets: tuple[int, ...]
+    epochs: Mapping[int, int]
+    metadata: Mapping[int, str]
+
+
+def read_answer(data: bytes) -> dict[str, list[TopicCommits] | None]:
+    """Return what each group has committed; None where the broker tells an error in the place of the whole or of a partition.
+
+    :param data: the answer behind its header
+    :raises UndecodableRecord: when the bytes end too early
+    """
+    reader = Reader(data)
+    reader.raw(4)  # how long the broker holds the next answer back
+    groups = dict(reader.compact_array(lambda: _group(reader)))
+    reader.tags()
+    return groups
+
+
+def _group(reader: Reader) -> tuple[str, list[TopicCommits] | None]:
+    group_id = reader.compact_text()
+    topics = reader.compact_array(lambda: _topic(reader))
+    error = reader.number(SHORT)
+    reader.tags()
+    known = [found for found in topics if found is not None]
+    return group_id, known if not error and len(known) == len(topics) else None
+
+
+def _topic(reader: Reader) -> TopicCommits | None:
+    name = reader.compact_text()
+    count = reader.varint() - 1
+    found = _plain(name, reader.ahead(count * _PLAIN.size), count)
+    if found is not None:
+        reader.raw(count * _PLAIN.size)
+    else:
+        found = _any(name, reader, count)
+    reader.tags()
+    return found
+
+
+def _plain(name: str, data: bytes, count: int) -> TopicCommits | None:
+    """Return commits of which each is plain; None when one is not: the first of that kind is where it would be all the same, and seen."""
+    if count < 1 or len(data) < count * _PLAIN.size:
+        return None
+    partitions, offsets, epochs, lengths, errors, tags = zip(*_PLAIN.iter_unpack(data), strict=True)
+    if any(errors) or any(tags) or not _WITHOUT_METADATA.issuperset(lengths) or min(offsets) < 0:
+        return None
+    return TopicCommits(name, partitions, offsets, _known_epochs(partitions, epochs), {})
+
+
+def _any(name: str, reader: Reader, count: int) -> TopicCommits | None:
+    """Return commits one by one; None when there is an error among them."""
+    places: list[tuple[int, ...]] = []
+    metadata: dict[int, str] = {}
+    failed = False
+    for _ in range(count):
+        place = reader.numbers(_PLACE)
+        text = reader.optional_text()
+        failed |= reader.number(SHORT) != 0
+        reader.tags()
+        if place[1] >= 0:
+            places.append(place)
+            if text:
+                metadata[place[0]] = text
+    if failed:
+        return None
+    partitions, offsets, epochs = zip(*places, strict=True) if places else ((), (), ())
+    return TopicCommits(name, partitions, offsets, _known_epochs(partitions, epochs), metadata)
+
+
+def _known_epochs(partitions: tuple[int, ...], epochs: tuple[int, ...]) -> dict[int, int]:
+    if epochs.count(_NO_EPOCH) == len(epochs):
+        return {}
+    return {partition: epoch for partition, epoch in zip(partitions, epochs, strict=True) if epoch != _NO_EPOCH}

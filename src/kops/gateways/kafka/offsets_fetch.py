@@ -1,0 +1,109 @@
+"""Committed offsets of many groups in few requests (OffsetFetch version 8, KIP-709), through kafka-python's connections.
+
+librdkafka asks for each group alone, twice, and makes an object of each partition: of a command over hundreds of thousands of partitions
+that was half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import KopsError
+from kops.formats.offset_fetch import VERSION, TopicCommits, read_answer
+from kops.gateways.kafka.client import AGAIN_SECONDS, Client, in_thread
+from kops.gateways.kafka.groups_wire import by_coordinator, forget_coordinators
+
+if TYPE_CHECKING:
+    from kafka import KafkaAdminClient
+
+GROUPS_AT_ONCE = 48
+"""Groups in one request to their coordinator, which answers while the request before is looked at."""
+
+Commits = dict[str, list[TopicCommits]]
+
+
+def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Iterator[Commits]:
+    """Yield what groups have committed, some groups at a time, in their order.
+
+    Groups of which the broker tells an error are left out, and when a broker does not answer, or cannot this way, all that follow:
+    librdkafka is to be asked for them, which waits for coordinators that move, and knows why a broker cannot be reached.
+
+    :param stable: open transactions that have offsets to commit are an error
+    """
+    from kafka.errors import KafkaError
+
+    doing = f"read the committed offsets of {len(group_ids)} groups"
+    patience = min(AGAIN_SECONDS, client.timeout)
+    try:
+        client.wait(in_thread(lambda: admin._manager.run(by_coordinator, admin, group_ids)), doing, timeout=patience)
+        asked = _ask(admin, group_ids[:GROUPS_AT_ONCE], stable=stable)
+        for start in range(0, len(group_ids), GROUPS_AT_ONCE):
+            answers = client.wait(asked, doing, timeout=patience)
+            following = group_ids[start + GROUPS_AT_ONCE :][:GROUPS_AT_ONCE]
+            asked = _ask(admin, following, stable=stable)
+            told = {name: commits for data in answers for name, commits in read_answer(data).items() if commits is not None}
+            if len(told) < min(GROUPS_AT_ONCE, len(group_ids) - start):
+                forget_coordinators(admin)
+            yield told
+    except (KopsError, KafkaError):
+        forget_coordinators(admin)
+
+
+def _ask(admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Future[list[bytes]]:
+    """Begin to ask the coordinators of some groups; return their answers, without the headers."""
+    request = _request()
+
+    async def send() -> list[bytes]:
+        under_way = [
+            admin._manager.send(
+                request(
+                    groups=[request.OffsetFetchRequestGroup(group_id=group_id, topics=None) for group_id in some],
+                    require_stable=stable,
+                    min_version=VERSION,
+                    max_version=VERSION,
+                ),
+                node_id=broker,
+            )
+            for broker, some in (await by_coordinator(admin, group_ids)).items()
+        ]
+        return [(await answer).data for answer in under_way]
+
+    return in_thread(lambda: admin._manager.run(send))
+
+
+@cache
+def _request() -> Any:
+    """Return the class of a request whose answer comes as it is."""
+    from kafka.protocol.api_header import RequestHeader
+    from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
+
+    class Answer:
+        """Bytes, in the place of a decoded message."""
+
+        throttle_time_ms = 0  # of interest to who sends many more requests
+
+        def __init__(self, data: bytes) -> None:
+            self.data = data
+
+        @classmethod
+        def parse_header(cls, buffer: Any) -> Any:
+            return OffsetFetchResponse[VERSION].parse_header(buffer)
+
+        @classmethod
+        def decode(cls, buffer: Any) -> Answer:
+            return cls(buffer.read())
+
+    class Header(RequestHeader, init=False):  # type: ignore[misc, call-arg]  # kafka-python is untyped
+        __slots__ = ()
+
+        def get_response_class(self) -> Any:
+            return Answer
+
+    class Request(OffsetFetchRequest, init=False):  # type: ignore[misc, call-arg]
+        __slots__ = ()
+        header_class = Header
+
+    return Request
