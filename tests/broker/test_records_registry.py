@@ -52,7 +52,8 @@ def test_avro_with_a_reference_and_json(context, registry, broker, topic, unique
     registry.register(address, json.dumps(ADDRESS))
     references = [{"name": "shop.Address", "subject": address, "version": 1}]
     number = registry.register(order, json.dumps(ORDER), references=references)
-    key = registry.register(unique("key"), JSON_SCHEMA, "JSON")
+    unkeyed = unique("key")
+    key = registry.register(unkeyed, JSON_SCHEMA, "JSON")
     named = {}
     fastavro.parse_schema(ADDRESS, named_schemas=named)
     schema = fastavro.parse_schema(ORDER, named_schemas=named)
@@ -80,9 +81,15 @@ def test_avro_with_a_reference_and_json(context, registry, broker, topic, unique
     assert chosen.ok().out == '2 {"id":2,"price":3.0,"at":"2023-11-14T22:13:20.002Z","to":{"city":"Bern"}}\n'
     wrong = context("consume", name, "start..", "--value", "json-schema")
     assert (wrong.code, f"the value of {name}:0 at offset 0 is not json-schema: schema {number} is AVRO" in wrong.err) == (1, True)
-    copy = context("consume", name, "start..", "--value", "avro", "-o", "json", "-q").ok().out
+    copy = context("consume", name, "start..", "--key", "json-schema", "--value", "avro", "-o", "json", "-q").ok().out
     (tmp_path / "copy").write_text(copy, encoding="utf-8")
-    assert "does not write it" in context("produce", name, "--input", "json", "--file", tmp_path / "copy").err
+    assert f"no subject {name}-key" in context("produce", name, "--input", "json", "--file", tmp_path / "copy").err
+    context("produce", name, "--input", "json", "--file", tmp_path / "copy", "--value-schema", order, "--key-schema", f"{unkeyed}:1").ok()
+    again = [
+        json.loads(line)
+        for line in context("consume", name, "4..", "--key", "json-schema", "--value", "avro", "-o", "json").ok().out.splitlines()
+    ]
+    assert [(row["key"], row["value"]) for row in again] == [(row["key"], row["value"]) for row in rows]
 
 
 def test_an_unknown_id_names_the_record_and_may_be_passed_over(context, broker, topic):

@@ -9,7 +9,7 @@ import click
 from kops.cli.lazy import Group
 from kops.cli.session import Session
 
-FORMATS = "string, bytes, long, int, short, double, float, json, uuid, avro, json-schema, or a plugin's."
+FORMATS = "string, bytes, long, int, short, double, float, json, uuid, avro, json-schema, protobuf, or a plugin's."
 isolation_option = click.option(
     "--isolation",
     type=click.Choice(["read_committed", "read_uncommitted"]),
@@ -107,6 +107,10 @@ def consume(session: Session, /, *, topic: str, span: str | None, range_option: 
 )
 @click.option("--key-format", metavar="FORMAT", help="Format to write keys in: string, long, json, ...; bytes as they are when not named.")
 @click.option("--value-format", metavar="FORMAT", help="Likewise for values.")
+@click.option(
+    "--key-schema", metavar="SCHEMA", help="For avro and json-schema: an id, SUBJECT or SUBJECT:VERSION. [default: TOPIC-key, the latest]"
+)
+@click.option("--value-schema", metavar="SCHEMA", help="Likewise for values. [default: TOPIC-value, the latest]")
 @click.option("-n", "--dry-run", is_flag=True, help="Read the input and count it; produce nothing.")
 @click.option("--confirm", metavar="CONTEXT", help="Name a protected context, in place of typing it.")
 @click.pass_obj

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache, partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from kops.operations import records_input
 from kops.operations.journal import Entry
 from kops.operations.protocol import carry_out, refuse_read_only
 from kops.operations.records_formats import format_for
-from kops.operations.records_input import Given
+from kops.operations.records_input import Given, Named
 from kops.operations.records_produce import Outgoing, ProduceRecords, count, plan_produce
 from kops.output.render import write_json, write_yaml
 
@@ -50,6 +50,8 @@ def produce(
     acks: str,
     key_format: str | None,
     value_format: str | None,
+    key_schema: str | None,
+    value_schema: str | None,
     dry_run: bool,
     confirm: str | None,
 ) -> int:
@@ -61,7 +63,9 @@ def produce(
         raise UsageProblem("--value and --tombstone are the whole input", hint="leave --file, --input, --key-separator and --null out")
     if key_separator is not None and (key is not None or kind != "lines" or not key_separator):
         raise UsageProblem("--key-separator is for lines that begin with their key", hint="leave --key out, and --input lines")
-    key_form, value_form = (format_for(session, name) if name else None for name in (key_format, value_format))
+    named = cache(partial(_named, session, {"key": key_schema or f"{topic}-key", "value": value_schema or f"{topic}-value"}))
+    key_form = named("key", key_format) if key_format else None
+    value_form = named("value", value_format) if value_format else None
     given = Given(
         key=_typed(key, key_form),
         has_key=key is not None,
@@ -81,7 +85,7 @@ def produce(
         else:
             inputs = [(name, _opened(stack, name)) for name in files or ["-"]]
             source = ", ".join("stdin" if name == "-" else name for name, _ in inputs)
-            outgoing = Outgoing(_entries(session, inputs, kind, given), source, partitioner, acks)
+            outgoing = Outgoing(_entries(inputs, kind, given, named), source, partitioner, acks)
         return _send(session, topic, outgoing, dry_run=dry_run, confirm=confirm, typing=not single and not files and sys.stdin.isatty())
 
 
@@ -133,8 +137,11 @@ def _finish(session: Session, topic: str, result: Result, entry: Entry) -> None:
     )
 
 
-def _entries(session: Session, inputs: Sequence[tuple[str, BinaryIO]], kind: str, given: Given) -> Iterator[records_input.Entry]:
-    named = cache(partial(format_for, session))
+def _named(session: Session, schemas: Mapping[str, str], part: str, name: str) -> Format:
+    return format_for(session, name, schemas[part])
+
+
+def _entries(inputs: Sequence[tuple[str, BinaryIO]], kind: str, given: Given, named: Named) -> Iterator[records_input.Entry]:
     for name, file in inputs:
         if kind == "json":
             yield from records_input.from_json(name, file, given, named)

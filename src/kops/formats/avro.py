@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kops.core.errors import OperationFailed, UndecodableRecord
+from kops.core.errors import OperationFailed, UndecodableRecord, UsageProblem
 from kops.formats.base import as_text_or_base64, number_as_json
 
 
@@ -17,19 +17,19 @@ class AvroSchema:
     """A schema, parsed once.
 
     :param text: JSON
-    :param referenced: JSON of the schemas that it names, those that others of them name first
+    :param referenced: name and JSON of the schemas that it names, those that others of them name first
     :raises OperationFailed: when it is no Avro schema
     """
 
-    def __init__(self, text: str, referenced: Sequence[str] = ()) -> None:
+    def __init__(self, text: str, referenced: Sequence[tuple[str, str]] = ()) -> None:
         import fastavro
         from fastavro.schema import SchemaParseException
 
-        named: dict[str, Any] = {}
+        self._named: dict[str, Any] = {}
         try:
-            for each in referenced:
-                fastavro.parse_schema(json.loads(each), named_schemas=named)
-            self._parsed = fastavro.parse_schema(json.loads(text), named_schemas=named)
+            for _, each in referenced:
+                fastavro.parse_schema(json.loads(each), named_schemas=self._named)
+            self._parsed = fastavro.parse_schema(json.loads(text), named_schemas=self._named)
         except (SchemaParseException, ValueError, KeyError, TypeError) as wrong:
             raise OperationFailed(f"no Avro schema that can be read: {wrong}") from wrong
 
@@ -48,6 +48,22 @@ class AvroSchema:
         if stream.tell() != len(data):
             raise UndecodableRecord(f"not of its Avro schema: {len(data) - stream.tell()} of {len(data)} bytes are left over")
         return value
+
+    def encode(self, value: Any) -> bytes:
+        """Return the bytes of a value as JSON holds it: what ``shown`` gives is taken back.
+
+        :raises UsageProblem: naming the field that is not of this schema
+        """
+        import fastavro
+
+        from kops.formats.avro_values import NotOfSchema, avro_value
+
+        stream = io.BytesIO()
+        try:
+            fastavro.schemaless_writer(stream, self._parsed, avro_value(self._parsed, value, self._named))
+        except (NotOfSchema, ValueError, TypeError, KeyError, OverflowError) as wrong:
+            raise UsageProblem(f"not of its Avro schema: {wrong}") from wrong
+        return stream.getvalue()
 
 
 def shown(value: Any) -> Any:

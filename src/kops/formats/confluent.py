@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar
 
-from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.core.errors import OperationFailed, UndecodableRecord, UsageProblem
+from kops.core.schemas import AVRO, FORMAT_OF, JSON, PROTOBUF, RegisteredSchema
 from kops.formats.avro import AvroSchema, shown
+from kops.formats.json_schema import JsonChecker
 from kops.formats.primitives import Json
+from kops.formats.protobuf import ProtobufSchema
+
+__all__ = ["Avro", "JsonSchema", "Lookup", "Protobuf", "Registered", "RegisteredSchema", "schema_id"]
 
 HEADER_BYTES = 5
 _JSON = Json()
-
-
-@dataclass(frozen=True)
-class RegisteredSchema:
-    """A schema as the registry has it.
-
-    :param kind: AVRO, JSON or PROTOBUF
-    :param referenced: the texts of the schemas that it refers to, those that others of them need first
-    """
-
-    id: int
-    kind: str
-    text: str
-    referenced: tuple[str, ...] = ()
-
 
 Lookup = Callable[[int], RegisteredSchema]
 """Returns the schema of an id.
@@ -37,39 +29,45 @@ Lookup = Callable[[int], RegisteredSchema]
 """
 
 
-class _ReadOnly:
-    """Formats that kops does not write: that would be without the checks of the application's own serializer."""
-
-    name: ClassVar[str]
-
-    def encode(self, value: Any) -> bytes | None:  # noqa: ARG002 - the contract of formats
-        """Refuse."""
-        raise UsageProblem(
-            f"kops reads {self.name} and does not write it",
-            hint="to copy such records, leave the format out: their bytes stay as they are; to look for one, use --filter",
-        )
-
-    def parse(self, text: str) -> Any:
-        """Refuse."""
-        return self.encode(text)
-
-
 @dataclass(frozen=True)
-class Avro(_ReadOnly):
-    """Avro with a schema of the registry. Read only."""
+class Registered(ABC):
+    """A format whose schemas a registry keeps.
+
+    :param lookup: asked once for each id
+    :param written: returns the schema that values are written with, or None where nothing is written
+    """
 
     lookup: Lookup
-    name: ClassVar[str] = "avro"
-    _schemas: dict[int, AvroSchema] = field(default_factory=dict, compare=False, repr=False)
+    written: Callable[[], RegisteredSchema] | None = field(default=None, compare=False)
+    _schemas: dict[int, Any] = field(default_factory=dict, compare=False, repr=False)
+    name: ClassVar[str]
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def parsed(self, found: RegisteredSchema) -> Any:
+        """Return a schema ready for use.
+
+        :raises OperationFailed: when it is none
+        """
+
+    @abstractmethod
+    def read(self, schema: Any, data: bytes) -> Any:
+        """Return the value of what follows the id."""
+
+    @abstractmethod
+    def write(self, schema: Any, value: Any) -> bytes:
+        """Return the bytes that follow the id."""
 
     def decode(self, data: bytes) -> Any:
         """Return the value."""
         number = schema_id(data)
         if number not in self._schemas:
-            found = _of_kind(self.lookup(number), "AVRO", self.name)
-            self._schemas[number] = AvroSchema(found.text, found.referenced)
+            try:
+                self._schemas[number] = self.parsed(_of_kind(self.lookup(number), self))
+            except OperationFailed as wrong:
+                raise UndecodableRecord(f"schema {number}: {wrong.message}") from wrong
         try:
-            return self._schemas[number].decode(data[HEADER_BYTES:])
+            return self.read(self._schemas[number], data[HEADER_BYTES:])
         except UndecodableRecord as wrong:
             raise UndecodableRecord(f"schema {number}: {wrong.message}") from wrong
 
@@ -77,26 +75,115 @@ class Avro(_ReadOnly):
         """Return a decoded value as JSON holds it."""
         return shown(value)
 
+    def encode(self, value: Any) -> bytes | None:
+        """Return the bytes of a value as JSON holds it, with the id of the schema that is written.
+
+        :raises UsageProblem: when it is not of that schema
+        """
+        if value is None:
+            return None
+        if self.written is None:
+            raise UsageProblem(
+                f"{self.name} is not written here", hint="to copy such records, leave the format out: their bytes stay as they are"
+            )
+        found = self.written()
+        if found.kind != self.kind:
+            raise UsageProblem(f"schema {found.id} is {found.kind}, not {self.name}", hint=f"name the format {FORMAT_OF.get(found.kind)}")
+        if found.id not in self._schemas:
+            self._schemas[found.id] = self.parsed(found)
+        try:
+            return b"\0" + struct.pack(">i", found.id) + self.write(self._schemas[found.id], value)
+        except UsageProblem as wrong:
+            raise UsageProblem(f"schema {found.id}: {wrong.message}", hint=wrong.hint) from wrong
+
+    def parse(self, text: str) -> Any:
+        """Return the value of a JSON text."""
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise UsageProblem(f"{text[:60]!r} is not JSON: {error}", hint=f"{self.name} is written as JSON on the command line") from error
+
 
 @dataclass(frozen=True)
-class JsonSchema(_ReadOnly):
-    """JSON with a schema of the registry, which has to be there and be one of JSON; the data is not checked against it. Read only."""
+class Avro(Registered):
+    """Avro with a schema of the registry."""
 
-    lookup: Lookup
-    name: ClassVar[str] = "json-schema"
-    _known: set[int] = field(default_factory=set, compare=False, repr=False)
+    name: ClassVar[str] = "avro"
+    kind: ClassVar[str] = AVRO
 
-    def decode(self, data: bytes) -> Any:
+    def parsed(self, found: RegisteredSchema) -> AvroSchema:
+        """Return the schema, parsed."""
+        return AvroSchema(found.text, found.referenced)
+
+    def read(self, schema: AvroSchema, data: bytes) -> Any:
         """Return the value."""
-        number = schema_id(data)
-        if number not in self._known:
-            json.loads(_of_kind(self.lookup(number), "JSON", self.name).text)
-            self._known.add(number)
-        return _JSON.decode(data[HEADER_BYTES:])
+        return schema.decode(data)
+
+    def write(self, schema: AvroSchema, value: Any) -> bytes:
+        """Return the bytes."""
+        return schema.encode(value)
+
+
+@dataclass(frozen=True)
+class JsonSchema(Registered):
+    """JSON with a schema of the registry, which has to be there and be one of JSON; what is written is checked against it."""
+
+    name: ClassVar[str] = "json-schema"
+    kind: ClassVar[str] = JSON
+
+    def parsed(self, found: RegisteredSchema) -> JsonChecker:
+        """Return the schema, parsed."""
+        return JsonChecker(found.text, found.referenced)
+
+    def read(self, schema: JsonChecker, data: bytes) -> Any:  # noqa: ARG002 - the producer has checked it
+        """Return the value."""
+        return _JSON.decode(data)
 
     def show(self, value: Any) -> Any:
         """Return a decoded value as JSON holds it."""
         return _JSON.show(value)
+
+    def write(self, schema: JsonChecker, value: Any) -> bytes:
+        """Return the JSON, once it is of the schema."""
+        problems = schema.problems(value)
+        if problems:
+            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+            raise UsageProblem(f"not of its JSON Schema: {problems[0]}{more}")
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@dataclass(frozen=True)
+class Protobuf(Registered):
+    """Protobuf with a schema of the registry. Read only."""
+
+    name: ClassVar[str] = "protobuf"
+    kind: ClassVar[str] = PROTOBUF
+
+    def parsed(self, found: RegisteredSchema) -> ProtobufSchema:
+        """Return the schema, parsed."""
+        return ProtobufSchema(found.text, found.referenced)
+
+    def read(self, schema: ProtobufSchema, data: bytes) -> Any:
+        """Return the value."""
+        return schema.decode(data)
+
+    def write(self, schema: ProtobufSchema, value: Any) -> bytes:  # noqa: ARG002 - the contract
+        """Refuse."""
+        raise UsageProblem("kops reads protobuf and does not write it", hint="to copy such records, leave the format out")
+
+
+BY_NAME: Mapping[str, type[Registered]] = MappingProxyType({each.name: each for each in (Avro, JsonSchema, Protobuf)})
+"""The formats of a registry."""
+
+
+def checked(found: RegisteredSchema) -> Any:
+    """Return a schema parsed, so that it is known to be one.
+
+    :raises OperationFailed: when it is none
+    :raises MissingRequirement: for Protobuf, when ``protobuf`` is not installed
+    """
+    form = BY_NAME[FORMAT_OF[found.kind]](lambda _: found)
+    return form.parsed(found)
 
 
 def schema_id(data: bytes) -> int:
@@ -110,9 +197,8 @@ def schema_id(data: bytes) -> int:
     return int(struct.unpack_from(">i", data, 1)[0])
 
 
-def _of_kind(found: RegisteredSchema, kind: str, name: str) -> RegisteredSchema:
-    if found.kind == kind:
+def _of_kind(found: RegisteredSchema, form: Registered) -> RegisteredSchema:
+    if found.kind == form.kind:
         return found
-    others = {"AVRO": "avro", "JSON": "json-schema"}
-    other = f": the format is {others[found.kind]}" if found.kind in others else ", which kops does not decode"
-    raise UndecodableRecord(f"schema {found.id} is {found.kind}, not {name}{other}")
+    other = f": the format is {FORMAT_OF[found.kind]}" if found.kind in FORMAT_OF else ", which kops does not decode"
+    raise UndecodableRecord(f"schema {found.id} is {found.kind}, not {form.name}{other}")

@@ -27,7 +27,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
     }
 )
 
-OF_REGISTRY = ("avro", "json-schema")
+OF_REGISTRY = ("avro", "json-schema", "protobuf")
 """Formats that need the schemas of a registry, so a cluster."""
 
 

@@ -1,22 +1,40 @@
-"""Schemas by id, from a registry with Confluent's API (Confluent, Apicurio, Karapace, Redpanda)."""
+"""A registry of schemas with Confluent's API (Confluent, Apicurio, Karapace, Redpanda)."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import quote
 
 from kops.config.connection import Connection
 from kops.config.http import http_settings
-from kops.core.errors import AuthenticationFailed, AuthorizationFailed, ConfigError, NotFound, OperationFailed, TimedOut, Unreachable
-from kops.formats.confluent import RegisteredSchema
+from kops.core.errors import (
+    AuthenticationFailed,
+    AuthorizationFailed,
+    ConfigError,
+    KopsError,
+    NotFound,
+    OperationFailed,
+    TimedOut,
+    Unreachable,
+    UsageProblem,
+)
+from kops.core.schemas import LATEST, RegisteredSchema
 
 ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
+CONTENT = "application/vnd.schemaregistry.v1+json"
 _MOST_REFERENCES = 1000
-_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _OK = 401, 403, 404, 200
+_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _CONFLICT, _UNPROCESSABLE, _OK = 401, 403, 404, 409, 422, 200
+
+
+class IncompatibleSchema(KopsError):
+    """The registry refuses a schema for the compatibility level of its subject."""
+
+    slug = "incompatible_schema"
 
 
 class SchemaRegistry:
-    """The registry of a connection. A schema never changes under its id, so each is asked for once.
+    """The registry of a connection, over one session. A schema never changes under its id, so each is asked for once.
 
     :raises ConfigError: when the connection has no registry
     """
@@ -35,6 +53,11 @@ class SchemaRegistry:
         self._session.headers["Accept"] = ACCEPT
         self._schemas: dict[int, RegisteredSchema] = {}
 
+    @property
+    def shown_url(self) -> str:
+        """Return its address, without a login that somebody may have written into it."""
+        return re.sub(r"//[^/@]*@", "//", self._url)
+
     def schema(self, schema_id: int) -> RegisteredSchema:
         """Return a schema with all that it refers to.
 
@@ -42,52 +65,96 @@ class SchemaRegistry:
         :raises Unreachable: when the registry does not answer
         """
         if schema_id not in self._schemas:
-            body = self._get(f"/schemas/ids/{schema_id}", f"schema {schema_id}")
-            found: dict[tuple[str, str], str] = {}
-            self._collect(body.get("references") or [], found)
+            body = self.ask("GET", f"/schemas/ids/{schema_id}", f"schema {schema_id}", needs="schema")
             self._schemas[schema_id] = RegisteredSchema(
-                schema_id, str(body.get("schemaType") or "AVRO"), str(body["schema"]), tuple(found.values())
+                schema_id, str(body.get("schemaType") or "AVRO"), str(body["schema"]), self.referenced(body.get("references"))
             )
         return self._schemas[schema_id]
 
-    def _collect(self, references: list[dict[str, Any]], found: dict[tuple[str, str], str]) -> None:
-        """Add the schemas that are referred to, after those that they refer to themselves."""
+    def version_of(self, place: str) -> int:
+        """Return the id of a version of a subject.
+
+        :param place: SUBJECT, whose latest version is taken, or SUBJECT:VERSION; a subject may have colons itself
+        :raises NotFound: when there is none
+        """
+        subject, colon, version = place.rpartition(":")
+        if not (colon and version.isascii() and version.isdigit()):
+            subject, version = place, LATEST
+        what = f"subject {subject}" if version == LATEST else f"version {version} of subject {subject}"
+        return int(self.ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}", what, needs="id")["id"])
+
+    def referenced(self, references: Any) -> tuple[tuple[str, str], ...]:
+        """Return name and text of the schemas that references lead to, each after those that it refers to itself.
+
+        :param references: as the registry's interface has them
+        :raises NotFound: when one of them is not there
+        """
+        found: dict[tuple[str, str], tuple[str, str]] = {}
+        self._collect(references or [], found)
+        return tuple(found.values())
+
+    def _collect(self, references: list[dict[str, Any]], found: dict[tuple[str, str], tuple[str, str]]) -> None:
         for reference in references:
             subject, version = str(reference["subject"]), str(reference["version"])
             if (subject, version) in found or len(found) > _MOST_REFERENCES:
                 continue
-            body = self._get(
-                f"/subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}", f"schema {subject} version {version}"
-            )
+            path = f"/subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}"
+            body = self.ask("GET", path, f"schema {subject} version {version}", needs="schema")
             self._collect(body.get("references") or [], found)
-            found[subject, version] = str(body["schema"])
+            found[subject, version] = (str(reference["name"]), str(body["schema"]))
 
-    def _get(self, path: str, what: str) -> dict[str, Any]:
+    def ask(self, method: str, path: str, what: str, body: Any = None, *, needs: str | None = None) -> Any:
+        """Return the JSON of an answer.
+
+        :param what: is asked for, for errors
+        :param body: to send as JSON
+        :param needs: a key that the answer has to have
+        :raises NotFound: when the registry has no such thing
+        :raises IncompatibleSchema: when it refuses a schema for another (409)
+        :raises UsageProblem: when it does not take a schema for one (422)
+        :raises KopsError: for every other answer that is none
+        """
         import requests
 
+        given = {} if body is None else {"json": body, "headers": {"Content-Type": CONTENT}}
         try:
-            answer = self._session.get(self._url + path, **self._settings)
+            answer = self._session.request(method, self._url + path, **given, **self._settings)
         except requests.exceptions.SSLError as error:
             raise AuthenticationFailed(
-                f"no trusted connection to the schema registry at {self._url}: {error}", hint="see http_ca_file"
+                f"no trusted connection to the schema registry at {self.shown_url}: {error}", hint="see http_ca_file"
             ) from error
         except requests.exceptions.Timeout as error:
-            raise TimedOut(f"the schema registry at {self._url} did not answer", hint="raise --timeout") from error
+            raise TimedOut(f"the schema registry at {self.shown_url} did not answer", hint="raise --timeout") from error
         except requests.exceptions.RequestException as error:
             hint = "check registry_url; `kops context show --resolved` says where it comes from"
-            raise Unreachable(f"no schema registry answers at {self._url}", hint=hint) from error
-        if answer.status_code == _UNAUTHORIZED:
-            raise AuthenticationFailed(f"the schema registry at {self._url} refused who we are", hint="see registry_username")
-        if answer.status_code == _FORBIDDEN:
-            raise AuthorizationFailed(f"the schema registry at {self._url} does not let us read {what}")
-        if answer.status_code == _NOT_FOUND:
-            raise NotFound(f"the registry at {self._url} has no {what}", hint="the record may come from another cluster's registry")
+            raise Unreachable(f"no schema registry answers at {self.shown_url}", hint=hint) from error
         try:
-            body = answer.json() if answer.status_code == _OK else None
+            found = answer.json()
         except ValueError:
-            body = None
-        if not isinstance(body, dict) or "schema" not in body:
-            raise OperationFailed(
-                f"the schema registry at {self._url} answered {answer.status_code} for {what}", hint="is registry_url its API?"
-            )
-        return body
+            found = None
+        if answer.status_code != _OK:
+            raise self._error(answer.status_code, found, what)
+        if found is None or (needs is not None and not (isinstance(found, dict) and needs in found)):
+            raise self._unusual(answer.status_code, what)
+        return found
+
+    def _error(self, status: int, body: Any, what: str) -> KopsError:
+        url = self.shown_url
+        said = str(body["message"]) if isinstance(body, dict) and body.get("message") else ""
+        code = {"error_code": body["error_code"]} if isinstance(body, dict) and isinstance(body.get("error_code"), int) else {}
+        known: dict[int, KopsError] = {
+            _UNAUTHORIZED: AuthenticationFailed(f"the schema registry at {url} refused who we are", hint="see registry_username"),
+            _FORBIDDEN: AuthorizationFailed(f"the schema registry at {url} does not let us have {what}"),
+            _NOT_FOUND: NotFound(f"the registry at {url} has no {what}", hint="is it another cluster's registry?", **code),
+            _CONFLICT: IncompatibleSchema(f"the registry at {url} refuses {what} as incompatible: {said or 'no reason given'}", **code),
+        }
+        if status in known:
+            return known[status]
+        if status == _UNPROCESSABLE and said:
+            return UsageProblem(f"the registry at {url} does not take {what}: {said}", **code)
+        if said:
+            return OperationFailed(f"the schema registry at {url} answered {status} for {what}: {said}", **code)
+        return self._unusual(status, what)
+
+    def _unusual(self, status: int, what: str) -> KopsError:
+        return OperationFailed(f"the schema registry at {self.shown_url} answered {status} for {what}", hint="is registry_url its API?")

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from kops.core.errors import NotFound, UndecodableRecord
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from kops.core.errors import NotFound, UndecodableRecord, UsageProblem
 from kops.formats.base import Format
 from kops.formats.registry import OF_REGISTRY
 from kops.operations.protocol import Services
 from kops.plugins.loader import load_format
 
+if TYPE_CHECKING:
+    from kops.core.schemas import RegisteredSchema
+    from kops.gateways.schema_registry import SchemaRegistry
 
-def format_for(services: Services, name: str) -> Format:
+
+def format_for(services: Services, name: str, writing: str | None = None) -> Format:
     """Return a format.
 
+    :param writing: the schema that values are written with: an id, a subject (its latest version), or SUBJECT:VERSION; None: read only
     :raises UsageProblem: when there is none of that name
     :raises ConfigError: when it needs a registry and the context has none
     """
     if name not in OF_REGISTRY:
         return load_format(name)
-    from kops.formats.confluent import Avro, JsonSchema, RegisteredSchema
+    from kops.formats.confluent import BY_NAME
     from kops.gateways.schema_registry import SchemaRegistry
 
     registry = SchemaRegistry(services.connection)
+    return BY_NAME[name](lookup_in(registry), cache(lambda: _written(registry, writing)) if writing is not None else None)
+
+
+def lookup_in(registry: SchemaRegistry) -> Callable[[int], RegisteredSchema]:
+    """Return what looks up the schemas of records."""
 
     def lookup(schema_id: int) -> RegisteredSchema:
         try:
@@ -28,4 +42,15 @@ def format_for(services: Services, name: str) -> Format:
         except NotFound as missing:
             raise UndecodableRecord(missing.message, hint=missing.hint) from missing
 
-    return Avro(lookup) if name == "avro" else JsonSchema(lookup)
+    return lookup
+
+
+def _written(registry: SchemaRegistry, wanted: str) -> RegisteredSchema:
+    try:
+        if wanted.isascii() and wanted.isdigit():
+            return registry.schema(int(wanted))
+        return registry.schema(registry.version_of(wanted))
+    except NotFound as missing:
+        raise UsageProblem(
+            missing.message, hint="register the schema first: kops schemas register; or name it: --value-schema ID | SUBJECT[:VERSION]"
+        ) from missing

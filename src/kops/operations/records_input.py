@@ -7,6 +7,7 @@ import binascii
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO
 
 from kops.core.errors import UsageProblem
@@ -44,8 +45,8 @@ class Given:
 
 Entry = tuple[str, NewRecord]
 """Where a record comes from, for errors, and the record."""
-Named = Callable[[str], Format]
-"""Returns a format by its name."""
+Named = Callable[[str, str], Format]
+"""Returns a format by ``key`` or ``value`` and its name."""
 
 
 def from_lines(name: str, file: BinaryIO, given: Given) -> Iterator[Entry]:
@@ -99,8 +100,8 @@ def from_json(name: str, file: BinaryIO, given: Given, named: Named) -> Iterator
 
 
 def _from_object(body: Mapping[str, Any], given: Given, named: Named) -> NewRecord:
-    key = given.key if given.has_key else part_bytes(body.get("key"), body.get("key_encoding"), given.key_format, named)
-    value = part_bytes(body["value"], body.get("value_encoding"), given.value_format, named)
+    key = given.key if given.has_key else part_bytes(body.get("key"), body.get("key_encoding"), given.key_format, partial(named, "key"))
+    value = part_bytes(body["value"], body.get("value_encoding"), given.value_format, partial(named, "value"))
     timestamp, partition = (_whole_number(body, name) for name in ("timestamp_ms", "partition"))
     return NewRecord(
         key,
@@ -111,7 +112,7 @@ def _from_object(body: Mapping[str, Any], given: Given, named: Named) -> NewReco
     )
 
 
-def part_bytes(value: Any, encoding: Any, form: Format | None, named: Named) -> bytes | None:
+def part_bytes(value: Any, encoding: Any, form: Format | None, named: Callable[[str], Format]) -> bytes | None:
     """Return the bytes of a key or value of a JSON line.
 
     :param encoding: what the line says: text, base64 or a format; None: a text is text, all else JSON

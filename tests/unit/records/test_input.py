@@ -19,7 +19,7 @@ def lines(data, **given):
 
 def objects(*bodies, **given):
     data = "\n".join(body if isinstance(body, str) else json.dumps(body) for body in bodies).encode()
-    return [record for _, record in from_json("-", io.BytesIO(data), Given(**given), format_named)]
+    return [record for _, record in from_json("-", io.BytesIO(data), Given(**given), lambda _part, name: format_named(name))]
 
 
 def test_each_line_is_a_value_with_its_bytes_as_they_are():

@@ -12,7 +12,8 @@ import pytest
 from kops.core.errors import OperationFailed, UndecodableRecord, UsageProblem
 from kops.formats.avro import AvroSchema, shown
 from kops.formats.base import Place, decode_at
-from kops.formats.confluent import Avro, JsonSchema, RegisteredSchema, schema_id
+from kops.formats.confluent import Avro, JsonSchema, Protobuf, RegisteredSchema, schema_id
+from kops.formats.protobuf import ProtobufSchema
 
 ORDER = {
     "type": "record",
@@ -96,7 +97,7 @@ def test_referenced_schemas():
     fastavro.parse_schema(address, named_schemas=named)
     stream = io.BytesIO()
     fastavro.schemaless_writer(stream, fastavro.parse_schema(person, named_schemas=named), {"home": {"city": "Bern"}})
-    form = Avro(registry(s1=RegisteredSchema(1, "AVRO", json.dumps(person), (json.dumps(address),))))
+    form = Avro(registry(s1=RegisteredSchema(1, "AVRO", json.dumps(person), (("shop.Address", json.dumps(address)),))))
     assert form.decode(b"\0\0\0\0\1" + stream.getvalue()) == {"home": {"city": "Bern"}}
 
 
@@ -109,7 +110,7 @@ def test_referenced_schemas():
         (b"\0\0\0\0\x11x", "the registry has no schema 17"),
         (b"\0\0\0\0\x09\x02", "schema 9: not of its Avro schema"),
         (b"\0\0\0\0\x08{}", "schema 8 is JSON, not avro: the format is json-schema"),
-        (b"\0\0\0\0\x07{}", "schema 7 is PROTOBUF, not avro, which kops does not decode"),
+        (b"\0\0\0\0\x07{}", "schema 7 is PROTOBUF, not avro: the format is protobuf"),
     ],
 )
 def test_what_is_not_avro_names_the_record(data, message):
@@ -139,12 +140,186 @@ def test_json_with_a_schema():
         form.decode(b"\0\0\0\0\x09\x02")
 
 
-def test_they_are_read_only():
-    for form in (Avro(registry()), JsonSchema(registry())):
-        with pytest.raises(UsageProblem, match="does not write it"):
+def test_where_nothing_is_written():
+    for form in (Avro(registry()), JsonSchema(registry()), Protobuf(registry())):
+        with pytest.raises(UsageProblem, match="is not written here"):
             form.encode({})
-        with pytest.raises(UsageProblem, match="does not write it"):
-            form.parse("{}")
+    with pytest.raises(UsageProblem, match="reads protobuf and does not write it"):
+        Protobuf(registry(), lambda: RegisteredSchema(1, "PROTOBUF", 'syntax = "proto3"; message A {}')).encode({})
+    with pytest.raises(UsageProblem, match="schema 1 is JSON, not avro"):
+        Avro(registry(), lambda: RegisteredSchema(1, "JSON", "{}")).encode({})
+
+
+def test_avro_takes_back_what_it_shows():
+    schema = RegisteredSchema(9, "AVRO", json.dumps(ORDER))
+    form = Avro(registry(s9=schema), lambda: schema)
+    data = form.encode(SHOWN)
+    assert data == written(ORDER, VALUE)
+    assert form.encode(form.show(form.decode(data))) == data
+    named = {**SHOWN, "item": {"string": "a"}, "next": {"shop.Order": SHOWN}}  # unions as Avro's own JSON has them
+    assert form.show(form.decode(form.encode(named))) == {**SHOWN, "item": "a", "next": SHOWN}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"id": "x"}, 'id is "x", not a long'),
+        ({"id": 2**63}, "not a long"),
+        ({"extra": 1}, "extra is not in the schema"),
+        ({"kind": "NONE"}, 'kind is "NONE", not one of NEW, OLD'),
+        ({"next": {"id": 1}}, "next.item is missing"),
+        ({"lines": [1, None]}, "lines[1] is null, not a int"),
+        ({"at": "yesterday"}, "not a timestamp-millis"),
+        ({"amount": "much"}, 'amount is "much", not a decimal'),
+        ({"raw": 5}, "raw is 5, not bytes"),
+    ],
+)
+def test_what_is_not_of_the_schema_is_named(change, message):
+    schema = RegisteredSchema(9, "AVRO", json.dumps(ORDER))
+    with pytest.raises(UsageProblem) as caught:
+        Avro(registry(s9=schema), lambda: schema).encode({**SHOWN, **change})
+    assert f"schema 9: not of its Avro schema: {message}" in caught.value.message or message in caught.value.message
+
+
+CHECKED = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "integer", "minimum": 3, "exclusiveMaximum": 9, "multipleOf": 2},
+        "b": {"$ref": "#/definitions/B"},
+        "c": {"oneOf": [{"type": "null"}, {"type": "string", "pattern": "^x", "maxLength": 3}]},
+        "d": {"type": "array", "items": {"$ref": "other.json#/$defs/D"}, "uniqueItems": True, "minItems": 1},
+    },
+    "required": ["a"],
+    "patternProperties": {"^x-": {"const": True}},
+    "additionalProperties": False,
+    "definitions": {"B": {"enum": [1, "x", None]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ({"a": 4, "b": None, "c": "xy", "d": [1.5], "x-1": True}, None),
+        ({"a": 4.0}, None),
+        ({}, "a is missing"),
+        (5, "the value is integer, not object"),
+        ({"a": 2}, "a is 2, which is too small"),
+        ({"a": 9}, "a is 9, which is too large"),
+        ({"a": 5}, "a is 5, no multiple of 2"),
+        ({"a": True}, "a is boolean, not integer"),
+        ({"a": 4, "b": 2}, 'b is 2, none of [1, "x", null]'),
+        ({"a": 4, "c": "y"}, "c fits none of oneOf"),
+        ({"a": 4, "d": []}, "d has 0 items"),
+        ({"a": 4, "d": [1, 1]}, "d has an item twice"),
+        ({"a": 4, "d": ["z"]}, "d[0] is string, not number"),
+        ({"a": 4, "e": 1}, "e is not in the schema"),
+        ({"a": 4, "x-1": 1}, "x-1 is 1, not true"),
+    ],
+)
+def test_json_is_checked_when_it_is_written(value, problem):
+    others = (("other.json", json.dumps({"$defs": {"D": {"type": "number"}}})),)
+    schema = RegisteredSchema(8, "JSON", json.dumps(CHECKED), others)
+    form = JsonSchema(registry(s8=schema), lambda: schema)
+    if problem is None:
+        assert form.decode(form.encode(value)) == value
+    else:
+        with pytest.raises(UsageProblem) as caught:
+            form.encode(value)
+        assert f"schema 8: not of its JSON Schema: {problem}" in caught.value.message
+
+
+PROTO = """// a file as people write them
+syntax = "proto3";
+package shop;
+import "google/protobuf/timestamp.proto"; import public "money.proto"; import "vendor/options.proto";
+option java_package = "org.shop";
+/* the order */
+message Order {
+  option (vendor.note) = { text: "}" };
+  message Line { string item = 1; message Tax { int32 rate = 1; } }
+  enum Kind { NEW = 0; OLD = 1 [deprecated = true]; reserved 5 to 9; }
+  int64 id = 1 [(vendor.pii) = true, json_name = "ID"];
+  Kind kind = 2;
+  repeated Line lines = 3;
+  map<string, double> tags_by_name = 4;
+  oneof how { string card = 5; bytes cash = 6; }
+  google.protobuf.Timestamp at = 7;
+  optional int32 count = 8;
+  money.Amount amount = 9;
+  reserved 20 to max; reserved "old";
+}
+message Other { sint32 x = 1; }
+service Orders { rpc Get (Order) returns (stream Other) { option (vendor.http) = { get: "/x" }; } rpc Put (Other) returns (Other); }
+"""
+MONEY = """syntax = "proto2"; package money; enum Unit { EUR = 1; }
+message Amount { required .money.Unit unit = 1; optional int64 cents = 2 [default = 5]; extensions 100 to 199; }"""
+
+
+def protobuf():
+    return Protobuf(registry(s7=RegisteredSchema(7, "PROTOBUF", PROTO, (("money.proto", MONEY),))))
+
+
+def message(indexes, body):
+    return b"\0\0\0\0\7" + indexes + body
+
+
+def test_protobuf_with_its_message_indexes():
+    form = protobuf()
+    # The bytes are those of the wire format's specification, written out: field number and type, then the data.
+    body = (
+        b"\x08\xb9\x60"  # id: 12345
+        b"\x10\x01"  # kind: OLD
+        b"\x1a\x03\x0a\x01\x61"  # a line with the item "a"
+        b"\x22\x0c\x0a\x01\x74\x11\x00\x00\x00\x00\x00\x00\xf8\x3f"  # tags_by_name: t -> 1.5
+        b"\x32\x01\xff"  # cash
+        b"\x3a\x04\x08\x05\x10\x00"  # at: 5 seconds after the epoch
+        b"\x4a\x02\x08\x01"  # amount in EUR
+    )
+    value = {
+        "id": 12345,
+        "kind": "OLD",
+        "lines": [{"item": "a"}],
+        "tags_by_name": {"t": 1.5},
+        "cash": {"data": "/w==", "encoding": "base64"},
+        "at": "1970-01-01T00:00:05Z",
+        "amount": {"unit": "EUR"},
+    }
+    assert form.show(form.decode(message(b"\0", body))) == value
+    assert form.show(form.decode(message(b"\2\0", body))) == value  # one index, which is 0
+    assert form.decode(message(b"\2\2", b"\x08\x03")) == {"x": -2}  # the second message
+    assert form.decode(message(b"\6\0\0\0", b"\x08\x07")) == {"rate": 7}  # Order.Line.Tax
+    assert form.decode(message(b"\0", b"")) == {"id": 0, "kind": "NEW", "lines": [], "tags_by_name": {}}
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (message(b"\2\x08", b""), "has no message at [4]"),
+        (message(b"", b""), "the bytes end too soon"),
+        (message(b"\0", b"\x08"), "not of its Protobuf schema: shop.Order"),
+        (message(b"\x01", b""), "no place of a Protobuf message in front"),
+    ],
+)
+def test_what_is_not_protobuf(data, problem):
+    with pytest.raises(UndecodableRecord) as caught:
+        protobuf().decode(data)
+    assert problem in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('syntax = "proto3";\nmessage A {', "line 2: the text ends in the middle"),
+        ("message A {\n  int32 x = ;\n}", "line 2: ';' where a number belongs"),
+        ("message A { Missing x = 1; }", "Missing"),
+        ("nonsense", "'nonsense' where a message"),
+        ('syntax = "proto9";', "the syntax 'proto9'"),
+    ],
+)
+def test_what_is_no_protobuf_schema(text, problem):
+    with pytest.raises(OperationFailed) as caught:
+        ProtobufSchema(text)
+    assert problem in caught.value.message
 
 
 def test_ids_and_odd_values():

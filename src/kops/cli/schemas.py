@@ -1,0 +1,160 @@
+"""``kops schemas``: list, show, register, check."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kops.cli.lazy import Group
+from kops.cli.options import Approval, mutation
+from kops.cli.session import Session
+
+if TYPE_CHECKING:
+    from kops.core.schemas import Schema
+
+F = TypeVar("F", bound=Callable[..., Any])
+TYPES = ("avro", "json-schema", "protobuf")
+COLUMNS = ("subject", "version", "id", "type", "compatibility")
+
+
+@click.group("schemas", cls=Group)
+def group() -> None:
+    """Schemas of the registry: list, show, register, check.
+
+    The registry is the context's registry_url; any with Confluent's interface: Confluent, Apicurio, Karapace, Redpanda.
+    """
+
+
+def schema_options(command: F) -> F:
+    """Add what says which schema a file has."""
+    options = (
+        click.argument("subject", metavar="SUBJECT"),
+        click.argument("file", metavar="FILE", type=click.Path()),
+        click.option("--type", "kind", type=click.Choice(TYPES), help="Of the schema. [default: by the file's name and text]"),
+        click.option(
+            "--reference",
+            "references",
+            metavar="NAME=SUBJECT:VERSION",
+            multiple=True,
+            help="A schema that it needs: an Avro name, a .proto that it imports, a $ref; repeatable.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@group.command("list")
+@click.argument("patterns", metavar="[SUBJECT_OR_GLOB]...", nargs=-1)
+@click.pass_obj
+def list_subjects(session: Session, /, *, patterns: tuple[str, ...]) -> None:
+    """List subjects with their latest version: all of them, or those that names and globs match."""
+    from kops.operations.schemas import list_rows
+
+    session.render(list_rows(session, patterns), COLUMNS)
+
+
+@group.command("show")
+@click.argument("subject", metavar="[SUBJECT]", required=False)
+@click.option("--version", type=click.IntRange(min=1), metavar="N", help="This version. [default: the latest]")
+@click.option("--id", "schema_id", type=click.IntRange(min=0), metavar="N", help="The schema of an id, as records have it in front.")
+@click.option("--raw", is_flag=True, help="The schema's text alone, as the registry has it.")
+@click.pass_obj
+def show(session: Session, /, *, subject: str | None, version: int | None, schema_id: int | None, raw: bool) -> None:
+    """Show a schema: of a subject, or of an id, with the subjects that have it.
+
+    \b
+    Examples:
+      kops schemas show orders-value
+      kops schemas show --id 17
+      kops schemas show orders-value --version 2 --raw > orders.avsc
+    """  # noqa: D301 - click wants a real backspace to keep these lines
+    from kops.operations.schemas import pretty
+    from kops.operations.schemas import show as look
+
+    if (subject is None) == (schema_id is None) or (version is not None and subject is None):
+        raise click.UsageError("name either a subject, perhaps with --version, or --id")
+    body = look(session, subject, version=version, schema_id=schema_id)
+    if raw:
+        sys.stdout.write(body["schema"] + "\n")
+    elif session.output_format != "table":
+        session.render_object(body, name="subject" if subject else "id")
+    else:
+        shown = {key: value for key, value in body.items() if key not in ("schema", "compatibility_own") and value not in (None, [])}
+        if shown.get("references"):
+            shown["references"] = ", ".join(_reference(each) for each in body["references"])
+        if shown.get("subjects"):
+            shown["subjects"] = ", ".join(f"{each['subject']}:{each['version']}" for each in body["subjects"])
+        session.render_object(shown)
+        sys.stdout.write("\n" + pretty(body["type"], body["schema"]) + "\n")
+
+
+@group.command("check")
+@schema_options
+@click.option("--against", metavar="VERSION", help="A version, latest, or all. [default: those that the subject's level names]")
+@click.pass_obj
+def check(session: Session, /, *, subject: str, file: str, kind: str | None, references: tuple[str, ...], against: str | None) -> int:
+    """Check whether a subject would take a schema, and name the field that breaks it.
+
+    Nothing is registered. Exit code 1: not compatible; 2: no schema at all.
+    """
+    from kops.operations.schemas import check as look
+
+    found = look(session, subject, read_schema(file, kind, references), against=against)
+    rows = found.rows()
+    if session.output_format == "table":
+        session.render([{**row, "fields": len(row["problems"])} for row in rows], ["subject", "version", "level", "compatible"])
+    else:
+        session.render(rows, ["subject", "version", "id", "level", "compatible", "problems", "messages"])
+    for verdict in found.verdicts if session.output_format == "table" else ():
+        for text in verdict.problems or verdict.messages:
+            sys.stdout.write(f"  version {verdict.version.version}: {text}\n")
+        if not (verdict.compatible or verdict.problems or verdict.messages):
+            session.note(f"version {verdict.version.version}: the registry gives no reason")
+    if not rows:
+        session.note(f"{subject} has no versions: it takes any schema")
+    return 0 if found.compatible else 1
+
+
+@group.command("register")
+@schema_options
+@mutation
+@click.pass_obj
+def register(session: Session, /, *, subject: str, file: str, kind: str | None, references: tuple[str, ...], approval: Approval) -> int:
+    """Register a schema as a new version of a subject, unless the subject has it already.
+
+    What the subject's compatibility level forbids is refused before anything is sent, and the field named.
+
+    \b
+    Examples:
+      kops schemas register orders-value order.avsc
+      kops schemas register orders-value order.proto --reference money.proto=money:1
+    """  # noqa: D301 - click wants a real backspace to keep these lines
+    from kops.operations.schemas_register import plan_register
+
+    return session.carry_out(plan_register(session, subject, read_schema(file, kind, references)), approval)
+
+
+def read_schema(file: str, kind: str | None, references: tuple[str, ...]) -> Schema:
+    """Return the schema of a file; ``-`` is stdin.
+
+    :raises UsageProblem: when it cannot be read
+    """
+    from kops.core.errors import UsageProblem
+    from kops.core.schemas import Schema, kind_of, parse_reference
+
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageProblem(f"cannot read the schema {file}: {error.strerror}", hint="name a file, or - for stdin") from error
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"{file} is not UTF-8: {error.reason} at byte {error.start}") from error
+    return Schema(kind_of(file, text, kind), text, tuple(map(parse_reference, references)))
+
+
+def _reference(body: dict[str, Any]) -> str:
+    return f"{body['name']} ({body['subject']}:{body['version']})" if "subject" in body else str(body["name"])

@@ -1,0 +1,189 @@
+"""JSON as ``avro.shown`` gives it, or as people write it, to the value that Avro's writer takes, by its schema. Pure."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+_NO_TYPE = "null"
+
+
+class NotOfSchema(ValueError):
+    """A value that a schema does not have; says where and what belongs there."""
+
+
+def avro_value(schema: Any, value: Any, named: Mapping[str, Any], path: str = "") -> Any:
+    """Return what the writer takes.
+
+    :param schema: as ``fastavro.parse_schema`` returns it
+    :param named: named types by their full names
+    :raises NotOfSchema: naming the field
+    """
+    schema = _resolved(schema, named)
+    if isinstance(schema, list):
+        return _of_union(schema, value, named, path)
+    kind = schema["type"] if isinstance(schema, dict) else schema
+    if isinstance(kind, (list, dict)):
+        return avro_value(kind, value, named, path)
+    reader = _READERS.get(str(kind))
+    if reader is None:
+        return _simple(schema if isinstance(schema, dict) else {}, str(kind), value, path)
+    return reader(schema, value, named, path)
+
+
+def _array(schema: Any, value: Any, named: Mapping[str, Any], path: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _wrong(path, value, "an array")
+    return [avro_value(schema["items"], each, named, f"{path}[{at}]") for at, each in enumerate(value)]
+
+
+def _map(schema: Any, value: Any, named: Mapping[str, Any], path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _wrong(path, value, "an object")
+    return {key: avro_value(schema["values"], each, named, _joined(path, key)) for key, each in value.items()}
+
+
+def _enum(schema: Any, value: Any, _named: Mapping[str, Any], path: str) -> Any:
+    if value not in schema["symbols"]:
+        raise _wrong(path, value, f"one of {', '.join(schema['symbols'])}")
+    return value
+
+
+def _record(schema: Any, value: Any, named: Mapping[str, Any], path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _wrong(path, value, f"an object ({schema['name']})")
+    fields = {field["name"]: field for field in schema["fields"]}
+    for name in value:
+        if name not in fields:
+            raise NotOfSchema(f"{_joined(path, name)} is not in the schema ({', '.join(fields)})")
+    found = {}
+    for name, field in fields.items():
+        if name in value:
+            found[name] = avro_value(field["type"], value[name], named, _joined(path, name))
+        elif "default" in field:
+            found[name] = avro_value(field["type"], field["default"], named, _joined(path, name))
+        else:
+            raise NotOfSchema(f"{_joined(path, name)} is missing")
+    return found
+
+
+def _of_union(branches: list[Any], value: Any, named: Mapping[str, Any], path: str) -> Any:
+    problems = []
+    if value is None and _NO_TYPE in branches:
+        return None
+    for branch in sorted(branches, key=_preference):
+        try:
+            found = avro_value(branch, value, named, path)
+        except NotOfSchema as wrong:
+            problems.append(wrong)
+            continue
+        resolved = _resolved(branch, named)
+        is_record = isinstance(resolved, dict) and resolved["type"] == "record"
+        return (resolved["name"], found) if is_record else found
+    if isinstance(value, dict) and len(value) == 1:  # Avro's own JSON names the branch: {"string": "a"}
+        ((name, inner),) = value.items()
+        for branch in branches:
+            if name in (_name(branch), _name(branch).rpartition(".")[2]):
+                return avro_value(branch, inner, named, path)
+    if len(problems) == 1 or (len(branches) == 2 and _NO_TYPE in branches):  # noqa: PLR2004 - an optional value
+        raise problems[-1] if problems else _wrong(path, value, "null")
+    raise _wrong(path, value, f"one of {', '.join(map(_name, branches))}")
+
+
+def _preference(branch: Any) -> int:
+    """Return the order in which branches are tried: those that take less, first."""
+    order = (_NO_TYPE, "boolean", "int", "long", "float", "double", "enum", "array", "record", "map", "fixed", "string", "bytes")
+    kind = branch["type"] if isinstance(branch, dict) else branch
+    logical = isinstance(branch, dict) and "logicalType" in branch
+    return (order.index(kind) if kind in order else order.index("record")) - (len(order) if logical and kind != "bytes" else 0)
+
+
+def _simple(schema: Mapping[str, Any], kind: str, value: Any, path: str) -> Any:
+    logical = schema.get("logicalType")
+    if logical == "decimal":
+        return _decimal(value, path)
+    if isinstance(value, str) and logical in _TIMES:
+        try:
+            return _TIMES[logical](value.replace("Z", "+00:00"))
+        except ValueError:
+            raise _wrong(path, value, f"a {logical}, such as 2026-11-20T14:05:00Z") from None
+    if kind in ("bytes", "fixed"):
+        return _bytes(schema, value, path)
+    if kind in ("float", "double") and isinstance(value, str) and value in _NUMBERS:
+        return _NUMBERS[value]
+    if kind not in _TAKES or not _TAKES[kind](value):
+        raise _wrong(path, value, f"a {logical or kind}" if kind != _NO_TYPE else "null")
+    return float(value) if kind in ("float", "double") else value
+
+
+def _bytes(schema: Mapping[str, Any], value: Any, path: str) -> bytes:
+    data: bytes | None = None
+    if isinstance(value, str):
+        data = value.encode()
+    elif isinstance(value, dict) and isinstance(value.get("data"), str) and set(value) == {"data", "encoding"}:
+        data = base64.b64decode(value["data"]) if value["encoding"] == "base64" else value["data"].encode()
+    size = schema.get("size")
+    if data is None or (size is not None and len(data) != size):
+        raise _wrong(path, value, f"{size} bytes" if size is not None else 'bytes: a text, or {"data": ..., "encoding": "base64"}')
+    return data
+
+
+def _decimal(value: Any, path: str) -> decimal.Decimal:
+    try:
+        if not isinstance(value, bool) and isinstance(value, (str, int, float)):
+            return decimal.Decimal(str(value))
+    except decimal.InvalidOperation:
+        pass
+    raise _wrong(path, value, 'a decimal, such as "12.30"')
+
+
+_TIMES = {
+    **{f"timestamp-{unit}": datetime.datetime.fromisoformat for unit in ("millis", "micros")},
+    **{f"local-timestamp-{unit}": datetime.datetime.fromisoformat for unit in ("millis", "micros")},
+    **{f"time-{unit}": datetime.time.fromisoformat for unit in ("millis", "micros")},
+    "date": datetime.date.fromisoformat,
+}
+
+
+def _whole(value: Any, limit: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
+
+
+_TAKES: Mapping[str, Callable[[Any], bool]] = {
+    _NO_TYPE: lambda value: value is None,
+    "boolean": lambda value: isinstance(value, bool),
+    "int": lambda value: _whole(value, 2**31),
+    "long": lambda value: _whole(value, 2**63),
+    "float": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    "double": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    "string": lambda value: isinstance(value, str),
+}
+_READERS: Mapping[str, Callable[[Any, Any, Mapping[str, Any], str], Any]] = {
+    "record": _record,
+    "error": _record,
+    "array": _array,
+    "map": _map,
+    "enum": _enum,
+}
+
+
+def _resolved(schema: Any, named: Mapping[str, Any]) -> Any:
+    return named.get(schema, schema) if isinstance(schema, str) else schema
+
+
+def _name(schema: Any) -> str:
+    return str(schema if isinstance(schema, str) else schema.get("name") or schema["type"])
+
+
+def _wrong(path: str, value: Any, wanted: str) -> NotOfSchema:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return NotOfSchema(f"{path or 'the value'} is {text if len(text) <= 60 else text[:60] + '...'}, not {wanted}")  # noqa: PLR2004
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else str(name)

@@ -1,0 +1,194 @@
+"""Protobuf's binary encoding, given the ``.proto`` text that a registry keeps. ``protobuf`` is imported when it is first needed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kops.core.errors import MissingRequirement, OperationFailed, UndecodableRecord
+
+_MAIN = "schema.proto"
+_GOOGLE = "google/protobuf/"
+_WRAPPERS = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+_MOST_INDEXES = 100
+_VARINT_BITS = 70
+
+
+class ProtobufSchema:
+    """A schema, parsed once.
+
+    :param text: of a ``.proto`` file
+    :param referenced: name and text of the files that it imports, those that others of them import first
+    :raises MissingRequirement: when ``protobuf`` is not installed
+    :raises OperationFailed: when it is no such text
+    """
+
+    def __init__(self, text: str, referenced: Sequence[tuple[str, str]] = ()) -> None:
+        try:
+            from google.protobuf import descriptor_pool
+        except ImportError as missing:
+            raise MissingRequirement("Protobuf needs another Python module", hint="pip install 'kops[protobuf]'") from missing
+        from kops.formats.protobuf_text import BadProto, parse_proto
+
+        self._pool: Any = descriptor_pool.DescriptorPool()
+        self._known: set[str] = set()
+        try:
+            for name, each in referenced:
+                self._add(parse_proto(name, each))
+            main = parse_proto(_MAIN, text)
+            self._add(main)
+            self._file = self._pool.FindFileByName(_MAIN)
+        except (BadProto, TypeError, KeyError, ValueError) as wrong:
+            raise OperationFailed(f"no Protobuf schema that can be read: {_reason(wrong)}") from wrong
+        prefix = f"{main.package}." if main.package else ""
+        self._messages = [_Node(prefix + message.name, message) for message in main.message_type]
+        self._classes: dict[tuple[int, ...], Any] = {}
+
+    def _add(self, file: Any) -> None:
+        """Add a file, and before it what of Google's own it imports; an import that nobody gave is left out: its types may not be used."""
+        if file.name in self._known:
+            return
+        self._known.add(file.name)
+        for name in file.dependency:
+            if name.startswith(_GOOGLE) and name not in self._known:
+                self._add_google(name)
+        kept = [name for name in file.dependency if name in self._known]
+        del file.dependency[:], file.public_dependency[:], file.weak_dependency[:]
+        file.dependency.extend(kept)
+        file.public_dependency.extend(range(len(kept)))
+        self._pool.Add(file) if hasattr(self._pool, "Add") else self._pool.AddSerializedFile(file.SerializeToString())
+
+    def _add_google(self, name: str) -> None:
+        from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+        try:
+            module = importlib.import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2")
+        except ImportError:
+            return
+        self._add(FileDescriptorProto.FromString(module.DESCRIPTOR.serialized_pb))
+
+    def decode(self, data: bytes) -> Any:
+        """Return the value of some bytes, which begin with the message's place in the file: a mapping without fields that are not set.
+
+        :raises UndecodableRecord: when they are not of this schema
+        """
+        indexes, start = message_indexes(data)
+        made = self._class(indexes)()
+        from google.protobuf.message import DecodeError
+
+        try:
+            made.ParseFromString(data[start:])
+        except (DecodeError, ValueError) as wrong:
+            raise UndecodableRecord(f"not of its Protobuf schema: {made.DESCRIPTOR.full_name}: {wrong}") from wrong
+        return _value_of(made)
+
+    def message(self, indexes: tuple[int, ...] = (0,)) -> Any:
+        """Return the descriptor of a message by its place in the file."""
+        return self._class(indexes).DESCRIPTOR
+
+    def _class(self, indexes: tuple[int, ...]) -> Any:
+        if indexes not in self._classes:
+            from google.protobuf.message_factory import GetMessageClass
+
+            nodes, found = self._messages, None
+            for index in indexes:
+                if not 0 <= index < len(nodes):
+                    raise UndecodableRecord(f"its Protobuf schema has no message at {list(indexes)}")
+                found = nodes[index]
+                nodes = found.inside
+            if found is None:
+                raise UndecodableRecord("no message of its Protobuf schema is named in front")
+            self._classes[indexes] = GetMessageClass(self._pool.FindMessageTypeByName(found.name))
+        return self._classes[indexes]
+
+
+class _Node:
+    """A message that is written out in a file, with those inside it."""
+
+    def __init__(self, name: str, message: Any) -> None:
+        self.name = name
+        self.inside = [_Node(f"{name}.{each.name}", each) for each in message.nested_type if not each.options.map_entry]
+
+
+def message_indexes(data: bytes) -> tuple[tuple[int, ...], int]:
+    """Return the place of the message in its file, and where the message begins (Confluent's wire format: zigzag varints).
+
+    A single zero byte stands for the first message.
+
+    :raises UndecodableRecord: when the bytes do not begin so
+    """
+    count, at = _varint(data, 0)
+    if count == 0:
+        return (0,), at
+    if not 0 < count <= _MOST_INDEXES:
+        raise UndecodableRecord(f"no place of a Protobuf message in front: {count} indexes")
+    indexes = []
+    for _ in range(count):
+        index, at = _varint(data, at)
+        indexes.append(index)
+    return tuple(indexes), at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while at < len(data) and shift < _VARINT_BITS:
+        byte = data[at]
+        number |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:  # noqa: PLR2004 - the bit that says there is more
+            return (number >> 1) ^ -(number & 1), at
+    raise UndecodableRecord("no place of a Protobuf message in front: the bytes end too soon")
+
+
+def _value_of(message: Any) -> Any:
+    special = _SPECIAL.get(message.DESCRIPTOR.full_name)
+    if special is not None:
+        return special(message)
+    found = {}
+    for field in message.DESCRIPTOR.fields:
+        if field.has_presence and not message.HasField(field.name):
+            continue
+        found[field.name] = _field_value(field, getattr(message, field.name))
+    return found
+
+
+def _field_value(field: Any, value: Any) -> Any:
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        of_value = field.message_type.fields_by_name["value"]
+        return {_map_key(key): _single(of_value, each) for key, each in sorted(value.items())}
+    repeated = field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED
+    return [_single(field, each) for each in value] if repeated else _single(field, value)
+
+
+def _map_key(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def _single(field: Any, value: Any) -> Any:
+    if field.message_type is not None:
+        return _value_of(value)
+    if field.enum_type is not None:
+        named = field.enum_type.values_by_number.get(value)
+        return named.name if named is not None else value
+    return value
+
+
+def _as_json(message: Any) -> Any:
+    """Return what Protobuf's own JSON has for a message: ``Struct``, ``Any`` and others that JSON writes in another way."""
+    from google.protobuf import json_format
+
+    try:
+        return json_format.MessageToDict(message)
+    except (TypeError, ValueError, json_format.Error):  # an Any of a type that nobody knows
+        return {"type_url": message.type_url, "value": message.value}
+
+
+_SPECIAL: dict[str, Callable[[Any], Any]] = {
+    **{f"google.protobuf.{name}": _as_json for name in ("Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue", "Any")},
+    **{f"google.protobuf.{name}Value": lambda message: message.value for name in _WRAPPERS},
+}
+
+
+def _reason(wrong: Exception) -> str:
+    return " ".join(str(wrong).split())[:300]
