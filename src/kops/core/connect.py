@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
 from kops.core.findings import Finding, Severity, counted
 
+RUNNING, PAUSED, STOPPED = "RUNNING", "PAUSED", "STOPPED"
 FAILED = "FAILED"
 UNASSIGNED = "UNASSIGNED"
 GROUP_PREFIX = "connect-"
@@ -57,6 +58,21 @@ class Connector:
         return self.config.get("consumer.override.group.id") or f"{GROUP_PREFIX}{self.name}"
 
     @property
+    def plugin(self) -> str:
+        """Return its class."""
+        return self.config.get("connector.class", "")
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether it, or one of its tasks, has failed."""
+        return self.state == FAILED or any(task.state == FAILED for task in self.tasks)
+
+    @property
+    def wanted_state(self) -> str:
+        """Return the state that it was last told to have, as far as its state tells: one that has failed was to run."""
+        return self.state if self.state in (PAUSED, STOPPED) else RUNNING
+
+    @property
     def topics(self) -> frozenset[str]:
         """Return the topics that a sink connector is configured to read; a regular expression is not resolved."""
         return frozenset(name.strip() for name in self.config.get("topics", "").split(",") if name.strip())
@@ -89,6 +105,11 @@ def root_cause(trace: str) -> str:
     return cause if len(cause) <= _LONGEST_CAUSE else f"{cause[:_LONGEST_CAUSE]}..."
 
 
+def first_line(trace: str) -> str | None:
+    """Return the first line of a stack trace; None when there is none."""
+    return next((line.strip() for line in trace.splitlines() if line.strip()), None)
+
+
 def concerns(connector: Connector, groups: Collection[str], topics: Collection[str]) -> bool:
     """Tell whether a connector reads as one of some groups, or one of some topics."""
     return connector.group in groups or bool(connector.topics & set(topics))
@@ -97,21 +118,20 @@ def concerns(connector: Connector, groups: Collection[str], topics: Collection[s
 def connector_findings(connector: Connector) -> Iterator[Finding]:
     """Yield what is wrong with a connector: itself or tasks failed, or not run by any worker."""
     subject, about = f"connector {connector.name}", {"connector": connector.name, "group": connector.group}
-    restart = (
-        f"POST {connector.url}/connectors/{quote(connector.name, safe='')}/restart?includeTasks=true&onlyFailed=true restarts what failed"
-    )
+    name = shlex.quote(connector.name)
+    commands = (f"kops connect status {name} --trace", f"kops connect restart {name} --failed")
     failed = [task for task in connector.tasks if task.state == FAILED]
     if connector.state == FAILED:
-        text = f"the connector has failed: {root_cause(connector.trace)}; {restart}"
-        yield Finding(Severity.CRITICAL, "connector_failed", subject, text, (), {**about, "trace": connector.trace})
+        text = f"the connector has failed: {root_cause(connector.trace)}"
+        yield Finding(Severity.CRITICAL, "connector_failed", subject, text, commands, {**about, "trace": connector.trace})
     if failed:
         causes = list(dict.fromkeys(root_cause(task.trace) for task in failed))
         also = f" (and {counted(len(causes) - 1, 'other reason')})" if len(causes) > 1 else ""
-        text = f"{len(failed)} of {counted(len(connector.tasks), 'task')} failed: {causes[0]}{also}; {restart}"
+        text = f"{len(failed)} of {counted(len(connector.tasks), 'task')} failed: {causes[0]}{also}"
         traces = [{"id": task.id, "worker": task.worker, "trace": task.trace} for task in failed]
-        yield Finding(Severity.CRITICAL, "tasks_failed", subject, text, (), {**about, "tasks": traces})
+        yield Finding(Severity.CRITICAL, "tasks_failed", subject, text, commands, {**about, "tasks": traces})
     idle = [task.id for task in connector.tasks if task.state == UNASSIGNED]
     if connector.state == UNASSIGNED or idle:
         text = "no worker runs " + ("the connector" if connector.state == UNASSIGNED else counted(len(idle), "task"))
         text += ": Connect is rebalancing, or workers are gone"
-        yield Finding(Severity.WARNING, "connector_unassigned", subject, text, (), {**about, "tasks": idle})
+        yield Finding(Severity.WARNING, "connector_unassigned", subject, text, commands[:1], {**about, "tasks": idle})

@@ -18,23 +18,31 @@ def read_declaration(paths: Sequence[str], *, also_known: Callable[[], set[str]]
     :param also_known: see ``parse_declaration``
     :raises ConfigError: naming the file, and the field or line
     """
-    files = list(dict.fromkeys(file for path in paths for file in _files(Path(path))))
-    documents = [document for file in files for document in _documents(file)]
-    if not documents:
+    files = list(dict.fromkeys(file for path in paths for file in files_at(Path(path))))
+    found = [document for file in files for document in documents(file)]
+    if not found:
         raise ConfigError(f"{', '.join(paths)}: no topic is declared", hint="a document is like: name: orders")
-    return parse_declaration(documents, also_known=also_known)
+    return parse_declaration(found, also_known=also_known)
 
 
-def _files(path: Path) -> list[Path]:
+def files_at(path: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Path]:
+    """Return a file, or the files with some suffixes anywhere under a directory.
+
+    :raises ConfigError: when a directory has none
+    """
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    found = sorted(file for file in path.rglob("*") if file.suffix in suffixes and file.is_file())
     if not found:
-        raise ConfigError(f"{path} has no files that end in {' or '.join(SUFFIXES)}", hint="name a file, or another directory")
+        raise ConfigError(f"{path} has no files that end in {' or '.join(suffixes)}", hint="name a file, or another directory")
     return found
 
 
-def _documents(file: Path) -> Iterator[tuple[str, Any]]:
+def documents(file: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the documents of a YAML file, each with its place for messages.
+
+    :raises ConfigError: naming the file and the line
+    """
     import yaml
 
     try:

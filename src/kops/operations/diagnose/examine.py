@@ -22,8 +22,6 @@ from kops.operations.diagnose.looks import look_at_groups
 from kops.operations.diagnose.scope import Scope, scope_of
 from kops.operations.protocol import Services
 
-TRANSACTIONS = "__transaction_state"
-
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -131,8 +129,6 @@ def _most_behind_first(findings: Iterable[Finding]) -> list[Finding]:
 
 def _held_back(services: Services, seen: Observed, gaps: Gaps) -> dict[TopicPartition, OpenTransaction]:
     """Return the transaction that holds the last stable offset of each partition where it is below the high watermark."""
-    if TRANSACTIONS not in {topic.name for topic in seen.topics}:
-        return {}  # nobody ever used one here
     offsets = services.kafka.offsets
     places = [place for place, part in seen.partitions() if part.leader is not None and place.topic not in INTERNAL_TOPICS]
     stable = offsets.bounds_or_errors(places, isolation=READ_COMMITTED)
@@ -150,9 +146,7 @@ def _connect(services: Services, scope: Scope, gaps: Gaps) -> tuple[int, list[Fi
     """Return the number of connectors that matter, and what is wrong with them; None when the context has no Connect."""
     if not services.connection.connect_urls:
         return None
-    from kops.gateways.connect import Connect
-
-    found = gaps.ask("connect", lambda: Connect(services.connection).connectors())
+    found = gaps.ask("connect", lambda: services.connect.connectors())
     if found is None:
         return None
     some = [one for one in found if scope.whole or concerns(one, scope.groups, scope.topics)]

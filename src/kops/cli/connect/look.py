@@ -1,0 +1,170 @@
+"""``kops connect``: list, status, describe."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kops.cli.connect.shared import connectors, group
+from kops.cli.session import Session
+from kops.output.render import Column
+
+if TYPE_CHECKING:
+    from kops.core.connect import Connector
+
+LIST_COLUMNS = ("name", "type", "state", Column("shown", "TASKS"), "plugin")
+STATUS_COLUMNS = ("name", "task", "state", "worker", Column("cause", "ERROR"))
+SHORTEST_MS = 100
+
+
+@group.command("list")
+@connectors(required=False)
+@click.pass_obj
+def list_connectors(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> None:
+    """List connectors: all of them, or those that names and globs match. One request, however many there are."""
+    from kops.operations.connect.look import list_row
+    from kops.operations.connect.select import select
+
+    rows = [list_row(connector) for connector in select(session, patterns, regex=regex)]
+    if session.output_format == "table":
+        shown = [{**row, "shown": f"{row['tasks_running']}/{row['tasks']}", "plugin": row["plugin"].rsplit(".", 1)[-1]} for row in rows]
+        session.render(shown, LIST_COLUMNS)
+    else:
+        session.render(rows, ["name", "type", "state", "tasks_running", "tasks_failed", "tasks", "plugin"])
+
+
+@group.command("status")
+@connectors(required=False)
+@click.option("--failed", is_flag=True, help="Only connectors that have failed, or whose tasks have.")
+@click.option("--trace", is_flag=True, help="Whole stack traces, in place of the cause that they name.")
+@click.option("--watch", is_flag=True, help="Look again and again, until Ctrl-C; a line for each change, or JSON for each look.")
+@click.option("--interval", default="2s", show_default=True, metavar="DURATION", help="How often to look, with --watch.")
+@click.option("--count", type=click.IntRange(min=1), metavar="N", help="So many looks, with --watch.")
+@click.pass_obj
+def status(session: Session, /, *, patterns: tuple[str, ...], regex: bool, failed: bool, watch: bool, **options: Any) -> int:
+    """Show states of connectors and their tasks, where they run, and what failed.
+
+    The exit code is 1 when a connector or a task has FAILED. One request, however many there are.
+    """
+    from kops.operations.connect.select import select
+
+    def look() -> list[Connector]:
+        return [one for one in select(session, patterns, regex=regex) if one.failed or not failed]
+
+    if watch:
+        return _watched(session, look, options["interval"], options["count"], trace=options["trace"])
+    found = look()
+    show_status(session, found, trace=options["trace"])
+    return int(any(connector.failed for connector in found))
+
+
+def show_status(session: Session, found: Sequence[Connector], *, trace: bool) -> None:
+    """Write states to stdout, and how many there are of each to stderr."""
+    from kops.operations.connect.look import status_body, status_rows, summary
+
+    bodies = [status_body(connector, trace=trace) for connector in found]
+    if session.output_format in ("json", "yaml", "name"):
+        session.render(bodies, ["name"])
+    elif session.output_format == "csv":
+        session.render(status_rows(bodies), ["name", "task", "state", "worker", "error", "cause"])
+    else:
+        rows = status_rows(bodies)
+        session.render(rows, STATUS_COLUMNS if any(row["cause"] for row in rows) else STATUS_COLUMNS[:-1])
+        if trace:
+            _write_traces(bodies)
+    session.note(summary(found))
+
+
+def _write_traces(bodies: Sequence[dict[str, Any]]) -> None:
+    for body in bodies:
+        for what, one in ((body["name"], body), *((f"{body['name']} task {task['id']}", task) for task in body["tasks"])):
+            if one["trace"]:
+                click.echo(f"\n{what} ({one['worker']})\n{one['trace'].rstrip()}")
+
+
+def _watched(session: Session, look: Any, interval: str, count: int | None, *, trace: bool) -> int:
+    """Look until Ctrl-C, or so many times; return the exit code of the last look."""
+    from kops.core.durations import parse_duration
+    from kops.core.errors import KopsError, UsageProblem
+    from kops.core.times import time_text, to_milliseconds
+    from kops.operations.connect.look import status_body, summary
+
+    milliseconds = parse_duration(interval, what="interval")
+    if milliseconds < SHORTEST_MS:
+        raise UsageProblem(f"{interval} is too short an interval", hint=f"{SHORTEST_MS}ms is the shortest")
+    if session.output_format not in ("table", "json"):
+        raise UsageProblem(f"--watch has no {session.output_format}", hint="it writes lines for people, or one JSON object a look")
+    before: dict[str, str] = {}
+    looks, code = 0, 0
+    while True:
+        now = time_text(to_milliseconds(session.now()))
+        try:
+            found = look()
+        except KopsError as silence:
+            if not looks:
+                raise
+            code = int(silence.exit_code)
+            session.note(f"{now}  {silence.message}")
+        else:
+            code = int(any(connector.failed for connector in found))
+            bodies = [status_body(connector, trace=trace) for connector in found]
+            if session.output_format == "json":
+                sys.stdout.write(json.dumps({"time": now, "connectors": bodies}, ensure_ascii=False) + "\n")
+            else:
+                after = _states(bodies)
+                for line in _changes(before, after) if looks else [summary(found), *(f"{key} {value}" for key, value in after.items())]:
+                    sys.stdout.write(f"{now}  {line}\n")
+                before = after
+            sys.stdout.flush()
+        looks += 1
+        if looks == count:
+            return code
+        time.sleep(milliseconds / 1000)
+
+
+def _states(bodies: Sequence[dict[str, Any]]) -> dict[str, str]:
+    states = {}
+    for body in bodies:
+        states[body["name"]] = _state(body)
+        states |= {f"{body['name']} task {task['id']}": _state(task) for task in body["tasks"]}
+    return states
+
+
+def _state(one: dict[str, Any]) -> str:
+    return f"{one['state']} on {one['worker']}{': ' + one['cause'] if one['cause'] else ''}"
+
+
+def _changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    changed = [f"{key} {value}" for key, value in after.items() if before.get(key) != value]
+    return changed + [f"{key} is gone" for key in before if key not in after]
+
+
+@group.command("describe")
+@connectors()
+@click.option("--trace", is_flag=True, help="Whole stack traces, in place of the cause that they name.")
+@click.pass_obj
+def describe(session: Session, /, *, patterns: tuple[str, ...], regex: bool, trace: bool) -> None:
+    """Show connectors whole: states, plugin, group and topics, and the configuration, secrets hidden."""
+    from kops.operations.connect.look import describe_body, status_rows
+    from kops.operations.connect.select import select_some
+
+    bodies = [describe_body(session, connector, trace=trace) for connector in select_some(session, patterns, regex=regex)]
+    if session.output_format != "table":
+        session.render(bodies, ["name", "type", "state", "worker", "plugin", "group", "topics", "config"])
+        return
+    for number, body in enumerate(bodies):
+        click.echo(("\n" if number else "") + f"{body['name']}  {body['type']}, {body['state']}, {body['plugin']}")
+        session.render_object({key: body[key] for key in ("worker", "group", "topics", "cause") if body[key]})
+        rows = status_rows([body])[1:]
+        if rows:
+            click.echo("tasks")
+            session.render(rows, [*STATUS_COLUMNS[1:-1], *(STATUS_COLUMNS[-1:] if any(row["cause"] for row in rows) else ())])
+        click.echo("configuration")
+        session.render_object(body["config"])
+        if trace:
+            _write_traces([body])

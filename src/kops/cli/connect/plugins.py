@@ -1,0 +1,60 @@
+"""``kops connect plugins``: list, describe, add."""
+
+from __future__ import annotations
+
+import click
+
+from kops.cli.connect.shared import group
+from kops.cli.session import Session
+
+KINDS = ("source", "sink", "converter", "header_converter", "transformation", "predicate")
+
+
+@group.group("plugins")
+def plugins() -> None:
+    """Show the plugins that the workers have, and fetch others for the sandbox's."""
+
+
+@plugins.command("list")
+@click.option("--type", "kind", type=click.Choice(KINDS), help="Only plugins of this type.")
+@click.option("--all", "every", is_flag=True, help="Converters, transforms and predicates too.")
+@click.pass_obj
+def list_plugins(session: Session, /, *, kind: str | None, every: bool) -> None:
+    """List the plugins that the workers have: connectors, and with --all everything else."""
+    from kops.operations.connect.plugins import plugin_rows
+
+    session.render(plugin_rows(session, kind, every=every), ["class", "type", "version"])
+
+
+@plugins.command("describe")
+@click.argument("plugin", metavar="CLASS")
+@click.option("--required", is_flag=True, help="Only settings that must be given.")
+@click.pass_obj
+def describe(session: Session, /, *, plugin: str, required: bool) -> None:
+    """Show the settings that a plugin takes: type, default, and what they are for.
+
+    CLASS may be the last part of the class's name, as Connect takes it too.
+    """
+    from kops.operations.connect.plugins import SETTING_COLUMNS, plugin_body
+
+    body = plugin_body(session, plugin)
+    settings = [each for each in body["settings"] if each["required"] or not required]
+    if session.output_format in ("json", "yaml"):
+        session.render_object({**body, "settings": settings}, name="class")
+    else:
+        session.render(settings, SETTING_COLUMNS)
+        session.note(f"{body['class']}: {len(settings)} settings")
+
+
+@plugins.command("add")
+@click.argument("coordinates", metavar="GROUP:ARTIFACT:VERSION...", nargs=-1, required=True)
+@click.pass_obj
+def add(session: Session, /, *, coordinates: tuple[str, ...]) -> None:
+    """Fetch plugins by Maven coordinate into the cache, for the workers of `kops sandbox up --connect`.
+
+    A plugin's archive (-plugin.tar.gz) is unpacked; without one its jar comes with all that it needs. Workers find it when they start.
+    """
+    from kops.operations.connect.plugins import add_plugins
+
+    session.render(add_plugins(session, coordinates), ["plugin", "jars", "directory"])
+    session.note("workers find plugins when they start: kops sandbox down, then kops sandbox up --connect")

@@ -1,0 +1,36 @@
+"""The noun itself, and what its verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from kops.cli.lazy import Group
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@click.group(cls=Group)
+def group() -> None:
+    """Operate Kafka Connect: plugins, connectors, their states and their offsets.
+
+    The workers are those of the context's connect_urls, or of KOPS_CONNECT_URLS. Names may be globs, such as 'orders-*'.
+    """
+
+
+def connectors(*, required: bool = True) -> Callable[[F], F]:
+    """Take names of connectors, globs, or with ``--regex`` regular expressions."""
+    metavar = "CONNECTOR_OR_GLOB..." if required else "[CONNECTOR_OR_GLOB]..."
+
+    def add(command: F) -> F:
+        command = click.option("--regex", is_flag=True, help="Names are regular expressions, matched whole.")(command)
+        return click.argument("patterns", metavar=metavar, nargs=-1, required=required)(command)
+
+    return add
+
+
+wait_option = click.option(
+    "--wait", metavar="DURATION", default="30s", show_default=True, help="How long to look for the states to become as wanted."
+)

@@ -1,0 +1,103 @@
+"""Connectors as files declare them: one document a connector, and documents that say which names the files own. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kops.core.errors import ConfigError
+from kops.core.statefile.fields import Fields
+
+CLASS = "connector.class"
+_WRAPPED = ("name", "config")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A connector as a file wants it.
+
+    :param file: where it stands, as an absolute path
+    :param place: file and document, for messages
+    """
+
+    name: str
+    config: Mapping[str, str]
+    file: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """All that some files say.
+
+    :param owns: globs of the names that belong to the files: other connectors under them may be pruned
+    """
+
+    connectors: tuple[Declared, ...] = ()
+    owns: tuple[str, ...] = field(default=())
+
+
+def parse_declaration(documents: Sequence[tuple[str, str, Any]]) -> Declaration:
+    """Read the documents of some files.
+
+    A document is what Connect's REST interface takes (``name`` and ``config``), or the settings alone with ``name`` among them.
+
+    :param documents: the file and the place of each, and what is in it
+    :raises ConfigError: naming the file and the setting
+    """
+    found: dict[str, Declared] = {}
+    owns: list[str] = []
+    for file, place, body in documents:
+        if isinstance(body, Mapping) and "owns" in body:
+            owns += _owned(Fields(place, "", body, ("owns",)))
+            continue
+        one = _connector(file, place, body)
+        if one.name in found:
+            hint = f"see {found[one.name].place}"
+            raise ConfigError(f"{place}: name: {one.name} is declared already", hint=hint, file=place, field="name")
+        found[one.name] = one
+    return Declaration(tuple(found.values()), tuple(dict.fromkeys(owns)))
+
+
+def _connector(file: str, place: str, body: Any) -> Declared:
+    fields = Fields(place, "", body)
+    name = fields.needed("name", "the name of the connector")
+    if isinstance(fields.body.get("config"), Mapping):
+        for other in fields.body:
+            if other not in _WRAPPED:
+                raise fields.wrong(other, "stands beside config", "a setting stands inside config; beside it is the name only")
+        fields = fields.inside("config")
+    config = {key: _text(fields, key) for key in fields.body if key != "name"}
+    inner = fields.body.get("name")
+    if inner is not None and str(inner) != name:
+        raise fields.wrong("name", f"is {inner}, and the document's name is {name}", "leave it away inside config")
+    if not config.get(CLASS):
+        raise fields.wrong(CLASS, "is missing", "the class of the connector; `kops connect plugins list` shows those that the workers have")
+    return Declared(name, config, file, place)
+
+
+def _text(fields: Fields, name: str) -> str:
+    value = fields.body[name]
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    if isinstance(value, list) and all(isinstance(part, (str, int)) and not isinstance(part, bool) for part in value):
+        return ",".join(map(str, value))
+    raise fields.wrong(name, "has no value that a setting can have", "a text, a number, true or false, or a list of words")
+
+
+def _owned(fields: Fields) -> list[str]:
+    given = fields.body["owns"]
+    globs = [given] if isinstance(given, str) else given
+    if not isinstance(globs, list) or not globs or not all(isinstance(glob, str) and glob for glob in globs):
+        raise fields.wrong("owns", "must be a name, a glob, or a list of them", "owns: [shop-*]")
+    if any(not glob.strip("*?") for glob in globs):
+        raise fields.wrong("owns", "would own every connector there is", "begin it with the names' common part, such as shop-*")
+    return globs
+
+
+def own_config(config: Mapping[str, str]) -> dict[str, str]:
+    """Return a configuration without the name that Connect adds to those that it gives out."""
+    return {name: value for name, value in config.items() if name != "name"}

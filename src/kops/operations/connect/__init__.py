@@ -1,0 +1,1 @@
+"""Kafka Connect: connectors looked at, validated, applied from files, told what to do, and their offsets moved."""

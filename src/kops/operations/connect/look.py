@@ -1,0 +1,103 @@
+"""Connectors as they are: listed, with states and errors, and one of them whole. Secrets never show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from kops.core.connect import FAILED, RUNNING, Connector, Task, first_line, root_cause
+from kops.core.connect_files import own_config
+from kops.core.connect_secrets import masked, scrubbed, secret_texts
+from kops.core.errors import KopsError
+from kops.operations.connect.select import counted
+from kops.operations.protocol import Services
+
+Row = dict[str, Any]
+
+
+def list_row(connector: Connector) -> Row:
+    """Return a connector as one row."""
+    states = Counter(task.state for task in connector.tasks)
+    return {
+        "name": connector.name,
+        "type": connector.type,
+        "state": connector.state,
+        "tasks_running": states[RUNNING],
+        "tasks_failed": states[FAILED],
+        "tasks": len(connector.tasks),
+        "plugin": connector.plugin,
+    }
+
+
+def status_body(connector: Connector, *, trace: bool = False) -> Row:
+    """Return a connector with its tasks.
+
+    :param trace: with whole stack traces
+    """
+    secrets = secret_texts(connector.config)
+    return {
+        "name": connector.name,
+        "type": connector.type,
+        "state": connector.state,
+        "worker": connector.worker,
+        **_error(connector.trace, secrets, trace=trace),
+        "tasks": [_task_body(task, secrets, trace=trace) for task in connector.tasks],
+    }
+
+
+def _task_body(task: Task, secrets: set[str], *, trace: bool) -> Row:
+    return {"id": task.id, "state": task.state, "worker": task.worker, **_error(task.trace, secrets, trace=trace)}
+
+
+def _error(text: str, secrets: set[str], *, trace: bool) -> Row:
+    """Return a stack trace as ``error``, its first line; ``cause``, the last that it names; and whole when that is wanted."""
+    text = scrubbed(text, secrets)
+    body: Row = {"error": first_line(text), "cause": root_cause(text) if text else None}
+    return body | ({"trace": text or None} if trace else {})
+
+
+def status_rows(bodies: Sequence[Row]) -> list[Row]:
+    """Return a row for each connector and each task, for tables and CSV."""
+    rows = []
+    for body in bodies:
+        for task in ({"id": None, **body}, *body["tasks"]):
+            rows.append({"name": body["name"], "task": task["id"], **{key: task[key] for key in ("state", "worker", "error", "cause")}})
+    return rows
+
+
+def summary(connectors: Sequence[Connector]) -> str:
+    """Return how connectors and tasks are, in one sentence."""
+    states = Counter(connector.state for connector in connectors)
+    tasks = Counter(task.state for connector in connectors for task in connector.tasks)
+    number = sum(tasks.values())
+    return f"{counted(connectors)}: {_counts(states)}; {number} task{'' if number == 1 else 's'}{': ' if tasks else ''}{_counts(tasks)}"
+
+
+def _counts(states: Counter[str]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in states.most_common()) or "none"
+
+
+def describe_body(services: Services, connector: Connector, *, trace: bool = False) -> Row:
+    """Return a connector whole: status, plugin, what it reads and writes, and its configuration with secrets hidden.
+
+    The plugin is asked which settings are secrets, beside those whose names say so.
+    """
+    passwords = password_settings(services, connector.plugin)
+    return {
+        **status_body(connector, trace=trace),
+        "plugin": connector.plugin,
+        "group": connector.group,
+        "topics": list(services.connect.topics(connector.name)),
+        "config": masked(own_config(connector.config), passwords),
+    }
+
+
+def password_settings(services: Services, plugin: str) -> set[str]:
+    """Return the settings of which a plugin says that they are secrets; none when it cannot be asked."""
+    try:
+        return (
+            {str(each["name"]) for each in services.connect.plugin_settings(plugin) if each.get("type") == "PASSWORD"} if plugin else set()
+        )
+    except KopsError:
+        return set()

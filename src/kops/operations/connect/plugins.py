@@ -1,0 +1,82 @@
+"""Plugins of the workers, with the settings that they take; and plugins fetched into the cache for the sandbox's workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from kops.core.connect_secrets import HIDDEN, is_secret_name
+from kops.core.errors import NotFound
+from kops.gateways.connect.plugins import plugin_folder
+from kops.operations.protocol import Services
+
+Row = dict[str, Any]
+SETTING_COLUMNS = ("name", "type", "required", "default", "importance", "documentation")
+
+
+def plugin_rows(services: Services, kind: str | None = None, *, every: bool = False) -> list[Row]:
+    """Return the plugins that the workers have.
+
+    :param kind: of this type only: source, sink, converter, transformation, predicate, header_converter
+    :param every: converters, transforms and predicates too
+    """
+    found = services.connect.plugins(connectors_only=not every and kind in (None, "source", "sink"))
+    rows = [{"class": each["class"], "type": each.get("type"), "version": each.get("version")} for each in found]
+    return sorted((row for row in rows if kind in (None, row["type"])), key=lambda row: (str(row["type"]), str(row["class"])))
+
+
+def plugin_class(services: Services, name: str) -> str:
+    """Return the class that a name means: itself, or the short forms that Connect takes.
+
+    :raises NotFound: naming the plugins that look like it
+    """
+    classes = [str(each["class"]) for each in services.connect.plugins()]
+    short = {form: each for each in classes for form in _short_forms(each)}
+    if name in classes or name in short:
+        return name if name in classes else short[name]
+    near = get_close_matches(name, [*classes, *short], n=2, cutoff=0.5)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    raise NotFound(f"no worker has the plugin {name}", hint=f"{meant}`kops connect plugins list` shows those that they have", plugin=name)
+
+
+def _short_forms(name: str) -> tuple[str, ...]:
+    last = name.rsplit(".", 1)[-1]
+    return (last, last.removesuffix("Connector"))
+
+
+def plugin_body(services: Services, name: str) -> Row:
+    """Return a plugin with its settings, required ones first.
+
+    :raises NotFound: when no worker has it
+    """
+    plugin = plugin_class(services, name)
+    settings = [_setting(each) for each in services.connect.plugin_settings(plugin)]
+    return {"class": plugin, "settings": sorted(settings, key=lambda each: (not each["required"], each["group"] or "", each["name"]))}
+
+
+def _setting(found: dict[str, Any]) -> Row:
+    default, name = found.get("default_value"), str(found["name"])
+    secret = found.get("type") == "PASSWORD" or is_secret_name(name)
+    return {
+        "name": name,
+        "type": str(found.get("type", "")).lower(),
+        "required": bool(found.get("required")),
+        "default": HIDDEN if secret and default else default,
+        "importance": str(found.get("importance", "")).lower(),
+        "group": found.get("group"),
+        "documentation": " ".join(str(found.get("documentation") or "").split()),
+    }
+
+
+def add_plugins(services: Services, coordinates: Sequence[str]) -> list[Row]:
+    """Fetch plugins into the cache, where the sandbox's workers find them.
+
+    :raises UsageProblem: for a text that is no Maven coordinate
+    :raises MissingRequirement: when one cannot be fetched
+    """
+    rows = []
+    for coordinate in coordinates:
+        folder = plugin_folder(services.directories.cache, coordinate, progress=services.progress.step)
+        rows.append({"plugin": coordinate, "directory": str(folder), "jars": len(list(folder.rglob("*.jar")))})
+    return rows

@@ -1,0 +1,40 @@
+"""Which connectors a command is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kops.core.connect import Connector
+from kops.core.errors import UsageProblem
+from kops.core.selection import names_matching
+from kops.operations.protocol import Services
+
+
+def select(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[Connector]:
+    """Return the connectors that names and globs match, all of them without any; by one request.
+
+    :raises NotFound: for a plain name that does not exist
+    """
+    found = {connector.name: connector for connector in services.connect.connectors()}
+    return [found[name] for name in names_matching(patterns, found, regex=regex, what="connector")]
+
+
+def select_some(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[Connector]:
+    """Return the connectors that names and globs match; at least one name is needed.
+
+    :raises UsageProblem: without a name: nothing is done to all connectors by leaving a word away
+    :raises NotFound: for a plain name that does not exist
+    """
+    if not patterns:
+        raise UsageProblem("which connector?", hint="name it; a glob such as '*' names many")
+    return select(services, patterns, regex=regex)
+
+
+def counted(connectors: Sequence[object]) -> str:
+    """Return how many connectors there are, in words."""
+    return f"{len(connectors)} connector{'' if len(connectors) == 1 else 's'}"
+
+
+def named(names: Sequence[str], most: int = 3) -> str:
+    """Return one name, or how many there are of them."""
+    return f"connector {names[0]}" if len(names) == 1 else f"connectors {', '.join(names)}" if len(names) <= most else counted(names)
