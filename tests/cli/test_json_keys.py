@@ -23,6 +23,27 @@ NO_JSON = {"kops completion", "kops demo", "kops sandbox logs", "kops offsets ed
 """Scripts, a tour, a log and an editor: no data of their own."""
 OPAQUE = ("arguments", "guard", "before", "after", "settings", "value", "details", "facts")
 """What is inside differs with the operation and the data."""
+CONNECT = (
+    "plugins list",
+    "plugins describe",
+    "plugins add",
+    "list",
+    "status",
+    "describe",
+    "validate",
+    "diff",
+    "apply",
+    "pause",
+    "resume",
+    "stop",
+    "restart",
+    "delete",
+    "offsets show",
+    "offsets alter",
+    "offsets reset",
+    "loggers list",
+    "loggers set",
+)
 ELSEWHERE = {
     "kops state rebuild": "tests/streams",
     "kops state verify": "tests/streams",
@@ -38,6 +59,7 @@ ELSEWHERE = {
     "kops sandbox down": "tests/sandbox",
     "kops sandbox status": "tests/sandbox",
     "kops plugins list": "tests/plugins",
+    **{f"kops connect {verb}": "tests/connect" for verb in CONNECT},
     "kops journal finish": "tests/cli/test_signals.py",
 }
 """Their JSON is looked at where a Kafka Streams application or a Kafka of its own is there."""

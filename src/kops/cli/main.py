@@ -21,6 +21,7 @@ NOUNS = {
     "records": ("kops.cli.records:group", "Consume, produce, and peek where a group reads."),
     "groups": ("kops.cli.groups:group", "Consumer groups: list, describe, lag, delete."),
     "offsets": ("kops.cli.offsets:group", "Committed offsets: show, seek, reset, export."),
+    "connect": ("kops.cli.connect:group", "Kafka Connect: plugins, connectors from files, states, offsets."),
     "schemas": ("kops.cli.schemas:group", "Schemas of the registry: list, show, register, check."),
     "changelog": ("kops.cli.changelog:group", "Read the changelog of a Kafka Streams store."),
     "streams": ("kops.cli.streams:group", "Kafka Streams applications: list, describe, reset."),
