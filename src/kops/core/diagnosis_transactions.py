@@ -18,23 +18,29 @@ def transaction_findings(held: Mapping[TopicPartition, OpenTransaction], now: in
     :param held: the transaction that holds the last stable offset of each partition
     :param now: milliseconds since the epoch
     """
-    by_producer: dict[tuple[int, int], list[TopicPartition]] = {}
+    by_producer: dict[tuple[int, int, bool], list[TopicPartition]] = {}
     for partition, found in held.items():
-        by_producer.setdefault((found.producer_id, found.producer_epoch), []).append(partition)
+        by_producer.setdefault((found.producer_id, found.producer_epoch, found.hanging), []).append(partition)
     for partitions in by_producer.values():
         oldest = max((held[one] for one in partitions), key=lambda found: found.age(now) or 0)
-        hanging = [one for one in partitions if held[one].hanging]
-        age, limit = oldest.age(now) or 0, oldest.timeout_ms or DEFAULT_TIMEOUT_MS
-        if hanging and age > limit:
-            yield _finding(Severity.CRITICAL, "hanging_transaction", sorted(hanging), held[hanging[0]], age)
-        elif age > limit:
-            yield _finding(Severity.WARNING, "open_transaction", sorted(partitions), oldest, age)
+        age = oldest.age(now) or 0
+        if age > (oldest.timeout_ms or DEFAULT_TIMEOUT_MS):
+            yield _finding(sorted(partitions), held[min(partitions)], age)
 
 
-def _finding(severity: Severity, check: str, partitions: list[TopicPartition], found: OpenTransaction, age: int) -> Finding:
+def _finding(partitions: list[TopicPartition], found: OpenTransaction, age: int) -> Finding:
+    """Return the finding about a producer.
+
+    :param found: its transaction in the first of the partitions
+    """
     who = found.transactional_id or f"producer {found.producer_id}"
-    how = "no coordinator will end it" if check == "hanging_transaction" else "longer than its time-out"
+    severity, check, how = Severity.WARNING, "open_transaction", "longer than its time-out"
+    if found.hanging:
+        severity, check, how = Severity.CRITICAL, "hanging_transaction", "no coordinator will end it"
     text = f"the transaction of {who} has been open for {age_text(age)}, {how}: readers of committed data stop at its first record"
+    if found.hanging:
+        place = f"--topic {partitions[0].topic} --partition {partitions[0].partition} --start-offset {found.start_offset}"
+        text += f"; Apache's `kafka-transactions abort {place}` ends it"
     topics = list(dict.fromkeys(one.topic for one in partitions))
     facts = {
         "partitions": [str(one) for one in partitions],

@@ -73,8 +73,11 @@ class OpenTransaction:
         return self.transactional_id is None or not self.includes_partition or self.state in FINISHED_STATES
 
     def age(self, now: int) -> int | None:
-        """Return for how long it has been open, by the coordinator or else at least by its last record."""
-        since = self.started if self.started is not None else self.last_timestamp
+        """Return for how long it has been open: by the coordinator, or at least by its last record.
+
+        Of a hanging one the coordinator knows nothing: what it tells is the start of the producer's next transaction.
+        """
+        since = self.last_timestamp if self.started is None or self.hanging else self.started
         return None if since is None else max(0, now - since)
 
 

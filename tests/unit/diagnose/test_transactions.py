@@ -47,3 +47,15 @@ def test_one_finding_for_all_partitions_of_a_producer():
         "the transaction of tx has been open for 2m, longer than its time-out: readers of committed data stop at its first record"
     )
     assert finding.facts["partitions"] == ["t:0", "t:1", "t:2"]
+
+
+def test_where_it_hangs_is_told_beside_where_it_is_open():
+    hanging, held_long = (
+        {TopicPartition(topic, number): held(120_000, included=topic != "a") for number in (1, 0)} for topic in ("a", "b")
+    )
+    first, second = sorted(transaction_findings({**held_long, **hanging}, NOW), key=lambda finding: finding.severity)
+    assert (first.check, first.subject, second.check, second.subject) == ("hanging_transaction", "a:0-1", "open_transaction", "b:0-1")
+    assert first.summary == (
+        "the transaction of tx has been open for 2m, no coordinator will end it: readers of committed data stop at its first record;"
+        " Apache's `kafka-transactions abort --topic a --partition 0 --start-offset 42` ends it"
+    )

@@ -34,7 +34,14 @@ class Transactions:
         :raises Unreachable: when no broker answers
         :raises ConfigError: when kafka-python cannot connect the way that this connection says
         """
-        producers = self._producers(sorted(set(partitions)))
+        found = self._open_in(sorted(set(partitions)))
+        hanging = {partition for partition, answer in found.items() if not isinstance(answer, KopsError) and _hanging(answer)}
+        # Between the two requests a transaction may have ended: then the coordinator says so, and the partition now has it no more.
+        again = self._producers(sorted(hanging)) if hanging else {}
+        return {**found, **{partition: _still(found[partition], again[partition]) for partition in hanging}}
+
+    def _open_in(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Open | KopsError]:
+        producers = self._producers(partitions)
         asked = {state.producer_id for found in producers.values() if not isinstance(found, KopsError) for state in found}
         known = self._by_producer(asked) if asked else {}
         return {
@@ -94,6 +101,18 @@ def _transactional(answer: Mapping[Any, Any] | KopsError, partition: TopicPartit
         return NotFound(f"the leader of {partition} does not answer for it", hint="`kops topics describe` shows its leader")
     having = [state for state in found.active_producers if state.current_transaction_start_offset >= 0]
     return sorted(having, key=lambda state: state.current_transaction_start_offset)
+
+
+def _hanging(found: Open) -> bool:
+    return any(one.hanging for one in found)
+
+
+def _still(found: Open | KopsError, again: list[Any] | KopsError) -> Open | KopsError:
+    """Return the transactions without those that seemed to hang and are over."""
+    if isinstance(found, KopsError) or isinstance(again, KopsError):
+        return again if isinstance(again, KopsError) else found
+    left = {(state.producer_id, state.current_transaction_start_offset) for state in again}
+    return tuple(one for one in found if not one.hanging or (one.producer_id, one.start_offset) in left)
 
 
 def _open(state: Any, partition: TopicPartition, known: tuple[str, Any] | None) -> OpenTransaction:
