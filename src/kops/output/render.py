@@ -229,7 +229,8 @@ def write_lines(
         stream.write(_cut((line % tuple(headings)).rstrip(), limit) + "\n")
     remaining = iter(rows)
     while some := list(islice(remaining, TOGETHER)):
-        stream.write("".join([_cut((line % row).rstrip(), limit) + "\n" for row in some]))
+        texts = [(line % row).rstrip() for row in some]
+        stream.write("\n".join([_cut(text, limit) for text in texts] if limit else texts) + "\n")
 
 
 def line_cell(value: Any) -> str:
