@@ -1,7 +1,8 @@
 """The mutation of the committed offsets of many groups: each group is compared, committed and read back by itself.
 
-A group that has moved or was joined since the plan is left alone and reported; the others go on. Like ``offsets_move``, which does the
-same for a single group, it joins nothing: the broker itself refuses the commit of a group that has members.
+A group that has moved or was joined since the plan is left alone and reported; the others go on. Like ``offsets_move`` it joins nothing:
+the broker itself refuses the commit of a group that has members. The two stay apart because a plan of one group is refused as a whole,
+names partitions alone and may name any action, whereas this one is columns, without which 300,000 partitions do not fit into memory.
 """
 
 from __future__ import annotations
