@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kops.formats.record_batch_compression import compressed
+
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
@@ -24,6 +26,7 @@ _HEADER = struct.Struct(">qiibIhiqqqhii")
 _CRC_FROM = 21  # the checksum covers everything from the attributes on
 _LENGTH_FROM = 12  # batchLength counts what follows it
 _RECORD_OVERHEAD = 30  # more than the varints and the attributes of one record can take
+_TRANSACTIONAL = 0x10
 _NO_EPOCH = -1
 _MAGIC = 2
 
@@ -35,6 +38,8 @@ class Columns:
     :param keys: offsets (int64, one more than records) into ``key_bytes``; ``key_null`` marks keys that are absent
     :param values: likewise
     :param timestamps: int64, milliseconds since the epoch
+    :param headers: offsets into ``header_bytes`` of what a record has after its value: the number of its headers, and these; None when no
+        record has any
     """
 
     key_bytes: NDArray[numpy.uint8]
@@ -44,9 +49,19 @@ class Columns:
     values: NDArray[numpy.int64]
     value_null: NDArray[numpy.bool_]
     timestamps: NDArray[numpy.int64]
+    header_bytes: NDArray[numpy.uint8] | None = None
+    headers: NDArray[numpy.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.timestamps)
+
+    @property
+    def sizes(self) -> NDArray[numpy.int64]:
+        """Return how many bytes each record takes at most."""
+        import numpy
+
+        sizes: NDArray[numpy.int64] = numpy.diff(self.keys) + numpy.diff(self.values) + _RECORD_OVERHEAD
+        return sizes if self.headers is None else sizes + numpy.diff(self.headers)
 
     def part(self, start: int, stop: int) -> Columns:
         """Return the records ``start`` <= n < ``stop``; no bytes are copied."""
@@ -60,6 +75,8 @@ class Columns:
             self.values[ends],
             self.value_null[rows],
             self.timestamps[rows],
+            self.header_bytes,
+            None if self.headers is None else self.headers[ends],
         )
 
 
@@ -68,11 +85,13 @@ class Producer:
     """Who writes, for the broker's recognition of batches that it has already (KIP-98).
 
     :param sequence: number of the first record in this producer's sequence for the partition
+    :param transactional: what is written belongs to a transaction
     """
 
     producer_id: int
     epoch: int
     sequence: int
+    transactional: bool = False
 
 
 def columns_of(keys: Any, values: Any, timestamps: Any) -> Columns:
@@ -91,8 +110,7 @@ def split(columns: Columns, limit: int = MAX_BATCH_BYTES) -> Iterator[Columns]:
     """Yield the records in parts that fit into batches of so many bytes; one record too large for it goes alone."""
     import numpy
 
-    sizes = numpy.diff(columns.keys) + numpy.diff(columns.values) + _RECORD_OVERHEAD
-    ends = numpy.cumsum(sizes)
+    ends = numpy.cumsum(columns.sizes)
     start = 0
     while start < len(columns):
         before = int(ends[start - 1]) if start else 0
@@ -101,51 +119,59 @@ def split(columns: Columns, limit: int = MAX_BATCH_BYTES) -> Iterator[Columns]:
         start = stop
 
 
-def encode(columns: Columns, producer: Producer) -> bytes:
-    """Return one record batch, uncompressed and without headers, timestamps of type CreateTime."""
+def encode(columns: Columns, producer: Producer, codec: int = 0) -> bytes:
+    """Return one record batch, timestamps of type CreateTime.
+
+    :param codec: what it is compressed by, see ``record_batch_compression``
+    """
     import google_crc32c
 
-    records = _records(columns)
+    records = compressed(_records(columns), codec) if codec else _records(columns)
     first = int(columns.timestamps[0])
     newest = int(columns.timestamps.max())
     count = len(columns)
     length = HEADER_BYTES - _LENGTH_FROM + len(records)
     identity = (producer.producer_id, producer.epoch, producer.sequence)
-    fields = (0, count - 1, first, newest, *identity, count)
+    fields = (codec | (_TRANSACTIONAL if producer.transactional else 0), count - 1, first, newest, *identity, count)
     tail = _HEADER.pack(0, length, _NO_EPOCH, _MAGIC, 0, *fields)[_CRC_FROM:]
     checksum = google_crc32c.extend(google_crc32c.value(tail), records)
     return _HEADER.pack(0, length, _NO_EPOCH, _MAGIC, checksum, *fields) + records
 
 
 def _records(columns: Columns) -> bytes:
-    """Lay all records out: length, attributes, deltas, key, value, no headers."""
+    """Lay all records out: length, attributes, deltas, key, value, headers."""
     import numpy
 
     count = len(columns)
     key_lengths = numpy.diff(columns.keys)
     value_lengths = numpy.diff(columns.values)
     minus_one = numpy.int64(-1)
-    deltas = _varints(columns.timestamps - columns.timestamps[0])
-    offsets = _varints(numpy.arange(count, dtype=numpy.int64))
-    key_sizes = _varints(numpy.where(columns.key_null, minus_one, key_lengths))
-    value_sizes = _varints(numpy.where(columns.value_null, minus_one, value_lengths))
-    # attributes and the number of headers: one zero byte each
-    bodies = 1 + deltas[1] + offsets[1] + key_sizes[1] + key_lengths + value_sizes[1] + value_lengths + 1
-    lengths = _varints(bodies)
+    deltas = varints_of(columns.timestamps - columns.timestamps[0])
+    offsets = varints_of(numpy.arange(count, dtype=numpy.int64))
+    key_sizes = varints_of(numpy.where(columns.key_null, minus_one, key_lengths))
+    value_sizes = varints_of(numpy.where(columns.value_null, minus_one, value_lengths))
+    header_lengths = None if columns.headers is None else numpy.diff(columns.headers)
+    # attributes, and the number of headers where there are none: one zero byte each
+    bodies = 1 + deltas[1] + offsets[1] + key_sizes[1] + key_lengths + value_sizes[1] + value_lengths
+    bodies = bodies + (1 if header_lengths is None else header_lengths)
+    lengths = varints_of(bodies)
     ends = numpy.cumsum(bodies + lengths[1])
     at = ends - bodies - lengths[1]
     out = numpy.zeros(int(ends[-1]), dtype=numpy.uint8)
     for varints, gap in ((lengths, 1), (deltas, 0), (offsets, 0), (key_sizes, 0)):
-        _put_varints(out, at, varints)
+        put_varints(out, at, varints)
         at = at + varints[1] + gap
-    _put_bytes(out, at, columns.key_bytes, columns.keys, key_lengths)
+    put_bytes(out, at, columns.key_bytes, columns.keys, key_lengths)
     at = at + key_lengths
-    _put_varints(out, at, value_sizes)
-    _put_bytes(out, at + value_sizes[1], columns.value_bytes, columns.values, value_lengths)
+    put_varints(out, at, value_sizes)
+    at = at + value_sizes[1]
+    put_bytes(out, at, columns.value_bytes, columns.values, value_lengths)
+    if columns.header_bytes is not None and columns.headers is not None and header_lengths is not None:
+        put_bytes(out, at + value_lengths, columns.header_bytes, columns.headers, header_lengths)
     return out.tobytes()
 
 
-def _varints(numbers: NDArray[numpy.int64]) -> tuple[NDArray[numpy.uint64], NDArray[numpy.int64]]:
+def varints_of(numbers: NDArray[numpy.int64]) -> tuple[NDArray[numpy.uint64], NDArray[numpy.int64]]:
     """Return numbers zigzag-encoded, and how many bytes each takes as a varint (``ByteUtils.writeVarlong``)."""
     import numpy
 
@@ -159,7 +185,8 @@ def _varints(numbers: NDArray[numpy.int64]) -> tuple[NDArray[numpy.uint64], NDAr
     return zigzag, sizes
 
 
-def _put_varints(out: NDArray[numpy.uint8], at: NDArray[numpy.int64], varints: tuple[NDArray[numpy.uint64], NDArray[numpy.int64]]) -> None:
+def put_varints(out: NDArray[numpy.uint8], at: NDArray[numpy.int64], varints: tuple[NDArray[numpy.uint64], NDArray[numpy.int64]]) -> None:
+    """Put varints to their places, seven bits a byte."""
     import numpy
 
     zigzag, sizes = varints
@@ -170,7 +197,7 @@ def _put_varints(out: NDArray[numpy.uint8], at: NDArray[numpy.int64], varints: t
         out[at[rows] + index] = (seven_bits | more).astype(numpy.uint8)
 
 
-def _put_bytes(
+def put_bytes(
     out: NDArray[numpy.uint8],
     at: NDArray[numpy.int64],
     data: NDArray[numpy.uint8],

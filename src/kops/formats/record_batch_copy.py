@@ -1,0 +1,90 @@
+"""Record batches that go on as they are: only who writes them and their checksum are made anew.
+
+``LogValidator`` of the broker says which may: offsets without gaps, no time of appending, and nothing in the attributes but the
+compression and the transaction. All others are decoded and encoded again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import TYPE_CHECKING, Any
+
+from kops.formats.record_batch_headers import sections_of_columns
+from kops.formats.record_batches import Columns, Producer, columns_of
+from kops.formats.record_columns import HEADER, Batch, RecordColumns
+from kops.formats.record_compression import decompressed
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_HEADER_BYTES = 61
+_LENGTH_FROM = 12
+_CRC_FROM = 21
+_COMPRESSION, _TRANSACTIONAL = 0x07, 0x10
+_MAGIC, _NO_EPOCH = 2, -1
+_WORD = 0xFFFF_FFFF_FFFF_FFFF
+
+
+def can_go_on(batch: Batch) -> bool:
+    """Tell whether a broker takes a batch as a producer's, once the producer's fields are renewed."""
+    return batch.records == batch.last_offset - batch.base_offset + 1 and not batch.attributes & ~(_COMPRESSION | _TRANSACTIONAL)
+
+
+def is_sound(data: bytes, batch: Batch) -> bool:
+    """Tell whether the checksum of a batch is right."""
+    import google_crc32c
+
+    return bool(google_crc32c.value(data[batch.at + _CRC_FROM : batch.end]) == batch.checksum)
+
+
+def renewed(data: bytes, batch: Batch, producer: Producer) -> bytes:
+    """Return a batch as this producer's, its records untouched."""
+    import google_crc32c
+
+    records = data[batch.at + _HEADER_BYTES : batch.end]
+    length = _HEADER_BYTES - _LENGTH_FROM + len(records)
+    attributes = batch.attributes & _COMPRESSION | (_TRANSACTIONAL if producer.transactional else 0)
+    times = (batch.base_timestamp, batch.max_timestamp)
+    fields = (attributes, batch.records - 1, *times, producer.producer_id, producer.epoch, producer.sequence, batch.records)
+    tail = HEADER.pack(0, length, _NO_EPOCH, _MAGIC, 0, *fields)[_CRC_FROM:]
+    checksum = google_crc32c.extend(google_crc32c.value(tail), records)
+    return HEADER.pack(0, length, _NO_EPOCH, _MAGIC, checksum, *fields) + records
+
+
+def fingerprint(data: bytes, batch: Batch, *, inflated: bool = False) -> int:
+    """Return 64 bits of what a batch says, whoever wrote it and wherever it stands: its records, and the time that theirs count from.
+
+    :param inflated: of its records decompressed, which stay the same where a broker compresses them anew
+    """
+    records = memoryview(data)[batch.at + _HEADER_BYTES : batch.end]
+    codec = batch.attributes & _COMPRESSION
+    found = hashlib.blake2b(decompressed(bytes(records), codec) if inflated and codec else records, digest_size=8)
+    found.update(struct.pack(">qi", batch.base_timestamp, batch.records))
+    return int.from_bytes(found.digest(), "big")
+
+
+def added(one: int, other: int) -> int:
+    """Return the sum of two fingerprints, which is the same in any order."""
+    return (one + other) & _WORD
+
+
+def columns_of_records(records: RecordColumns) -> Columns:
+    """Return decoded records as they are encoded again."""
+    columns = columns_of(records.keys(), records.values(), records.timestamps)
+    return with_headers(columns, sections_of_columns(records))
+
+
+def with_headers(columns: Columns, sections: tuple[Any, Any] | None) -> Columns:
+    """Return records with their headers."""
+    from dataclasses import replace
+
+    return columns if sections is None else replace(columns, header_bytes=sections[0], headers=sections[1])
+
+
+def columns_of_table(table: pyarrow.Table) -> Columns:
+    """Return the rows of an Arrow table (key, value, timestamp_ms, headers) as they are encoded."""
+    from kops.formats.record_batch_headers import sections_of_lists
+
+    parts = (table.column(name).combine_chunks() for name in ("key", "value", "timestamp_ms"))
+    return with_headers(columns_of(*parts), sections_of_lists(table.column("headers")))

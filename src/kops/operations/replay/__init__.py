@@ -1,0 +1,1 @@
+"""Replay: records of a topic sent again, whole."""

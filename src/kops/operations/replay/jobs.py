@@ -1,0 +1,132 @@
+"""A replay's plan as the jobs of Spark."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kops.core.plan import Plan
+from kops.operations.protocol import Services
+from kops.operations.replay.source import settings_of, source_of
+from kops.operations.replay.wanted import BY_KEY, CODECS, EXACTLY_ONCE, Changes, changes_of_json, header_name, parse_form
+from kops.operations.state.engine import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kops.spark.replay_jobs import Job, Outcome, Part
+
+_LARGEST_BATCH = 900_000
+
+
+@dataclass(frozen=True)
+class Work:
+    """What tasks need.
+
+    :param arguments: of the plan
+    """
+
+    services: Services
+    engine: Engine
+    arguments: Mapping[str, Any]
+
+    @property
+    def changes(self) -> Changes:
+        """Return what becomes of the records."""
+        return changes_of_json(self.arguments["changes"])
+
+    def source_settings(self) -> dict[str, str]:
+        """Return the source's connection, secrets included."""
+        return settings_of(source_of(self.services, self.arguments["source_context"]).connection, "source")
+
+    def job(self, parts: int) -> Job:
+        """Return the job for so many parts at once."""
+        from kops.spark.replay_jobs import Job
+        from kops.spark.replay_rounds import Places
+
+        given = self.arguments
+        places = Places(
+            given["anchor"],
+            given["targets"],
+            by_key=given["partition_by"] == BY_KEY,
+            most=min(_LARGEST_BATCH, given["largest"]),
+            codec=CODECS.index(given["compression"]),
+        )
+        return Job(
+            source=given["source"],
+            source_settings=self.source_settings(),
+            target_settings=settings_of(self.services.connection, "target"),
+            name=given["replay"],
+            anchor=given["anchor"],
+            places=places,
+            transactional=given["guarantee"] == EXACTLY_ONCE,
+            rate=given["rate"] and given["rate"] / min(parts, self._slots(parts)),
+            inflated=given["inflated"],
+        )
+
+    def _slots(self, parts: int) -> int:
+        """Return how many tasks run at once; as many as there are where only the cluster knows."""
+        match = re.fullmatch(r"local(?:\[(\*|\d+)(?:,.*)?\])?", self.engine.master)
+        if not match:
+            return parts
+        return (os.cpu_count() or 1) if match[1] == "*" else int(match[1] or 1)
+
+    def rows(self, parts: Sequence[Part]) -> DataFrame:
+        """Return the rows to send, a task a part."""
+        from kops.spark.batch_source import BatchSource
+        from kops.spark.replay_rows import by_function, changed, decoded, routed
+        from kops.spark.source import TopicRange
+
+        changes, given = self.changes, self.arguments
+        key, value = parse_form(changes.key), parse_form(changes.value)
+        ranges = {part.partition: (part.start, part.end) for part in parts}
+        wanted = TopicRange(given["source"], ranges, read_committed=True, headers=True, split=False)
+        records = BatchSource(self.engine.session, self.source_settings()).read(wanted)
+        assignments = dict(changes.assignments)
+        headers = {header: expression for name, expression in changes.assignments if (header := header_name(name)) is not None}
+        seen = decoded(records, given["source"], key, value, skip=changes.skip)
+        new = changed(seen, changes.where, assignments=assignments, headers=headers, key=key, value=value)
+        if changes.function:
+            new = by_function(new, changes.function, given["source"])
+        return routed(new, changes.topic, given["partition_by"], given["anchor"])
+
+    def send(self, parts: Sequence[Part], already: Mapping[int, int]) -> list[Outcome]:
+        """Send some parts, each in a task; with a limit one after another.
+
+        :param already: records of each part that are in the target
+        """
+        limit = self.arguments["limit"]
+        if limit is None:
+            return self._send(parts, self.job(len(parts)))
+        outcomes: list[Outcome] = []
+        sent = dict(already)
+        for part in parts:
+            left = limit - sum(sent.values())
+            if left <= 0:
+                break
+            most = sent.get(part.partition, 0) + left
+            outcomes += self._send([part], replace(self.job(1), most=most))
+            sent[part.partition] = outcomes[-1].records
+        return outcomes
+
+    def _send(self, parts: Sequence[Part], job: Job) -> list[Outcome]:
+        from kops.spark.failures import explained
+        from kops.spark.replay_jobs import copy, send_rows
+
+        session = self.engine.session  # has started before anything else imports pyspark
+        with explained(f"replay {job.source}"):
+            return send_rows(self.rows(parts), job, parts) if self.changes.some else copy(session, job, parts)
+
+
+def parts_of(plan: Plan, done: Mapping[int, int]) -> list[Part]:
+    """Return the parts of a plan that are not all sent.
+
+    :param done: how far each partition is
+    """
+    from kops.spark.replay_jobs import Part
+
+    ranges = {int(number): bounds for number, bounds in plan.arguments["ranges"].items()}
+    return [Part(number, start, end) for number, (start, end) in sorted(ranges.items()) if done.get(number, start) < end]

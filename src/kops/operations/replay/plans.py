@@ -1,0 +1,181 @@
+"""Plans a replay: which records, where to, how, and how exact."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from kops.core.durations import duration_text
+from kops.core.errors import Refused, UsageProblem
+from kops.core.plan import Item, Plan
+from kops.core.selection import parse_selection
+from kops.core.times import to_milliseconds
+from kops.operations.protocol import Services
+from kops.operations.replay.jobs import Work, parts_of
+from kops.operations.replay.preview import preview, topics_by_reading
+from kops.operations.replay.source import Range, Source, range_of, settings_of, source_of
+from kops.operations.replay.targets import Targets, guard_of, placement, targets_of
+from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Wanted, parse_form
+from kops.operations.state.engine import start_engine
+
+OPERATION = "replay.run"
+
+
+def plan_replay(services: Services, wanted: Wanted, *, look: bool = False) -> Plan:
+    """Decide what is sent where.
+
+    :param look: read, count and take samples, as a dry run does
+    :raises Refused: with the reason, before anything is sent
+    """
+    _refuse_contradictions(wanted)
+    source = source_of(services, wanted.source_context)
+    found = range_of(services, source, wanted)
+    for connection, what in ((source.connection, "source"), (services.connection, "target")):
+        settings_of(connection, what)
+    engine = start_engine(services, wanted.master) if found.offsets or look else None
+    arguments = _arguments(services, wanted, found, engine.master if engine else None)
+    topics: Sequence[str] = wanted.declared or ((wanted.target,) if wanted.target else ())
+    if not topics and engine:
+        topics = topics_by_reading(Work(services, engine, arguments), parts_of(_bare(services, arguments), {}))
+    if not topics:
+        raise Refused("no record says where it goes: the range is empty", hint="--declare names the topics")
+    targets = targets_of(services, topics, wanted)
+    where, said = placement(wanted, found.partitions, targets, changed=bool(wanted.changes.some and _moves(wanted)))
+    arguments |= {
+        "anchor": next(iter(targets.counts)),
+        "targets": dict(targets.counts),
+        "partition_by": where,
+        "largest": targets.largest,
+        "inflated": any(targets.setting(topic, "compression.type") not in ("", "producer") for topic in targets.counts),
+        "own": targets.own,
+        "ends": {str(place): end for place, end in sorted(targets.ends.items())},
+    }
+    plan = Plan(
+        operation=OPERATION,
+        summary=_summary(wanted, found, targets),
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=tuple(_items(found, wanted, where)),
+        guard=guard_of(targets),
+        arguments=arguments,
+        warnings=tuple(_warnings(services, source, found, wanted, targets)),
+        notes=(said, _exactness(wanted), *found.notes, *_undo(targets)),
+    )
+    if look and engine and plan.has_changes:
+        counts, notes = preview(Work(services, engine, arguments), source, parts_of(plan, {}))
+        plan = replace(plan, notes=(*plan.notes, *notes), arguments=arguments | {"preview": counts})
+    return plan
+
+
+def _refuse_contradictions(wanted: Wanted) -> None:
+    changes = wanted.changes
+    if (wanted.target is None) == (changes.topic is None):
+        raise UsageProblem("say where to: either --to TOPIC or --to-expression SQL", hint="kops replay run orders --to orders-again")
+    if wanted.declared and changes.topic is None:
+        raise UsageProblem("--declare belongs to --to-expression", hint="it names the topics that the expression may give")
+    if wanted.target is not None and parse_selection(wanted.target).partitions is not None:
+        raise UsageProblem(f"{wanted.target} names partitions", hint="--to takes a topic; --partition-by says the partition")
+    for form in (changes.key, changes.value):
+        parse_form(form)
+
+
+def _moves(wanted: Wanted) -> bool:
+    """Tell whether records may belong to another partition than before: their key is another."""
+    return any(name == "key" for name, _ in wanted.changes.assignments) or wanted.changes.function is not None
+
+
+def _arguments(services: Services, wanted: Wanted, found: Range, master: str | None) -> dict[str, Any]:
+    return {
+        "replay": f"kops-replay-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
+        "source": found.topic,
+        "source_context": wanted.source_context,
+        "target": wanted.target,
+        "ranges": {str(number): [some.start, some.end] for number, some in sorted(found.ranges.items()) if not some.empty},
+        "changes": wanted.changes.as_json(),
+        "partition_by": wanted.partition_by,
+        "rate": wanted.rate,
+        "limit": wanted.limit,
+        "guarantee": wanted.guarantee,
+        "compression": wanted.compression,
+        "new_times": wanted.accept_new_times,
+        "master": master,
+        "targets": {},
+        "anchor": wanted.target or "",
+        "largest": 0,
+        "inflated": False,
+    }
+
+
+def _bare(services: Services, arguments: dict[str, Any]) -> Plan:
+    return Plan(OPERATION, "", services.kafka.cluster().cluster_id, services.connection.label, (), arguments=arguments)
+
+
+def _items(found: Range, wanted: Wanted, where: str) -> list[Item]:
+    items = []
+    for number, some in sorted(found.ranges.items()):
+        target = f"{found.topic}:{number}"
+        to = f"{wanted.target}:{number}" if wanted.target and where == KEEP else wanted.target or "by expression"
+        if some.empty:
+            items.append(Item(target, "none", some.start, some.end, "no records"))
+        else:
+            items.append(Item(target, "send", some.start, some.end, f"to {to}"))
+    return items
+
+
+def _summary(wanted: Wanted, found: Range, targets: Targets) -> str:
+    to = wanted.target or f"{len(targets.counts)} topics by expression"
+    what = f"up to {found.offsets:,} records of {found.topic}" if found.offsets else f"no records of {found.topic}"
+    cluster = f" in context {wanted.source_context}" if wanted.source_context else ""
+    how = "changed on the way" if wanted.changes.some else "as they are"
+    return f"send {what}{cluster} to {to}, {how}"
+
+
+def _exactness(wanted: Wanted) -> str:
+    if wanted.guarantee == EXACTLY_ONCE:
+        return (
+            "exactly once: transactions hold the records and how far they came; killed or failed, `kops replay resume` goes on there, and"
+            " who reads uncommitted data may see what was aborted"
+        )
+    return (
+        "at least once: killed or failed, what was sent since the last commit (at most 32 MiB or 5 s of each source partition) is sent"
+        " again by `kops replay resume`"
+    )
+
+
+def _undo(targets: Targets) -> list[str]:
+    names = ", ".join(targets.counts)
+    if targets.compacted:
+        return [f"no undo: brokers delete no records of a compacted topic ({', '.join(targets.compacted)})"]
+    if targets.own:
+        return [f"{names} is empty now: `kops undo` deletes what was sent, while nobody else writes there"]
+    return [f"{names} has records already: Kafka cannot take out what is among others, so there is no undo"]
+
+
+def _warnings(services: Services, source: Source, found: Range, wanted: Wanted, targets: Targets) -> list[str]:
+    warnings = []
+    now = to_milliseconds(services.now())
+    for topic in targets.counts:
+        kept = targets.retention(topic)
+        old = older_partitions(source, found, now - kept) if kept is not None and not wanted.accept_new_times else []
+        if old:
+            warnings.append(
+                f"{topic} keeps records for {duration_text(kept or 0)}, and some of these are older: brokers may delete them at once"
+            )
+    if targets.appends_times:
+        warnings.append(f"{', '.join(targets.appends_times)} gives each record the time of its appending")
+    if targets.compacted:
+        warnings.append(
+            f"{', '.join(targets.compacted)} is compacted: records without a key are refused, and older ones of a key disappear"
+        )
+    if found.topic in targets.counts and wanted.source_context is None:
+        warnings.append(f"{found.topic} is source and target: what is sent comes after the range, and every reader gets it again")
+    return warnings
+
+
+def older_partitions(source: Source, found: Range, milliseconds: int) -> list[int]:
+    """Return the partitions with records before a time."""
+    from kops.operations.replay.source import older_than
+
+    return older_than(source, found, max(0, milliseconds)) if found.offsets else []

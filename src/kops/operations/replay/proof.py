@@ -1,0 +1,106 @@
+"""The proof of a replay: what is in the target, counted and added up, against what was sent, both in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import VerificationFailed
+from kops.core.models import TopicPartition
+from kops.core.plan import ItemResult, Plan, Status
+from kops.operations.offsets_items import partition_of
+from kops.operations.protocol import Services
+from kops.operations.replay.jobs import Work
+from kops.operations.replay.wanted import KEEP
+from kops.operations.state.engine import start_engine
+
+if TYPE_CHECKING:
+    from kops.spark.replay_jobs import Found
+
+_WORD = 0xFFFF_FFFF_FFFF_FFFF
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Records, and the sum of the fingerprints of their batches."""
+
+    records: int = 0
+    fingerprint: int = 0
+
+    def __add__(self, other: Sum) -> Sum:
+        return Sum(self.records + other.records, (self.fingerprint + other.fingerprint) & _WORD)
+
+
+def proven(services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    """Return the results, with what was found in the target; FAILED where that is something else than what was sent."""
+    values = {result.target: result.value for result in results if isinstance(result.value, dict)}
+    found = found_in_targets(services, plan, _producers(values.values()))
+    by_partition = plan.arguments["partition_by"] == KEEP and len(plan.arguments["targets"]) == 1
+    sent = {target: Sum(value["records"], int(value["fingerprint"], 16)) for target, value in values.items()}
+    if by_partition:
+        topic = plan.arguments["anchor"]
+        there = {target: _sum_of(found.get(TopicPartition(topic, partition_of(target).partition))) for target in values}
+        return tuple(_judged(result, sent.get(result.target), there.get(result.target), plan) for result in results)
+    total = sum(map(_sum_of, found.values()), Sum())
+    wanted = sum(sent.values(), Sum())
+    return tuple(_judged(result, wanted, total, plan, shown=sent.get(result.target)) for result in results)
+
+
+def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -> dict[TopicPartition, Found]:
+    """Return what the targets hold since the plan was made."""
+    from kops.spark.failures import explained
+    from kops.spark.replay_jobs import found_in
+
+    before = {partition_of(place): end for place, end in plan.arguments["ends"].items()}
+    after = services.kafka.offsets.bounds(before, isolation="read_committed")
+    tails = {
+        (place.topic, place.partition): (max(end, after[place].log_start_offset), after[place].log_end_offset)
+        for place, end in before.items()
+        if after[place].log_end_offset > end
+    }
+    if not tails:
+        return {}
+    work = Work(services, start_engine(services, plan.arguments["master"]), plan.arguments)
+    services.progress.step("reading back what is in the target")
+    settings = work.job(1).target_settings
+    session = work.engine.session
+    with explained("read the target back"):
+        found = found_in(session, settings, tails, producers, inflated=plan.arguments["inflated"])
+    return {TopicPartition(*place): each for place, each in found.items()}
+
+
+def _producers(values: Any) -> list[int]:
+    return sorted({producer for value in values for producer in value["producers"]})
+
+
+def _sum_of(found: Found | None) -> Sum:
+    return Sum(found.records, found.fingerprint) if found else Sum()
+
+
+def _judged(result: ItemResult, sent: Sum | None, there: Sum | None, plan: Plan, *, shown: Sum | None = None) -> ItemResult:
+    """Return a result as the read-back has it.
+
+    :param shown: what of ``sent`` is this item's
+    """
+    if result.status is not Status.DONE or sent is None or there is None:
+        return result
+    same = sent == there if _keeps_content(plan) else sent.records == there.records
+    value: Mapping[str, Any] = {key: each for key, each in result.value.items() if key != "producers"}
+    if same:
+        in_target = there if shown is None else shown
+        more = {"in_target": {"records": in_target.records, "fingerprint": f"{in_target.fingerprint:016x}"}}
+        return result._replace(value={**value, **more, "producers": result.value["producers"]})
+    error = VerificationFailed(
+        f"{result.target}: {sent.records:,} records were sent, and {there.records:,} are in the target"
+        + ("" if sent.records != there.records else ", but not with the same content"),
+        hint="were records deleted there meanwhile, by compaction or retention? `kops journal show ID` has the numbers",
+        sent={"records": sent.records, "fingerprint": f"{sent.fingerprint:016x}"},
+        in_target={"records": there.records, "fingerprint": f"{there.fingerprint:016x}"},
+    )
+    return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=result.value)
+
+
+def _keeps_content(plan: Plan) -> bool:
+    """Tell whether batches stay what they are: one that is compressed anew with new times does not."""
+    return not (plan.arguments["inflated"] and plan.arguments["new_times"])

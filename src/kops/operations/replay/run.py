@@ -1,0 +1,164 @@
+"""The mutation that replays: send what is left, read it back, take it back where that can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved
+from kops.core.models import TopicPartition
+from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.operations.offsets_items import partition_of
+from kops.operations.protocol import Mutation, Services, failed
+from kops.operations.replay.jobs import Work, parts_of
+from kops.operations.replay.progress import forget_progress, progress_of
+from kops.operations.replay.proof import proven
+from kops.operations.replay.source import refuse_gone, source_of
+from kops.operations.replay.undo import plan_undo
+from kops.operations.state.engine import start_engine
+
+if TYPE_CHECKING:
+    from kops.spark.replay_jobs import Outcome
+    from kops.spark.replay_parts import Sent
+
+
+class Replay(Mutation):
+    """Sends records of a topic again."""
+
+    name: ClassVar[str] = "replay.run"
+
+    def locks(self, plan: Plan) -> Iterable[str]:
+        """Name the replay: the same one is not run twice at once."""
+        return [plan.arguments["replay"]]
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Refuse when a target was made anew or is not empty any more, or records of the range are gone."""
+        given = plan.arguments
+        source = source_of(services, given["source_context"])
+        found = services.kafka.topics.existing(given["targets"])
+        for name, topic_id in plan.guard["topics"].items():
+            if name not in found or found[name].topic_id != topic_id or len(found[name].partitions) != given["targets"][name]:
+                raise StateMoved(f"{name} was deleted, created anew or grew since the plan was made", hint="run the command again")
+        done = progress_of(services, given["replay"], _partitions(plan), stable=False)
+        if not given.get("resumed"):
+            if done:
+                raise StateMoved("this plan was carried out before", hint="`kops journal list` shows it; `kops replay resume ID` goes on")
+            _refuse_filled(services, plan.guard["empty_ends"])
+        left = parts_of(plan, {number: sent.offset for number, sent in done.items()})
+        refuse_gone(source, given["source"], {part.partition: max(part.start, _reached(done, part.partition, part.start)) for part in left})
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Send each partition's records, as far as they are not sent."""
+        given = plan.arguments
+        done = progress_of(services, given["replay"], _partitions(plan), stable=False)
+        parts = parts_of(plan, {number: sent.offset for number, sent in done.items()})
+        failure: KopsError | None = None
+        outcomes: list[Outcome] = []
+        if parts:
+            work = Work(services, start_engine(services, given["master"]), given)
+            services.progress.step(f"sending {given['source']}")
+            ends = {partition_of(place): end for place, end in _ends(services, plan).items()}
+            total = sum(part.end - _reached(done, part.partition, part.start) for part in parts)
+            try:
+                with work.engine.writing(ends, total):
+                    outcomes = work.send(parts, {number: sent.records for number, sent in done.items()})
+            except KopsError as broken:
+                failure = broken
+        after = progress_of(services, given["replay"], _partitions(plan))
+        by_partition = {outcome.partition: outcome for outcome in outcomes}
+        full = given["limit"] is not None and sum(sent.records for sent in after.values()) >= given["limit"]
+        for item in plan.changes:
+            number = partition_of(item.target).partition
+            yield _result(item, after.get(number), by_partition.get(number), failure, plan, full=full)
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Read back what is in the target, and compare it with what was read."""
+        found = proven(services, plan, results)
+        if all(result.status is Status.DONE for result in found):
+            forget_progress(services, plan.arguments["replay"], _partitions(plan))
+        return found
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that deletes what was sent, where nothing else is.
+
+        :raises Refused: when it cannot be taken out
+        """
+        return plan_undo(services, plan, results)
+
+    def can_be_undone(self, plan: Plan) -> bool:
+        """Tell whether the targets were empty, and let records be deleted."""
+        return bool(plan.arguments["own"])
+
+    def resume(self, services: Services, plan: Plan) -> Plan:
+        """Return the plan for what is left, from where the records in the target say that it stopped."""
+        done = progress_of(services, plan.arguments["replay"], _partitions(plan), stable=False)
+        items = tuple(_left(item, done.get(partition_of(item.target).partition)) for item in plan.items)
+        sent = sum(each.records for each in done.values())
+        open_ = sum(item.after - item.before for item in items if item.changes)
+        summary = f"go on with the replay of {plan.arguments['source']}: {sent:,} records are sent, up to {open_:,} are left"
+        return replace(plan, items=items, summary=summary, arguments=plan.arguments | {"resumed": True}, warnings=())
+
+    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+        """Say what was proven, or how to go on."""
+        if any(result.status is not Status.DONE for result in results):
+            return ("`kops replay resume ID` goes on where it stopped, once the reason is gone",)
+        values = [result.value for result in results if isinstance(result.value, dict)]
+        records = sum(value["records"] for value in values)
+        return (f"proven: {records:,} records were sent, and as many with the same content are in the target",)
+
+
+REPLAY = Replay()
+
+
+def _partitions(plan: Plan) -> list[int]:
+    return [int(number) for number in plan.arguments["ranges"]]
+
+
+def _reached(done: Mapping[int, Sent], number: int, start: int) -> int:
+    return done[number].offset if number in done else start
+
+
+def _ends(services: Services, plan: Plan) -> dict[str, int]:
+    """Return the ends of the targets as they are now."""
+    places = [TopicPartition(topic, number) for topic, count in plan.arguments["targets"].items() for number in range(count)]
+    return {str(place): bound.log_end_offset for place, bound in services.kafka.offsets.bounds(places).items()}
+
+
+def _refuse_filled(services: Services, empty_ends: Mapping[str, int]) -> None:
+    if not empty_ends:
+        return
+    bounds = services.kafka.offsets.bounds(partition_of(place) for place in empty_ends)
+    filled = [str(place) for place, bound in bounds.items() if bound.log_end_offset != empty_ends[str(place)]]
+    if filled:
+        raise StateMoved(f"{filled[0]} was empty when the plan was made, and is not now", hint="run the command again")
+
+
+def _left(item: Item, sent: Sent | None) -> Item:
+    if sent is None or not item.changes:
+        return item
+    if sent.offset >= item.after:
+        return Item(item.target, "none", sent.offset, item.after, "sent before")
+    return Item(item.target, item.action, sent.offset, item.after, item.reason)
+
+
+def _result(item: Item, sent: Sent | None, outcome: Outcome | None, failure: KopsError | None, plan: Plan, *, full: bool) -> ItemResult:
+    """Judge a partition by what is committed."""
+    value: dict[str, Any] = {
+        "records": sent.records if sent else 0,
+        "next_offset": sent.offset if sent else item.before,
+        "fingerprint": f"{sent.fingerprint:016x}" if sent else "0" * 16,
+        "producers": list(sent.producers) if sent else [],
+    }
+    if value["next_offset"] >= item.after or full:
+        return ItemResult(item.target, Status.DONE, value=value)
+    if outcome is not None and outcome.at is not None:
+        why = f"the target does not take {plan.arguments['source']}:{outcome.partition} at offset {outcome.at}: {outcome.error}"
+        hint = "what was before it is in the target; let the target take it (max.message.bytes), then `kops replay resume ID`"
+        error: KopsError = Refused(why, hint=hint, partition=outcome.partition, offset=outcome.at)
+    elif failure is not None:
+        error = failure
+    else:
+        reason = outcome.error if outcome and outcome.error else "it was not begun"
+        error = OperationFailed(f"{item.target} is sent up to offset {value['next_offset']} only: {reason}", hint="`kops replay resume ID`")
+    return failed(item, error)._replace(value=value)

@@ -1,0 +1,115 @@
+"""The topics that records go to: there, large enough, and taking records as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kops.core.errors import NotFound, Refused
+from kops.core.models import Bounds, Setting, TopicPartition
+from kops.operations.protocol import Services
+from kops.operations.replay.wanted import BY_KEY, KEEP, Wanted
+
+_TIMES, _LARGEST, _POLICY, _RETENTION = "message.timestamp.type", "max.message.bytes", "cleanup.policy", "retention.ms"
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The topics, by name.
+
+    :param counts: partitions of each
+    :param ids: topic ids
+    :param ends: the end of each partition
+    :param own: nobody else has records there
+    """
+
+    counts: Mapping[str, int]
+    ids: Mapping[str, str | None]
+    ends: Mapping[TopicPartition, int]
+    settings: Mapping[str, Mapping[str, Setting]]
+    own: bool
+
+    def setting(self, topic: str, name: str) -> str:
+        """Return a setting of a topic; empty when it has none."""
+        found = self.settings[topic].get(name)
+        return (found.value if found else None) or ""
+
+    @property
+    def largest(self) -> int:
+        """Return the bytes of the largest batch that all of them take."""
+        return min(int(self.setting(topic, _LARGEST) or 1_048_588) for topic in self.counts)
+
+    @property
+    def appends_times(self) -> list[str]:
+        """Return those that set the time of appending."""
+        return [topic for topic in self.counts if self.setting(topic, _TIMES) == "LogAppendTime"]
+
+    @property
+    def compacted(self) -> list[str]:
+        """Return those that keep the last record of a key only."""
+        return [topic for topic in self.counts if "compact" in self.setting(topic, _POLICY)]
+
+    def retention(self, topic: str) -> int | None:
+        """Return how long records are kept, in milliseconds; None for ever."""
+        milliseconds = int(self.setting(topic, _RETENTION) or -1)
+        return milliseconds if milliseconds >= 0 and "delete" in self.setting(topic, _POLICY) else None
+
+
+def targets_of(services: Services, topics: Sequence[str], wanted: Wanted) -> Targets:
+    """Look at the topics.
+
+    :raises NotFound: naming all that are not there
+    :raises Refused: when one would set its own timestamps
+    """
+    found = services.kafka.topics.existing(topics)
+    missing = sorted(set(topics) - set(found))
+    if missing:
+        raise NotFound(
+            f"there is no topic {', '.join(missing)}: nothing was sent",
+            hint="make them first: `kops topics create NAME`, or `kops topics apply FILE`",
+            missing=missing,
+        )
+    places = [TopicPartition(name, one.partition) for name, topic in found.items() for one in topic.partitions]
+    bounds: Mapping[TopicPartition, Bounds] = services.kafka.offsets.bounds(places)
+    empty = all(bound.log_start_offset == bound.log_end_offset for bound in bounds.values())
+    counts = {name: len(topic.partitions) for name, topic in sorted(found.items())}
+    ids = {name: topic.topic_id for name, topic in found.items()}
+    ends = {place: bound.log_end_offset for place, bound in bounds.items()}
+    targets = Targets(counts, ids, ends, services.kafka.topics.settings(found), empty)
+    if targets.appends_times and not wanted.accept_new_times:
+        raise Refused(
+            f"{', '.join(targets.appends_times)} has {_TIMES}=LogAppendTime: every record would get the time of its appending",
+            hint="alter it to CreateTime, or --accept-new-timestamps",
+        )
+    return targets
+
+
+def placement(wanted: Wanted, partitions: int, targets: Targets, *, changed: bool) -> tuple[str, str]:
+    """Return how the partition of a record is chosen (``keep``, ``key`` or an expression), and a sentence about it.
+
+    :param partitions: of the source
+    :param changed: keys may be others than before
+    """
+    counts = set(targets.counts.values())
+    fitting = all(count >= partitions for count in counts)
+    chosen = wanted.partition_by
+    if chosen == KEEP and not fitting:
+        few = min(targets.counts, key=lambda name: targets.counts[name])
+        raise Refused(
+            f"{few} has {targets.counts[few]} partitions and {wanted.source} {partitions}: they cannot be kept",
+            hint="--partition-by key, or an expression such as partition % 3",
+        )
+    if chosen is None:
+        chosen = KEEP if counts == {partitions} and not changed else BY_KEY
+    if chosen == KEEP:
+        return chosen, "each record keeps its partition, and the order within it"
+    if chosen == BY_KEY:
+        return chosen, "partitions by murmur2 of the key, without a key by the source's; what comes of one source partition keeps its order"
+    return chosen, f"partitions by {chosen}; what comes of one source partition keeps its order"
+
+
+def guard_of(targets: Targets) -> dict[str, Any]:
+    """Return what must not change before the replay begins."""
+    ends = {str(place): end for place, end in targets.ends.items()} if targets.own else {}
+    return {"topics": dict(targets.ids), "partitions": dict(targets.counts), "empty_ends": ends}

@@ -1,0 +1,55 @@
+"""Taking a replay back: possible where its records are alone, and said plainly where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from kops.core.errors import Refused
+from kops.core.plan import ItemResult, Plan
+from kops.operations.protocol import Services
+from kops.operations.replay.progress import forget_progress, progress_of
+from kops.operations.topics_truncate import TruncateTopics, plan_truncate
+
+
+class TakeBack(TruncateTopics):
+    """Deletes what a replay sent into topics of its own, and its progress."""
+
+    name: ClassVar[str] = "replay.undo"
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Delete the records, then the groups that said how far it came."""
+        yield from super().apply(services, plan)
+        forget_progress(services, plan.arguments["replay"], plan.arguments["partitions"])
+
+
+TAKE_BACK = TakeBack()
+
+
+def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    """Return the plan that deletes a replay's records.
+
+    :raises Refused: when others have records there
+    """
+    from kops.operations.replay.proof import found_in_targets
+
+    names = ", ".join(plan.arguments["targets"])
+    partitions = [int(number) for number in plan.arguments["ranges"]]
+    done = progress_of(services, plan.arguments["replay"], partitions, stable=False)
+    producers = {producer for result in results if isinstance(result.value, dict) for producer in result.value["producers"]}
+    producers |= {producer for sent in done.values() for producer in sent.producers}
+    found = found_in_targets(services, plan, sorted(producers))
+    ours, others = (sum(getattr(each, name) for each in found.values()) for name in ("records", "others"))
+    if not plan.arguments["own"] or others:
+        since = f"{others:,} records of others are among them" if plan.arguments["own"] else "it had records before"
+        raise Refused(
+            f"the {ours:,} records that the replay sent to {names} cannot be taken out: {since}, and Kafka deletes from the start only",
+            hint="readers have to leave them out; `kops journal show ID` says which producers wrote them",
+            records=ours,
+            producers=sorted(producers),
+        )
+    back = plan_truncate(services, sorted(plan.arguments["targets"]), "end")
+    arguments = back.arguments | {"replay": plan.arguments["replay"], "partitions": partitions}
+    summary = f"take the replay back: {back.summary}"
+    return replace(back, operation=TakeBack.name, summary=summary, arguments=arguments)

@@ -1,0 +1,311 @@
+"""The Spark jobs of a replay: one task a partition of the source, which reads, sends and commits by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kops.spark.replay_rounds import Places, Rows, reasons_of
+from kops.spark.transactions import BatchWriter, Names
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kops.spark.replay_parts import PartSender
+
+OUTCOME = "partition int, reached bigint, records bigint, fingerprint string, producers array<bigint>, error string, at bigint"
+_ROWS = 50_000
+"""Rows that are encoded at once."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A partition of the source: offsets ``start`` to before ``end``."""
+
+    partition: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """A replay, as its tasks need it.
+
+    :param source: topic; ``source_settings`` and ``target_settings``: librdkafka's, secrets included: never to be shown
+    :param name: of the replay: prefix of groups and transactional ids
+    :param anchor: topic of the target cluster under whose partition 0 positions are committed
+    :param transactional: commit records and position together
+    :param rate: records a second of one task
+    :param most: records to send of one part
+    :param inflated: see ``record_batch_copy.fingerprint``
+    """
+
+    source: str
+    source_settings: Mapping[str, str] = field(repr=False)
+    target_settings: Mapping[str, str] = field(repr=False)
+    name: str
+    anchor: str
+    places: Places
+    transactional: bool = True
+    rate: float | None = None
+    most: int | None = None
+    inflated: bool = False
+
+    def names(self, partition: int) -> Names:
+        """Return what the brokers know the writer of a partition by."""
+        name = group_of(self.name, partition)
+        return Names(name, self.anchor, 0, name if self.transactional else None)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a part.
+
+    :param reached: the next offset of the source
+    :param error: why it was not all; None when it was
+    :param at: the offset of the record that the target did not take
+    """
+
+    partition: int
+    reached: int
+    records: int
+    fingerprint: int
+    producers: tuple[int, ...]
+    error: str | None = None
+    at: int | None = None
+
+
+def group_of(name: str, partition: int) -> str:
+    """Return the group that holds how far a partition of the source is."""
+    return f"{name}-{partition}"
+
+
+def copy(session: SparkSession, job: Job, parts: Sequence[Part]) -> list[Outcome]:
+    """Send parts without making rows of their records."""
+
+    def send(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        from kops.spark.raw_batches import RawBatches
+        from kops.spark.replay_read import rounds_of
+
+        for number in (row for batch in batches for row in batch.column(0).to_pylist()):
+            part = parts[number]
+            source = RawBatches(job.source, job.source_settings, read_committed=True)
+            try:
+                yield _sent(
+                    job, part, lambda start, part=part, source=source: rounds_of(source, part.partition, start, part.end, job.places)
+                )
+            finally:
+                source.close()
+
+    return _outcomes(session.range(0, len(parts), 1, len(parts)).mapInArrow(send, OUTCOME))
+
+
+def send_rows(rows: DataFrame, job: Job, parts: Sequence[Part]) -> list[Outcome]:
+    """Send rows: partition, offset, topic, target_partition, key, value, timestamp_ms, headers.
+
+    :param rows: of each part in a task of its own, by the order of ``parts``, in the order of their offsets
+    """
+
+    def send(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        part = parts[context.partitionId() if context else 0]
+        yield _sent(job, part, lambda start: _rounds_of_rows(batches, part, start, job.places))
+
+    return _outcomes(rows.mapInArrow(send, OUTCOME))
+
+
+def _rounds_of_rows(batches: Iterable[pyarrow.RecordBatch], part: Part, start: int, places: Places) -> Iterator[Rows]:
+    """Make rounds of the rows from an offset on; a round ends where a record of the source ends, of which several rows may come."""
+    import numpy
+    import pyarrow
+
+    held: pyarrow.Table | None = None
+    for batch in batches:
+        new = pyarrow.Table.from_batches([batch])
+        table = new if held is None else pyarrow.concat_tables([held, new])
+        offsets = numpy.asarray(table["offset"])
+        if len(offsets) and (set(table["partition"].unique().to_pylist()) != {part.partition} or (numpy.diff(offsets) < 0).any()):
+            raise ValueError("the plugin mixes or reorders the records of partitions, so how far it came cannot be told")
+        last = int(numpy.searchsorted(offsets, offsets[-1])) if len(offsets) else 0
+        if last < _ROWS:
+            held = table
+            continue
+        yield from _round(table.slice(0, last), start, int(offsets[last]), places)
+        held = table.slice(last)
+    if held is not None and held.num_rows:
+        yield from _round(held, start, int(held["offset"][held.num_rows - 1].as_py()) + 1, places)
+
+
+def _round(table: pyarrow.Table, start: int, end: int, places: Places) -> Iterator[Rows]:
+    from pyarrow import compute
+
+    left = table.filter(compute.greater_equal(table["offset"], start))
+    if left.num_rows:
+        _refuse_places(left, places)
+        yield Rows(left, end, places)
+
+
+def _refuse_places(rows: pyarrow.Table, places: Places) -> None:
+    """Refuse rows that go where there is nothing, naming the first.
+
+    :raises MisplacedRecord: before anything of them is sent
+    """
+    import pyarrow
+    from pyarrow import compute
+
+    known = pyarrow.array(list(places.counts), pyarrow.string())
+    wrong = compute.invert(compute.is_in(rows["topic"], known))
+    if not compute.any(wrong).as_py() and not places.by_key:
+        counts = pyarrow.array(list(places.counts.values()), pyarrow.int32()).take(compute.index_in(rows["topic"].combine_chunks(), known))
+        inside = compute.and_(compute.greater_equal(rows["target_partition"], 0), compute.less(rows["target_partition"], counts))
+        wrong = compute.invert(compute.fill_null(inside, False))
+    found = rows.filter(wrong).slice(0, 1).to_pylist()
+    if found:
+        row = found[0]
+        where = f"{row['topic']}:{row['target_partition']}" if row["topic"] in places.counts else f"the topic {row['topic']}"
+        raise MisplacedRecord(row["offset"], f"it goes to {where}, which is none of the targets")
+
+
+class MisplacedRecord(ValueError):
+    """A record that goes to a topic or partition that there is not.
+
+    :ivar offset: of the source
+    """
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(reason)
+        self.offset = offset
+
+
+def _sent(job: Job, part: Part, rounds_from: Any) -> pyarrow.RecordBatch:
+    """Send a part, and give a row of ``OUTCOME``."""
+    from kafka.errors import KafkaError
+
+    from kops.spark.replay_parts import Overtaken, PartSender, RecordRefused
+
+    writer = BatchWriter(job.target_settings, job.names(part.partition))
+    sender = PartSender(writer, part.start, part.end, job.most, job.rate, job.inflated)
+    error, at = None, None
+    try:
+        sender.run(rounds_from)
+    except (RecordRefused, MisplacedRecord) as refused:
+        error, at = str(refused), refused.offset
+    except (KafkaError, OSError, ValueError, Overtaken) as failure:  # time-outs and damaged batches among them
+        error = f"{type(failure).__name__}: {reasons_of(failure)}"
+    finally:
+        _give_up(writer)
+        writer.close()
+    return _row(part, sender, error, at)
+
+
+def _give_up(writer: BatchWriter) -> None:
+    """Abort what is open, so that readers of what is committed need not wait for its time-out."""
+    import contextlib
+
+    with contextlib.suppress(Exception):
+        writer.abort()
+
+
+def _row(part: Part, sender: PartSender, error: str | None, at: int | None) -> pyarrow.RecordBatch:
+    import pyarrow
+
+    done = getattr(sender, "done", None)
+    values = (
+        (part.partition, pyarrow.int32()),
+        (done.offset if done else part.start, pyarrow.int64()),
+        (done.records if done else 0, pyarrow.int64()),
+        (f"{done.fingerprint:016x}" if done else "0", pyarrow.string()),
+        (list(done.producers) if done else [], pyarrow.list_(pyarrow.int64())),
+        (error, pyarrow.string()),
+        (at, pyarrow.int64()),
+    )
+    names = [column.split()[0] for column in OUTCOME.split(", ")]
+    return pyarrow.RecordBatch.from_arrays([pyarrow.array([value], kind) for value, kind in values], names)
+
+
+def _outcomes(rows: DataFrame) -> list[Outcome]:
+    return [
+        Outcome(row.partition, row.reached, row.records, int(row.fingerprint, 16), tuple(row.producers), row.error, row.at)
+        for row in rows.collect()
+    ]
+
+
+def counted(session: SparkSession, job: Job, parts: Sequence[Part]) -> int:
+    """Return how many records parts have, decoding only those batches of which some are to stay."""
+
+    def count(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        from kops.spark.raw_batches import RawBatches
+        from kops.spark.replay_read import rounds_of
+
+        for number in (row for batch in batches for row in batch.column(0).to_pylist()):
+            part = parts[number]
+            source = RawBatches(job.source, job.source_settings, read_committed=True)
+            try:
+                found = sum(each.records for each in rounds_of(source, part.partition, part.start, part.end, job.places))
+            finally:
+                source.close()
+            yield pyarrow.RecordBatch.from_arrays([pyarrow.array([found], pyarrow.int64())], ["records"])
+
+    rows = session.range(0, len(parts), 1, len(parts)).mapInArrow(count, "records bigint").collect()
+    return sum(row.records for row in rows)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a partition of a target holds.
+
+    :param records: of the replay; ``others``: of anybody else
+    """
+
+    records: int
+    fingerprint: int
+    others: int
+
+
+def found_in(
+    session: SparkSession,
+    settings: Mapping[str, str],
+    tails: Mapping[tuple[str, int], tuple[int, int]],
+    producers: Sequence[int],
+    *,
+    inflated: bool = False,
+) -> dict[tuple[str, int], Found]:
+    """Return how many committed records of some producers are in partitions, and the sum of their batches' fingerprints.
+
+    :param tails: (topic, partition) -> the offsets to look at
+    """
+    places, wanted, given = sorted(tails), frozenset(producers), dict(settings)
+
+    def look(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        from kops.formats.record_batch_copy import added, fingerprint
+        from kops.spark.raw_batches import RawBatches
+
+        for number in (row for batch in batches for row in batch.column(0).to_pylist()):
+            topic, partition = places[number]
+            records = total = others = 0
+            source = RawBatches(topic, given, read_committed=True)
+            try:
+                for data, some in source.batches(partition, *tails[places[number]]):
+                    for batch in some:
+                        if batch.producer_id in wanted:
+                            records, total = records + batch.records, added(total, fingerprint(data, batch, inflated=inflated))
+                        else:
+                            others += batch.records
+            finally:
+                source.close()
+            numbers = [pyarrow.array([value], pyarrow.int64()) for value in (number, records, others)]
+            yield pyarrow.RecordBatch.from_arrays(
+                [*numbers, pyarrow.array([f"{total:016x}"])], ["place", "records", "others", "fingerprint"]
+            )
+
+    schema = "place bigint, records bigint, others bigint, fingerprint string"
+    rows = session.range(0, len(places), 1, len(places)).mapInArrow(look, schema).collect() if places else []
+    return {places[row.place]: Found(row.records, int(row.fingerprint, 16), row.others) for row in rows}

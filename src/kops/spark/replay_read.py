@@ -1,0 +1,32 @@
+"""From batches of the source to rounds, without Spark's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from kops.formats.record_batch_copy import can_go_on, is_sound
+from kops.formats.record_columns import Batch, decode, offsets_between
+from kops.spark.raw_batches import RawBatches
+from kops.spark.replay_rounds import Decoded, Places, Round, WholeBatch
+
+
+def rounds_of(source: RawBatches, partition: int, start: int, end: int, places: Places) -> Iterator[Round]:
+    """Yield the records of a range: batches as they are where they may be, others decoded.
+
+    :raises kops.formats.record_columns.UnreadableBatch: when a batch is damaged
+    """
+
+    def whole(batch: Batch) -> bool:
+        inside = start <= batch.base_offset and batch.last_offset < end
+        return not places.by_key and inside and can_go_on(batch) and batch.end - batch.at <= places.most
+
+    for data, batches in source.batches(partition, start, end):
+        for goes_on, some in groupby(batches, whole):
+            run = list(some)
+            if goes_on and all(is_sound(data, batch) for batch in run):
+                yield from (WholeBatch(data, batch, partition, places) for batch in run)
+                continue
+            columns = offsets_between(decode(data, run), start, end)
+            if len(columns):
+                yield Decoded(columns, partition, min(end, run[-1].last_offset + 1), places)

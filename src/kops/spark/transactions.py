@@ -1,0 +1,407 @@
+"""Transactions of whole record batches (KIP-98), with the position that they reach inside of them (KIP-447), through kafka-python.
+
+One request a step, answered before the next; only batches go several at a time. Versions of requests are those before KIP-890, which
+every broker since 0.11 takes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kops.formats.record_batches import Producer
+from kops.spark.connections import connected
+
+PATIENCE_SECONDS = 120.0
+"""How long a step is tried again, as ``delivery.timeout.ms`` of the Java producer."""
+TRANSACTION_MILLISECONDS = 60_000
+_REQUEST_MILLISECONDS = 30_000
+_RETRY_SECONDS = 0.02
+_IN_FLIGHT = 4  # one below what kafka-python lets a connection have, and within the five that brokers remember of a producer
+_PRODUCE_VERSIONS = {"min_version": 3, "max_version": 9}
+_ALL_IN_SYNC_REPLICAS = -1
+_TRANSACTION, _GROUP = 1, 0
+_TOO_LARGE = ("MESSAGE_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
+_WRITTEN_ALREADY = "DUPLICATE_SEQUENCE_NUMBER"
+_AGAIN = (
+    "CONCURRENT_TRANSACTIONS",
+    "COORDINATOR_NOT_AVAILABLE",
+    "NOT_COORDINATOR",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "UNSTABLE_OFFSET_COMMIT",
+)
+_FATAL = ("AUTHORIZATION", "INVALID_RECORD", "INVALID_TIMESTAMP", "CORRUPT", "POLICY", "UNSUPPORTED")
+
+Encode = Callable[[Producer], bytes]
+
+
+class BrokenTransaction(Exception):
+    """The transaction cannot be gone on with; what it holds is to be sent again."""
+
+
+class RefusedBatch(Exception):
+    """The broker does not take a batch.
+
+    :ivar too_large: it may take parts of it
+    """
+
+    def __init__(self, topic: str, partition: int, error: Any, text: str | None) -> None:
+        super().__init__(f"{topic}:{partition}: {text or error.description}")
+        self.too_large = error.message in _TOO_LARGE
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a replay is.
+
+    :param offset: the next one of the source
+    :param note: what belongs to it
+    """
+
+    offset: int
+    note: str
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the brokers know a writer by.
+
+    :param transactional_id: None for a writer without transactions
+    :param group: its committed offset is the position, and says how far the records came
+    :param topic: of the partition, ``anchor``, under which the position is committed: any that the cluster has
+    """
+
+    group: str
+    topic: str
+    anchor: int = 0
+    transactional_id: str | None = None
+
+
+class BatchWriter:
+    """Writes batches, and commits how far it came.
+
+    :param settings: librdkafka's
+    """
+
+    def __init__(self, settings: Mapping[str, Any], names: Names) -> None:
+        self.names = names
+        self._client = connected(settings, _REQUEST_MILLISECONDS)
+        self._topics: set[str] = set()
+        self._sequences: dict[tuple[str, int], int] = {}
+        self._taken: set[tuple[str, int]] = set()
+        self._flying: deque[tuple[Any, str, int]] = deque()
+        self._coordinators: dict[int, int] = {}
+        self._producer = Producer(-1, -1, 0)
+
+    @property
+    def producer_id(self) -> int:
+        """Return who writes."""
+        return self._producer.producer_id
+
+    def close(self) -> None:
+        """Close the connections; what is not committed is given up by the brokers in time."""
+        self._client.close()
+
+    def begin(self) -> Position | None:
+        """Become the only writer of this name, undo what it left open, and return how far it came."""
+        from kafka.protocol.producer import InitProducerIdRequest
+
+        self._flying.clear()
+        identity = self.names.transactional_id
+
+        def request() -> Any:
+            return InitProducerIdRequest(
+                transactional_id=identity,
+                transaction_timeout_ms=TRANSACTION_MILLISECONDS,
+                producer_id=-1,
+                producer_epoch=-1,
+                min_version=0,
+                max_version=4,
+            )
+
+        answer = self._ask(_TRANSACTION if identity else None, request, lambda answer: answer.error_code)
+        self._producer = Producer(answer.producer_id, answer.producer_epoch, 0, transactional=identity is not None)
+        self._sequences, self._taken = {}, set()
+        return self.position()
+
+    def position(self) -> Position | None:
+        """Return how far records were written, waiting for a transaction that is being decided."""
+        from kafka.protocol.consumer import OffsetFetchRequest
+
+        names = self.names
+
+        def request() -> Any:
+            topic = OffsetFetchRequest.OffsetFetchRequestTopic(name=names.topic, partition_indexes=[names.anchor])
+            return OffsetFetchRequest(group_id=names.group, topics=[topic], require_stable=True, min_version=1, max_version=7)
+
+        def error(answer: Any) -> int:
+            return int(answer.error_code or answer.topics[0].partitions[0].error_code)
+
+        found = self._ask(_GROUP, request, error).topics[0].partitions[0]
+        return None if found.committed_offset < 0 else Position(found.committed_offset, found.metadata or "")
+
+    def send(self, topic: str, partition: int, records: int, encode: Encode) -> None:
+        """Send a batch; of what becomes of it ``flush`` tells.
+
+        :raises BrokenTransaction: when all since the last commit is to be sent again
+        :raises RefusedBatch: when the broker does not take a batch that was sent before
+        """
+        place = (topic, partition)
+        if self.names.transactional_id is not None and place not in self._taken:
+            self._take(topic, partition)
+        sequence = self._sequences.get(place, 0)
+        batch = encode(Producer(self._producer.producer_id, self._producer.epoch, sequence, self._producer.transactional))
+        self._sequences[place] = (sequence + records) & 0x7FFF_FFFF
+        if self.names.transactional_id is None:
+            self._deliver(topic, partition, batch)
+            return
+        while len(self._flying) >= _IN_FLIGHT:
+            self._land()
+        self._flying.append((self._post(topic, partition, batch), topic, partition))
+
+    def flush(self) -> None:
+        """Wait until all that was sent is acknowledged; see ``send``."""
+        while self._flying:
+            self._land()
+
+    def commit(self, position: Position) -> None:
+        """Commit what was sent, and the position with it; without transactions, the position after it.
+
+        :raises BrokenTransaction: when it is not known whether it was committed; ``begin`` tells
+        """
+        self.flush()
+        if self.names.transactional_id is None:
+            self._ask(_GROUP, lambda: self._offsets(position), lambda answer: answer.topics[0].partitions[0].error_code)
+            return
+        self._with_offsets(position)
+        self._end(committed=True)
+        self._taken = set()
+
+    def abort(self) -> None:
+        """Give up what was sent since the last commit."""
+        while self._flying:
+            future, *_ = self._flying.popleft()
+            self._client.poll(timeout_ms=_REQUEST_MILLISECONDS, future=future)
+        if self.names.transactional_id is not None and self._taken:
+            self._end(committed=False)
+            self._taken = set()
+
+    def _take(self, topic: str, partition: int) -> None:
+        from kafka.protocol.producer import AddPartitionsToTxnRequest
+
+        def request() -> Any:
+            wanted = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=[partition])
+            return AddPartitionsToTxnRequest(
+                v3_and_below_transactional_id=self.names.transactional_id,
+                v3_and_below_producer_id=self._producer.producer_id,
+                v3_and_below_producer_epoch=self._producer.epoch,
+                v3_and_below_topics=[wanted],
+                min_version=0,
+                max_version=3,
+            )
+
+        self._ask(
+            _TRANSACTION, request, lambda answer: answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+        )
+        self._taken.add((topic, partition))
+
+    def _with_offsets(self, position: Position) -> None:
+        from kafka.protocol.producer import AddOffsetsToTxnRequest, TxnOffsetCommitRequest
+
+        names, who = self.names, self._producer
+        identity = {"transactional_id": names.transactional_id, "producer_id": who.producer_id, "producer_epoch": who.epoch}
+        self._ask(
+            _TRANSACTION,
+            lambda: AddOffsetsToTxnRequest(**identity, group_id=names.group, min_version=0, max_version=3),
+            lambda answer: answer.error_code,
+        )
+
+        def request() -> Any:
+            topics = _topics(TxnOffsetCommitRequest, "TxnOffsetCommitRequest", names, position)
+            return TxnOffsetCommitRequest(
+                **identity,
+                group_id=names.group,
+                generation_id=-1,
+                member_id="",
+                group_instance_id=None,
+                topics=topics,
+                min_version=0,
+                max_version=3,
+            )
+
+        self._ask(_GROUP, request, lambda answer: answer.topics[0].partitions[0].error_code)
+
+    def _offsets(self, position: Position) -> Any:
+        from kafka.protocol.consumer import OffsetCommitRequest
+
+        topics = _topics(OffsetCommitRequest, "OffsetCommitRequest", self.names, position)
+        return OffsetCommitRequest(
+            group_id=self.names.group,
+            generation_id_or_member_epoch=-1,
+            member_id="",
+            group_instance_id=None,
+            topics=topics,
+            min_version=2,
+            max_version=8,
+        )
+
+    def _end(self, *, committed: bool) -> None:
+        from kafka.protocol.producer import EndTxnRequest
+
+        who = self._producer
+
+        def request() -> Any:
+            return EndTxnRequest(
+                transactional_id=self.names.transactional_id,
+                producer_id=who.producer_id,
+                producer_epoch=who.epoch,
+                committed=committed,
+                min_version=0,
+                max_version=3,
+            )
+
+        self._ask(_TRANSACTION, request, lambda answer: answer.error_code)
+
+    def _ask(self, kind: int | None, request: Callable[[], Any], code_of: Callable[[Any], int]) -> Any:
+        """Ask a coordinator, again where that may help.
+
+        :param kind: of coordinator; None asks any broker
+        :raises BrokenTransaction: when it says that this writer, or its transaction, is not what it takes it for
+        """
+        from kafka.errors import KafkaError, for_code
+
+        deadline, wait = time.monotonic() + PATIENCE_SECONDS, _RETRY_SECONDS
+        while True:
+            problem: Any
+            try:
+                answer = self._client.send_and_receive(self._coordinator(kind), request(), timeout_ms=_REQUEST_MILLISECONDS)
+                code = code_of(answer)
+                if not code:
+                    return answer
+                problem = for_code(code)()
+            except KafkaError as error:
+                problem = error
+            name = getattr(problem, "message", None) or type(problem).__name__
+            again = name in _AGAIN or problem.retriable or problem.invalid_metadata
+            if not again and any(word in name for word in _FATAL):
+                raise problem
+            if not again:
+                raise BrokenTransaction(f"{name}: {problem}")
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{name}: {self.names.group} got no other answer within {PATIENCE_SECONDS:g} s")
+            if name != "CONCURRENT_TRANSACTIONS":
+                self._coordinators.clear()
+            time.sleep(wait)
+            wait = min(2 * wait, 1.0)
+
+    def _coordinator(self, kind: int | None) -> int:
+        from kafka.errors import NodeNotReadyError, for_code
+        from kafka.protocol.metadata import FindCoordinatorRequest
+
+        if kind is None or kind not in self._coordinators:
+            node = self._client.least_loaded_node(bootstrap_fallback=True)
+            if node is None:
+                raise NodeNotReadyError("no broker")
+            if kind is None:
+                return int(node)
+            key = self.names.transactional_id if kind == _TRANSACTION else self.names.group
+            request = FindCoordinatorRequest(key=key, key_type=kind, min_version=1, max_version=3)
+            answer = self._client.send_and_receive(node, request, timeout_ms=_REQUEST_MILLISECONDS)
+            if answer.error_code:
+                raise for_code(answer.error_code)(f"no coordinator for {key}")
+            self._coordinators[kind] = answer.node_id
+        return self._coordinators[kind]
+
+    def _leader(self, topic: str, partition: int) -> int | None:
+        from kafka.structs import TopicPartition
+
+        if topic not in self._topics:
+            self._topics.add(topic)
+            self._refresh(topic)
+        leader = self._client.cluster.leader_for_partition(TopicPartition(topic, partition))
+        return None if leader in (None, -1) else int(leader)
+
+    def _refresh(self, topic: str) -> None:
+        from kops.spark.connections import refresh
+
+        refresh(self._client, topic, _REQUEST_MILLISECONDS // 10)
+
+    def _post(self, topic: str, partition: int, batch: bytes) -> Any:
+        from kafka.errors import KafkaError
+        from kafka.protocol.producer import ProduceRequest
+
+        leader = self._leader(topic, partition)
+        if leader is None:
+            self._refresh(topic)
+            raise BrokenTransaction(f"{topic}:{partition} has no leader")
+        data = ProduceRequest.TopicProduceData
+        request = ProduceRequest(
+            transactional_id=self.names.transactional_id,
+            acks=_ALL_IN_SYNC_REPLICAS,
+            timeout_ms=_REQUEST_MILLISECONDS,
+            topic_data=[data(name=topic, partition_data=[data.PartitionProduceData(index=partition, records=batch)])],
+            **_PRODUCE_VERSIONS,
+        )
+        try:
+            self._client.await_ready(leader, timeout_ms=_REQUEST_MILLISECONDS)
+        except KafkaError as error:
+            self._refresh(topic)
+            raise BrokenTransaction(str(error)) from error
+        return self._client.send(leader, request)
+
+    def _land(self) -> None:
+        """Wait for the oldest batch that flies."""
+        future, topic, partition = self._flying.popleft()
+        self._answered(future, topic, partition)
+
+    def _answered(self, future: Any, topic: str, partition: int) -> None:
+        from kafka.errors import for_code
+
+        self._client.poll(timeout_ms=_REQUEST_MILLISECONDS, future=future)
+        if not future.succeeded():
+            self._refresh(topic)
+            raise BrokenTransaction(f"{topic}:{partition}: {future.exception if future.failed() else 'no answer in time'}")
+        answer = future.value.responses[0].partition_responses[0]
+        if not answer.error_code:
+            return
+        error = for_code(answer.error_code)
+        if error.message == _WRITTEN_ALREADY:
+            return
+        if error.message in _TOO_LARGE or any(word in error.message for word in _FATAL):
+            raise RefusedBatch(topic, partition, error, getattr(answer, "error_message", None))
+        self._refresh(topic)
+        raise BrokenTransaction(f"{topic}:{partition}: {error.message}")
+
+    def _deliver(self, topic: str, partition: int, batch: bytes) -> None:
+        """Send a batch until it is acknowledged: the broker recognises it by its sequence number."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                self._answered(self._post(topic, partition, batch), topic, partition)
+            except BrokenTransaction:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(5 * _RETRY_SECONDS)
+            else:
+                return
+
+
+def _topics(request: Any, prefix: str, names: Names, position: Position) -> list[Any]:
+    topic = getattr(request, f"{prefix}Topic")
+    partition = getattr(topic, f"{prefix}Partition")
+    return [
+        topic(
+            name=names.topic,
+            partitions=[
+                partition(
+                    partition_index=names.anchor,
+                    committed_offset=position.offset,
+                    committed_leader_epoch=-1,
+                    committed_metadata=position.note,
+                )
+            ],
+        )
+    ]
