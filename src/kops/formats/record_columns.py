@@ -126,6 +126,13 @@ class RecordColumns:
         return found
 
 
+def no_records() -> RecordColumns:
+    """Return columns without any record."""
+    import numpy
+
+    return RecordColumns(bytes(8), *(numpy.empty(0, numpy.int64) for _ in range(7)))
+
+
 def batches_of(data: bytes) -> list[Batch]:
     """Return the whole batches of a Fetch response's records; the last may be cut off, and is left out.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy
+    import pyarrow
     from numpy.typing import NDArray
 
     from kops.formats.record_columns import RecordColumns
@@ -40,6 +41,31 @@ def record_hashes(records: RecordColumns) -> Hashes:
     return hash_long(found, records.timestamps)
 
 
+def column_hashes(keys: pyarrow.Array, values: pyarrow.Array, timestamps: NDArray[numpy.int64]) -> Hashes:
+    """Return ``xxhash64(key, value is null, value, timestamp)`` of columns.
+
+    :param keys: and ``values``: binary
+    """
+    import numpy
+
+    found = hash_bytes(numpy.full(len(keys), SEED, dtype=numpy.uint64), *_pieces_of(keys))
+    data, at, lengths = _pieces_of(values)
+    found = hash_int(found, lengths < 0)
+    return hash_long(hash_bytes(found, data, at, lengths), timestamps)
+
+
+def _pieces_of(column: pyarrow.Array) -> tuple[Any, NDArray[numpy.int64], NDArray[numpy.int64]]:
+    """Return the bytes that the values of a binary column stand in, where each begins, and its length; -1 for null."""
+    import numpy
+
+    _, bounds, data = column.buffers()
+    ends = numpy.frombuffer(bounds, numpy.int32)[column.offset : column.offset + len(column) + 1].astype(numpy.int64)
+    lengths = numpy.diff(ends)
+    if column.null_count:
+        lengths[column.is_null().to_numpy(zero_copy_only=False)] = -1
+    return b"" if data is None else data, ends[:-1], lengths
+
+
 def hash_long(seeds: Hashes, numbers: NDArray[Any]) -> Hashes:
     """Hash 64-bit integers."""
     import numpy
@@ -54,9 +80,10 @@ def hash_int(seeds: Hashes, numbers: NDArray[Any]) -> Hashes:
     return _finished(_with_half(seeds + _u(_PRIME_5 + 4), numbers.astype(numpy.uint32).astype(numpy.uint64)))
 
 
-def hash_bytes(seeds: Hashes, data: bytes, at: NDArray[numpy.int64], lengths: NDArray[numpy.int64]) -> Hashes:
+def hash_bytes(seeds: Hashes, data: Any, at: NDArray[numpy.int64], lengths: NDArray[numpy.int64]) -> Hashes:
     """Hash pieces of some bytes.
 
+    :param data: ``bytes``, or a buffer of Arrow
     :param at: where each begins
     :param lengths: of each; -1 for null
     """
@@ -95,7 +122,7 @@ class _Pieces:
     :param left: how many bytes of it are left
     """
 
-    data: bytes
+    data: Any
     at: NDArray[numpy.int64]
     left: NDArray[numpy.int64]
 

@@ -7,16 +7,15 @@ which joins the rows of several tasks. What is not that plain is left to ``prepa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kops.core.statefile import Form, Store
-from kops.core.statefile.models import TABLE
+from kops.core.statefile.models import INTEGRAL, TABLE
 from kops.spark.batch_source import partition_column
 from kops.spark.codec import encoding, sql_type
-from kops.spark.gathering import gathered, newest_of_each_key
+from kops.spark.gathering import gathered, newest_of_each_key, row_of_each_key
 
 if TYPE_CHECKING:
     import numpy
@@ -29,15 +28,17 @@ if TYPE_CHECKING:
     from kops.spark.source import TopicRange
 
 _OF_A_KEY = ("key", "number", "value", "offset", "timestamp_ms")
-FATES = ("read", "undecodable", "negative_timestamp", "null_key", "null_value")
+FATES = ("read", "unfit", "negative_timestamp", "null_key", "null_value")
 SCHEMA = "partition int, key binary, number bigint, value binary, offset bigint, timestamp_ms bigint, " + ", ".join(
     f"{fate} bigint" for fate in FATES
 )
-"""Of a task's rows: of each key what was added up, or the record that counts; and a row without a key, that says what was read."""
+"""Of a task's rows: of each key what was added up, or the record that counts; and a row without a key, that says what was read.
+Unfit is a record that is not of the formats, or that only the slower way can judge: then none of the rows is of any use."""
+CHOSEN = (TABLE, "last", "first")
+"""Aggregates that are the value of one of the records."""
 
-_WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
-_INTEGRAL = ("long", "int", "short")
-_AS_THEY_ARE = ("string", "bytes", "float", *_INTEGRAL)  # what Kafka Streams writes again as it read it; of a double, a NaN may change
+WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
+_AS_THEY_ARE = ("string", "bytes", "float", *INTEGRAL)  # what Kafka Streams writes again as it read it; of a double, a NaN may change
 
 
 def adds_up(store: Store) -> bool:
@@ -51,13 +52,18 @@ def adds_up(store: Store) -> bool:
         return value in (*_AS_THEY_ARE, "double")
     if aggregate.kind in ("sum", "min", "max"):
         of = aggregate.form.name
-        return aggregate.expression == "value" and {value, of} <= set(_INTEGRAL) and _WIDTHS[value] <= _WIDTHS[of]
-    return aggregate.kind == TABLE and value in _AS_THEY_ARE
+        return aggregate.expression == "value" and {value, of} <= set(INTEGRAL) and WIDTHS[value] <= WIDTHS[of]
+    return aggregate.kind in CHOSEN and aggregate.is_whole_value and aggregate.form.name == value and value in _AS_THEY_ARE
 
 
 def added_up(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:
     """Return what the tasks make of a topic, as rows of ``SCHEMA``; of a key there is one for each task, or a few."""
-    return source.reduced(wanted, SCHEMA, AddUp(store.aggregate.kind, store.source.key, store.source.value))
+    return source.reduced(wanted, SCHEMA, add_up_of(store))
+
+
+def add_up_of(store: Store) -> AddUp:
+    """Return what adds a store up in a task."""
+    return AddUp(store.aggregate.kind, store.source.key, store.source.value)
 
 
 def joined(rows: DataFrame, store: Store) -> DataFrame:
@@ -73,6 +79,10 @@ def joined(rows: DataFrame, store: Store) -> DataFrame:
     if kind == TABLE:
         latest = grouped.agg(functions.expr("max_by(struct(value, timestamp_ms), offset) as latest"))
         return latest.selectExpr("partition", "key", "latest.value as value", "latest.timestamp_ms as timestamp", "0 as doubt")
+    if kind in CHOSEN:
+        picked = f"{'max' if kind == 'last' else 'min'}_by(struct(value), offset) as picked"
+        chosen = grouped.agg(functions.expr(picked), functions.expr("max(timestamp_ms) as timestamp"))
+        return chosen.selectExpr("partition", "key", "picked.value as value", "timestamp", "0 as doubt")
     how = "sum" if kind == "count" else kind
     added = grouped.agg(functions.expr(f"{how}(number) as result"), functions.expr("max(timestamp_ms) as timestamp"))
     value = encoding(f"cast(result as {sql_type(form)})", form)
@@ -83,47 +93,81 @@ def joined(rows: DataFrame, store: Store) -> DataFrame:
 class AddUp:
     """Makes rows of ``SCHEMA`` of a range's records; runs in the tasks.
 
-    :param kind: count, sum, min, max or table
+    :param kind: count, sum, min, max, or one of ``CHOSEN``
     """
 
     kind: str
     key: Form
     value: Form
 
-    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
-        """Yield the rows; when a record is not of the formats, that is said, and what else is yielded is of no use."""
-        fates = dict.fromkeys(FATES, 0)
-        merge = newest_of_each_key if self.kind == TABLE else partial(added, kind=self.kind, by=("key",))
-        for table in gathered((self._plain(columns, fates) for columns in records), merge):
-            yield rows_of(table, partition, dict.fromkeys(fates))
-        yield rows_of(None, partition, fates)
+    by: ClassVar[tuple[str, ...]] = ("key",)
+    """The columns of the key, which come first in the tables."""
+    counted: ClassVar[tuple[str, ...]] = FATES
+    """What is counted of the records."""
 
-    def _plain(self, records: RecordColumns, fates: dict[str, int]) -> pyarrow.Table:
-        """Return the records that count, with what is added up, and count the others."""
+    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
+        """Yield the rows."""
+        counts = dict.fromkeys(self.counted, 0)
+        for table in gathered(self.tables(records, counts), self.merge):
+            yield rows_of(self.with_keys(table), partition, dict.fromkeys(counts))
+        yield rows_of(None, partition, counts)
+
+    def merge(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return one row of each key, from rows in the order of their offsets."""
+        if self.kind == TABLE:
+            return newest_of_each_key(table)
+        return picked(table, self.kind, self.by) if self.kind in CHOSEN else added(table, self.kind, self.by)
+
+    def with_keys(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return rows with the keys of the store."""
+        return table
+
+    def tables(self, records: Iterable[RecordColumns], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
+        """Yield what is added up of the records that count, and count them all."""
+        for each in records:
+            yield self.columns(self.taken(each, counts, keep_null_values=self.kind == TABLE))
+
+    def taken(self, records: RecordColumns, counts: dict[str, int], *, keep_null_values: bool) -> RecordColumns:
+        """Return the records that count, and count the others; none once one was unfit."""
+        counts["read"] += len(records)
+        counts["unfit"] += wrong_in(records, self.key, self.value)
+        records = without_dropped(records, counts, keep_null_values=keep_null_values)
+        return records.where(slice(0, 0)) if counts["unfit"] else records
+
+    def columns(self, records: RecordColumns) -> pyarrow.Table:
+        """Return the keys, the times, and what is added up or chosen from."""
         import pyarrow
 
-        fates["read"] += len(records)
-        fates["undecodable"] += wrong_in(records, self.key, self.value)
-        records = without_dropped(records, fates, keep_null_values=self.kind == TABLE)
-        if fates["undecodable"]:
-            records = records.where(slice(0, 0))
-        times = pyarrow.array(records.timestamps)
-        if self.kind == TABLE:
-            columns = {"key": records.keys(), "value": records.values(), "offset": pyarrow.array(records.offsets), "timestamp_ms": times}
-            return pyarrow.table(columns)
-        numbers = pyarrow.array(numbers_of(records, self.kind, self.value))
-        return pyarrow.table({"key": records.keys(), "number": numbers, "timestamp_ms": times})
+        columns = {"key": records.keys(), "timestamp_ms": pyarrow.array(records.timestamps)}
+        if self.kind in CHOSEN:
+            columns |= {"value": records.values(), "offset": pyarrow.array(records.offsets)}
+        else:
+            columns["number"] = pyarrow.array(numbers_of(records, self.kind, self.value))
+        return pyarrow.table(columns)
 
 
-def added(table: pyarrow.Table, *, kind: str, by: Sequence[str]) -> pyarrow.Table:
+def added(table: pyarrow.Table, kind: str, by: Sequence[str]) -> pyarrow.Table:
     """Return one row for each of some keys: what ``number`` adds up to, and the greatest timestamp.
 
     :param kind: count, sum, min or max
-    :param by: the columns of the key, which come first in the table
+    :param by: the columns of the key
     """
     how = "sum" if kind == "count" else kind
     grouped = table.group_by(list(by), use_threads=False).aggregate([("number", how), ("timestamp_ms", "max")])
-    return grouped.select([*by, f"number_{how}", "timestamp_ms_max"]).rename_columns([*by, "number", "timestamp_ms"])
+    named = grouped.select([*by, f"number_{how}", "timestamp_ms_max"]).rename_columns([*by, "number", "timestamp_ms"])
+    return named.select(table.column_names)
+
+
+def picked(table: pyarrow.Table, kind: str, by: Sequence[str]) -> pyarrow.Table:
+    """Return the first or last row of each of some keys, with the greatest timestamp (``KStreamReduce``, ``KStreamWindowAggregate``).
+
+    :param kind: last or first
+    :param by: the columns of the key
+    """
+    which = "max" if kind == "last" else "min"
+    rows = row_of_each_key(table, by, which, ("timestamp_ms", "max"))
+    chosen = table.take(rows[f"row_{which}"])
+    return chosen.set_column(chosen.column_names.index("timestamp_ms"), "timestamp_ms", rows["timestamp_ms_max"])
 
 
 def rows_of(table: pyarrow.Table | None, partition: int, counts: Mapping[str, int | None]) -> pyarrow.Table:
@@ -149,7 +193,15 @@ def numbers_of(records: RecordColumns, kind: str, value: Form) -> NDArray[numpy.
     """Return what is added up: a one of each record to count, else its value."""
     import numpy
 
-    return numpy.ones(len(records), numpy.int64) if kind == "count" else records.value_numbers(_WIDTHS[value.name])
+    return numpy.ones(len(records), numpy.int64) if kind == "count" else records.value_numbers(WIDTHS[value.name])
+
+
+def big_endian(numbers: NDArray[Any], width: int) -> pyarrow.Array:
+    """Return integers as the bytes of so wide ones, cut to the width where they do not fit."""
+    import pyarrow
+
+    octets = pyarrow.py_buffer(numbers.astype(f">i{width}"))
+    return pyarrow.Array.from_buffers(pyarrow.binary(width), len(numbers), [None, octets]).cast(pyarrow.binary())
 
 
 def wrong_in(records: RecordColumns, key: Form, value: Form) -> int:
@@ -161,7 +213,7 @@ def _wrong(lengths: NDArray[numpy.int64], column: Callable[[], pyarrow.Array], f
     """Return how many values are not of a format; of texts, at least one when there is one."""
     import pyarrow
 
-    width = _WIDTHS.get(form.name)
+    width = WIDTHS.get(form.name)
     if width is not None:
         return int(((lengths != width) & (lengths >= 0)).sum())
     if form.name == "string":

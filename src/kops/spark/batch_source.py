@@ -59,30 +59,62 @@ class BatchSource:
         parts = list(_parts(wanted))
         if not parts:
             return self.session.createDataFrame([], schema)
-        topic, settings, committed, told = wanted.topic, dict(self.settings), wanted.read_committed, self.told
 
-        def read(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-            from kops.spark.batch_consumer import BatchConsumer
+        def run(number: int, read: Read) -> Iterator[pyarrow.Table]:
+            yield from reduce(read(parts[number]), parts[number].partition)
 
-            consumer = BatchConsumer(topic, settings, read_committed=committed)
-            try:
-                for number in (row for batch in batches for row in batch.column(0).to_pylist()):
-                    partition, start, end = parts[number]
-                    records = telling(consumer.read(partition, start, end), told, f"{topic}-{partition}-{start}")
-                    for table in reduce(records, partition):
-                        yield from table.to_batches()
-            finally:
-                consumer.close()
+        return self.by_task(len(parts), schema, run)
 
-        return self.session.range(0, len(parts), 1, len(parts)).mapInArrow(read, schema)
+    def by_task(self, count: int, schema: str, run: Callable[[int, Read], Iterator[pyarrow.Table]]) -> DataFrame:
+        """Return what so many tasks give.
+
+        :param schema: of what ``run`` gives
+        :param run: runs in the tasks, for the number of each, with what reads pieces of topics
+        """
+        settings, told = dict(self.settings), self.told
+
+        def give(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            def read(piece: Piece) -> Iterator[RecordColumns]:
+                return telling(piece.records(settings), told, f"{piece.topic}-{piece.partition}-{piece.start}")
+
+            for number in (row for batch in batches for row in batch.column(0).to_pylist()):
+                for table in run(number, read):
+                    yield from table.to_batches()
+
+        return self.session.range(0, count, 1, count).mapInArrow(give, schema)
 
 
-def _parts(wanted: TopicRange) -> Iterator[tuple[int, int, int]]:
-    """Yield (partition, first offset, the offset after the last) for each task."""
+@dataclass(frozen=True)
+class Piece:
+    """What a task reads of a partition: from an offset up to another, without it."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    read_committed: bool = False
+
+    def records(self, settings: Mapping[str, str]) -> Iterator[RecordColumns]:
+        """Yield the records, over a connection of their own."""
+        from kops.spark.batch_consumer import BatchConsumer
+
+        consumer = BatchConsumer(self.topic, settings, read_committed=self.read_committed)
+        try:
+            yield from consumer.read(self.partition, self.start, self.end)
+        finally:
+            consumer.close()
+
+
+Read = Callable[[Piece], "Iterator[RecordColumns]"]
+"""Reads a piece of a topic, some megabytes at a time."""
+
+
+def _parts(wanted: TopicRange) -> Iterator[Piece]:
+    """Yield what each task reads."""
     for partition, (start, end) in sorted(wanted.ranges.items()):
         step = SPLIT_RECORDS if wanted.split else max(1, end - start)
         for first in range(start, end, step):
-            yield partition, first, min(end, first + step)
+            yield Piece(wanted.topic, partition, first, min(end, first + step), wanted.read_committed)
 
 
 @dataclass(frozen=True)

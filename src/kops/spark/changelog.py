@@ -152,20 +152,6 @@ def in_between(records: DataFrame, offsets: Mapping[int, list[int]]) -> DataFram
     return found.groupBy("partition", "slot").agg(functions.expr("count(*) as records"))
 
 
-def watched(records: DataFrame, **counts: str) -> tuple[DataFrame, Callable[[], Mapping[str, int]]]:
-    """Return records that are counted on their way, and what gives the counts once an action has gone through them.
-
-    :param counts: Spark SQL aggregates by name
-    """
-    from pyspark.sql import functions
-
-    from kops.spark.observing import Watch
-
-    seen = Watch()
-    columns = [functions.expr(f"{count} as {name}") for name, count in counts.items()]
-    return seen.on(records, *columns), lambda: seen.get
-
-
 def summed(frame: DataFrame, **counts: str) -> Any:
     """Return one row of Spark SQL aggregates, by name."""
     from pyspark.sql import functions

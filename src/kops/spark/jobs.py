@@ -19,7 +19,8 @@ from kops.spark.streams import added_up_view, stream_view
 from kops.spark.streams_merged import merged_view
 from kops.spark.tables_view import tables_view
 from kops.spark.versioned import versioned_view
-from kops.spark.views import View
+from kops.spark.views import Seen, View
+from kops.spark.whole_partitions import fits_tasks, stage_whole_partitions
 from kops.spark.windows_added_up import windows_add_up
 from kops.spark.windows_view import added_up_windows_view, windowed_view
 
@@ -112,6 +113,10 @@ def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
 
 
 def _first_that_counts(kafka: KafkaSource, job: Job, path: str) -> Counts:
+    if kafka.batches and fits_tasks(kafka.batches, job, path):
+        found = stage_whole_partitions(kafka.batches, job, path)
+        if found is not None:
+            return _counts(*found)
     for view in _views(kafka, job):
         counts = _attempt(kafka, job, path, view)
         if counts is not None:
@@ -144,7 +149,11 @@ def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | No
         seen = view.seen()
     finally:
         view.done()
-    return None if seen.void else Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted)
+    return None if seen.void else _counts(staged, seen)
+
+
+def _counts(staged: Staged, seen: Seen) -> Counts:
+    return Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted)
 
 
 def _held(kafka: KafkaSource, job: Job, view: View) -> DataFrame:

@@ -3,42 +3,74 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
-PATIENCE_SECONDS = 5.0
-"""How long Spark is waited for; it tells within milliseconds of the query's end, or, of a query whose plan it made empty, never."""
+_SOON_SECONDS = 0.2
+_PATIENCE_SECONDS = 5.0
+
+
+def watched(frame: DataFrame, counts: Mapping[str, str]) -> tuple[DataFrame, Watch]:
+    """Return the same rows, and what tells counts of them once a query has computed them.
+
+    :param counts: Spark SQL aggregates by name
+    """
+    from pyspark.sql import Observation, functions
+
+    columns = [functions.expr(f"{count} as {name}") for name, count in counts.items()]
+    observation = Observation()
+    return frame.observe(observation, *columns), Watch(frame, columns, observation)
 
 
 class Watch:
-    """Counts of a DataFrame's rows, told by Spark once a query has computed them (``Observation``), or counted again where it does not."""
+    """Counts of a DataFrame's rows, told by Spark after a query (``Observation``), or counted again where it does not tell.
 
-    def __init__(self) -> None:
-        from pyspark.sql import Observation
+    It does not where the plan of the rows was replaced while the query ran, since adaptive execution found that there are none.
+    """
 
-        self._observation = Observation()
+    def __init__(self, frame: DataFrame, columns: list[Column], observation: Observation) -> None:
+        self._frame, self._columns, self._observation = frame, columns, observation
         self._found: dict[str, Any] | None = None
-
-    def on(self, frame: DataFrame, *counts: Column) -> DataFrame:
-        """Return the same rows, counted as they pass by.
-
-        :param counts: named aggregates
-        """
-        self._frame, self._counts = frame, counts
-        return frame.observe(self._observation, *counts)
 
     @property
     def get(self) -> dict[str, Any]:
         """Return the counts by their names; to be asked for after a query has computed the rows."""
         if self._found is None:
-            self._found = self._told() or self._frame.agg(*self._counts).collect()[0].asDict()
+            self._found = self._told() or self._frame.agg(*self._columns).collect()[0].asDict()
         return self._found
 
     def _told(self) -> dict[str, Any] | None:
-        answers: list[dict[str, Any]] = []
-        asking = threading.Thread(target=lambda: answers.append(self._observation.get), name="kops-observation", daemon=True)
-        asking.start()
-        asking.join(PATIENCE_SECONDS)
-        return answers[0] if answers else None
+        answer = _Answer(self._observation)
+        if not answer.within(_SOON_SECONDS):
+            _wait_for_turn(self._frame.sparkSession)
+            answer.within(_SOON_SECONDS)
+        return answer.counts
+
+
+def _wait_for_turn(session: SparkSession) -> None:
+    """Wait until Spark has told all that it has to tell of the queries before: of one that comes after them, it tells after them."""
+    from pyspark.sql import Observation, functions
+
+    last = Observation()
+    session.range(1).observe(last, functions.expr("count(*) as rows")).collect()
+    _Answer(last).within(_PATIENCE_SECONDS)
+
+
+class _Answer:
+    """What an observation tells; it is asked in a thread, as to ask is to wait, for ever if need be."""
+
+    def __init__(self, observation: Observation) -> None:
+        self.counts: dict[str, Any] | None = None
+        self._thread = threading.Thread(target=self._ask, args=(observation,), name="kops-observation", daemon=True)
+        self._thread.start()
+
+    def _ask(self, observation: Observation) -> None:
+        self.counts = observation.get
+
+    def within(self, seconds: float) -> bool:
+        """Wait for it so long at most, and tell whether it is there."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()

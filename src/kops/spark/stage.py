@@ -71,6 +71,11 @@ def write_stage(stage: DataFrame, path: str) -> Staged:
         with _observed(stage) as whole:
             whole.write.mode("overwrite").option("compression", "lz4_raw").parquet(path)
         rows = summed(to_append(read_stage(session, path)), actions=APPENDED).collect()
+    return staged_of(rows)
+
+
+def staged_of(rows: Sequence[Row]) -> Staged:
+    """Join the sums of the parts of a stage (``stage_files.SUMS_SCHEMA``)."""
     actions = {
         number: {name: sum(row[name] for row in rows if row.partition == number) for name in APPENDED}
         for number in {row.partition for row in rows}
@@ -125,8 +130,7 @@ def differing_rows(session: SparkSession, path: str, limit: int) -> list[Row]:
 
 def _written_by_tasks(stage: DataFrame, path: str) -> list[Row]:
     """Return the sums of each file that a task wrote, by partition."""
-    shutil.rmtree(path, ignore_errors=True)
-    Path(path).mkdir(parents=True)
+    make_folder(path)
 
     def write(batches: Iterable[Any]) -> Iterable[Any]:
         from kops.spark.stage_files import write_file
@@ -135,6 +139,12 @@ def _written_by_tasks(stage: DataFrame, path: str) -> list[Row]:
 
     hashed = to_append(stage, keep=STAGE_COLUMNS).selectExpr(*STAGE_COLUMNS, "timestamp", f"{HIGH} as high", f"{LOW} as low")
     return hashed.mapInArrow(write, SUMS_SCHEMA).collect()
+
+
+def make_folder(path: str) -> None:
+    """Make the folder of a stage that tasks write, empty."""
+    shutil.rmtree(path, ignore_errors=True)
+    Path(path).mkdir(parents=True)
 
 
 def _content(parts: Sequence[Row]) -> Content:

@@ -9,7 +9,7 @@ from kops.core.statefile.models import FAUST
 from kops.spark.added_up import FATES as FATES_COUNTED
 from kops.spark.added_up import added_up, joined
 from kops.spark.aggregates import SURE, TIMED, aggregated, depends_on_order
-from kops.spark.observing import Watch
+from kops.spark.observing import watched
 from kops.spark.partitions import with_partitions
 from kops.spark.prepare import FATES, prepare
 from kops.spark.views import Seen, View, observed_keys, observed_records, seen_of
@@ -40,16 +40,14 @@ def added_up_view(batches: BatchSource, job: Job) -> View:
 
     A record that is not of the formats makes all of it void, for then the slower way has to say which it was.
     """
-    from pyspark.sql import functions
-
-    of_tasks = Watch()
-    counted = [functions.expr(f"sum({name}) as {name}") for name in FATES_COUNTED]
-    rows, of_keys = observed_keys(joined(of_tasks.on(added_up(batches, job.source, job.store), *counted), job.store))
+    # Without records the sums are null.
+    counted, of_tasks = watched(added_up(batches, job.source, job.store), {name: f"coalesce(sum({name}), 0)" for name in FATES_COUNTED})
+    rows, of_keys = observed_keys(joined(counted, job.store))
 
     def seen() -> Seen:
         fates, keys = of_tasks.get, of_keys.get
         dropped = {name: fates.get(name, 0) for name in FATES.values()}
-        return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], void=fates["undecodable"])
+        return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], void=fates["unfit"])
 
     return View(_timed(rows, job), seen)
 

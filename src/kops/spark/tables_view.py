@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from kops.core.statefile import Store
 from kops.core.statefile.table_models import Table
 from kops.spark.aggregates import COLUMNS, MIXED, SURE, TIMED
-from kops.spark.observing import Watch
+from kops.spark.observing import Watch, watched
 from kops.spark.partitions import with_partitions
 from kops.spark.prepare import FATES
-from kops.spark.tables import Expressions, Topics, expression, last_rows
+from kops.spark.tables import Expressions, Topics, last_rows
 from kops.spark.tables_changes import changes
 from kops.spark.tables_groups import as_bytes, grouped
 from kops.spark.views import Seen, View
@@ -33,7 +33,8 @@ def tables_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # no
         rows = grouped(changes(topics, table), job.store, place, loose=job.loose)
     else:
         rows = _stored(last_rows(topics, table), place, table)
-    counted, of_keys = _observed(rows)
+    counts = {"keys": "value is not null", "mixed": f"doubt = {MIXED}", "timed": f"doubt = {TIMED}"}
+    counted, of_keys = watched(rows, {name: f"count_if({condition})" for name, condition in counts.items()})
     placed = with_partitions(counted, job.partitions) if job.store.key_by else counted
     return View(placed, lambda: _seen(topics, of_keys), empty=_empty(job.store) if job.loose else None)
 
@@ -54,13 +55,6 @@ def _stored(rows: DataFrame, place: Expressions, table: Table) -> DataFrame:
     return rows.selectExpr(
         "_partition as partition", "_key as key", f"if(value is null, null, {value}) as value", "_ts as timestamp", doubt
     ).select(*COLUMNS)
-
-
-def _observed(rows: DataFrame) -> tuple[DataFrame, Watch]:
-
-    of_keys = Watch()
-    counts = ["count_if(value is not null) as keys", f"count_if(doubt = {MIXED}) as mixed", f"count_if(doubt = {TIMED}) as timed"]
-    return of_keys.on(rows, *(expression(count) for count in counts)), of_keys
 
 
 def _seen(topics: Topics, of_keys: Watch) -> Seen:

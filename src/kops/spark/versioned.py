@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kops.spark.aggregates import SURE
 from kops.spark.difference import all_added
-from kops.spark.observing import Watch
+from kops.spark.observing import Watch, watched
 from kops.spark.prepare import FATES
 from kops.spark.snapshot import snapshot_view
 from kops.spark.stage import Staged, write_stage
@@ -35,7 +35,7 @@ _OF_KEY = "over (partition by partition, key order by timestamp)"
 def versioned_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # noqa: ARG001 - the contract: nothing is added up
     """Compute a versioned store, a row for each version."""
     topics = Topics(kafka, job, clocks=False)
-    rows, of_keys = _observed(as_rows(versions(topics, job)))
+    rows, of_keys = watched(as_rows(versions(topics, job)), {"keys": "count(*)"})
     history = _history(job)
     return View(rows, lambda: _seen(topics, of_keys), held=lambda: _held(kafka.read(replace(job.changelog, headers=True)), history))
 
@@ -124,12 +124,6 @@ def _history(job: Job) -> int:
     if job.store.history_ms is None:
         raise TypeError(f"{job.store.name} has no versions")
     return job.store.history_ms
-
-
-def _observed(rows: DataFrame) -> tuple[DataFrame, Watch]:
-
-    of_keys = Watch()
-    return of_keys.on(rows, expression("count(*) as keys")), of_keys
 
 
 def _seen(topics: Topics, of_keys: Watch) -> Seen:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
 from kops.spark.aggregates import MIXED, ROUNDED
-from kops.spark.observing import Watch
+from kops.spark.observing import Watch, watched
 from kops.spark.prepare import FATES, Prepared
 
 if TYPE_CHECKING:
@@ -70,20 +70,14 @@ class View:
 
 def observed_records(prepared: Prepared) -> tuple[DataFrame, Watch]:
     """Return the judged records, counted as they pass by: ``read``, and each of ``FATES``."""
-    from pyspark.sql import functions
-
-    of_records = Watch()
-    fates = [functions.expr(f"count_if(fate = {number}) as {name}") for number, name in FATES.items()]
-    return of_records.on(prepared.judged, functions.expr(f"{prepared.records} as read"), *fates), of_records
+    fates = {name: f"count_if(fate = {number})" for number, name in FATES.items()}
+    return watched(prepared.judged, {"read": prepared.records, **fates})
 
 
 def observed_keys(rows: DataFrame) -> tuple[DataFrame, Watch]:
     """Return the rows of a view, counted as they pass by: ``keys``, ``mixed`` and ``rounded``."""
-    from pyspark.sql import functions
-
-    of_keys = Watch()
-    doubts = [functions.expr(f"count_if(doubt = {number}) as {name}") for number, name in ((MIXED, "mixed"), (ROUNDED, "rounded"))]
-    return of_keys.on(rows, functions.expr("count_if(value is not null) as keys"), *doubts), of_keys
+    counts = {"keys": "value is not null", "mixed": f"doubt = {MIXED}", "rounded": f"doubt = {ROUNDED}"}
+    return watched(rows, {name: f"count_if({condition})" for name, condition in counts.items()})
 
 
 def seen_of(prepared: Prepared, job: Job, of_records: Watch, of_keys: Watch) -> Seen:

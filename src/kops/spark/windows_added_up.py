@@ -6,16 +6,15 @@ The rules are those of ``windows_time``: ``TimeWindows.windowsFor`` and ``KStrea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from kops.core.statefile import Form, Store, Windows
-from kops.core.statefile.models import WINDOW
-from kops.spark.added_up import FATES, SCHEMA, added, adds_up, numbers_of, rows_of, without_dropped, wrong_in
-from kops.spark.gathering import gathered
+from kops.core.statefile import Store, Windows
+from kops.core.statefile.models import TABLE, WINDOW
+from kops.spark.added_up import CHOSEN, FATES, SCHEMA, AddUp, adds_up, big_endian
 from kops.spark.stream_time import NEVER
+from kops.spark.windows_keys import windows_of
 from kops.spark.windows_steps import PASSES_NULLS
 
 if TYPE_CHECKING:
@@ -34,54 +33,55 @@ TOLD = ("late", "null_values")
 
 def windows_add_up(store: Store) -> bool:
     """Tell whether tasks can add the windows of a store up by themselves."""
-    return store.type == WINDOW and adds_up(store) and store.aggregate.kind in ("count", "sum", "min", "max")
+    return store.type == WINDOW and adds_up(store) and store.aggregate.kind != TABLE
 
 
 def windows_added_up(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:
     """Return what the tasks make of a topic, as rows of ``added_up.SCHEMA`` and of what is ``TOLD``."""
-    if store.window is None:
-        raise TypeError(f"{store.name} has no windows")
-    add_up = AddUpWindows(store.aggregate.kind, store.source.key, store.source.value, store.window)
-    return source.reduced(replace(wanted, split=False), ", ".join([SCHEMA, *(f"{name} bigint" for name in TOLD)]), add_up)
+    schema = ", ".join([SCHEMA, *(f"{name} bigint" for name in TOLD)])
+    return source.reduced(replace(wanted, split=False), schema, add_up_windows_of(store))
+
+
+def add_up_windows_of(store: Store) -> AddUpWindows:
+    """Return what adds the windows of a store up in a task."""
+    return AddUpWindows(store.aggregate.kind, store.source.key, store.source.value, windows_of(store))
 
 
 @dataclass(frozen=True)
-class AddUpWindows:
+class AddUpWindows(AddUp):
     """Makes rows of a partition's records; runs in the tasks.
 
-    :param kind: count, sum, min or max
+    :param kind: count, sum, min, max, last or first
     """
 
-    kind: str
-    key: Form
-    value: Form
     windows: Windows
 
-    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
-        """Yield the rows; when a record is not of the formats, that is said, and what else is yielded is of no use."""
-        counts = dict.fromkeys((*FATES, *TOLD), 0)
-        for table in gathered(self._in_windows(records, counts), partial(added, kind=self.kind, by=("key", "start"))):
-            yield rows_of(_with_window_keys(table), partition, dict.fromkeys(counts))
-        yield rows_of(None, partition, counts)
+    by: ClassVar[tuple[str, ...]] = ("key", "start")
+    counted: ClassVar[tuple[str, ...]] = (*FATES, *TOLD)
 
-    def _in_windows(self, records: Iterator[RecordColumns], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
+    def with_keys(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return rows with the keys of the windows in place of the application's keys and the starts."""
+        return _with_window_keys(table)
+
+    def tables(self, records: Iterable[RecordColumns], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
         """Yield a row for each window that a record updates."""
         import numpy
 
         latest = NEVER
         for every in records:
-            counts["read"] += len(every)
-            counts["undecodable"] += wrong_in(every, self.key, self.value)
-            columns = without_dropped(every, counts, keep_null_values=True)
-            if counts["undecodable"] or not len(columns):
-                continue
-            stream_time = numpy.maximum(numpy.maximum.accumulate(columns.timestamps), latest)
-            latest = int(stream_time[-1])
-            if self.kind in PASSES_NULLS:
-                taken = columns.value_lengths >= 0
-                counts["null_values"] += int((~taken).sum())
-                columns, stream_time = columns.where(taken), stream_time[taken]
-            yield self._rows(columns, stream_time - self.windows.grace_ms, counts)
+            columns = self.taken(every, counts, keep_null_values=True)
+            if len(columns):
+                stream_time = numpy.maximum(numpy.maximum.accumulate(columns.timestamps), latest)
+                latest = int(stream_time[-1])
+                without_value = columns.value_lengths < 0
+                if self.kind in PASSES_NULLS:
+                    counts["null_values"] += int(without_value.sum())
+                    columns, stream_time = columns.where(~without_value), stream_time[~without_value]
+                elif self.kind in CHOSEN:  # where a null value deletes, the timestamp begins anew
+                    counts["unfit"] += int(without_value.sum())
+                yield self._rows(columns, stream_time - self.windows.grace_ms, counts)
+            else:
+                yield self._rows(columns, columns.timestamps, counts)
 
     def _rows(self, columns: RecordColumns, closed: NDArray[numpy.int64], counts: dict[str, int]) -> pyarrow.Table:
         """Return the rows of some records.
@@ -94,29 +94,21 @@ class AddUpWindows:
         size, advance = self.windows.size_ms, self.windows.advance_ms
         first = numpy.maximum(columns.timestamps - (size - advance), 0) // advance * advance
         counts["late"] += int((first + size <= closed).sum())
-        keys, numbers = columns.keys(), numbers_of(columns, self.kind, self.value)
-        parts = []
+        found, parts = self.columns(columns), []
         for start in (first + step for step in range(0, size, advance)):
             rows = numpy.flatnonzero((start <= columns.timestamps) & (start + size > closed))
-            whole = len(rows) == len(columns)
-            found = {
-                "key": keys if whole else keys.take(pyarrow.array(rows)),
-                "start": pyarrow.array(start[rows]),
-                "number": pyarrow.array(numbers[rows]),
-                "timestamp_ms": pyarrow.array(columns.timestamps[rows]),
-            }
-            parts.append(pyarrow.table(found))
-        return pyarrow.concat_tables(parts)
+            chosen = found if len(rows) == len(columns) else found.take(pyarrow.array(rows))
+            parts.append(chosen.append_column("start", pyarrow.array(start[rows])))
+        table = pyarrow.concat_tables(parts)
+        return table.sort_by("offset") if self.kind in CHOSEN and len(parts) > 1 else table
 
 
 def _with_window_keys(table: pyarrow.Table) -> pyarrow.Table:
     """Put the start and the sequence 0 behind each key (``WindowKeySchema.toStoreKeyBinary``)."""
-    import numpy
     import pyarrow
     from pyarrow import compute
 
-    suffixes = numpy.zeros((table.num_rows, 12), dtype=numpy.uint8)
-    suffixes[:, :8] = table["start"].to_numpy().astype(">i8").view(numpy.uint8).reshape(-1, 8)
-    fixed = pyarrow.Array.from_buffers(pyarrow.binary(12), table.num_rows, [None, pyarrow.py_buffer(suffixes)])
-    keys = compute.binary_join_element_wise(table["key"], fixed.cast(pyarrow.binary()), pyarrow.scalar(b"", pyarrow.binary()))
-    return table.drop_columns(["start"]).set_column(0, "key", keys)
+    starts = big_endian(table["start"].to_numpy(), 8)
+    nothing, sequence = (pyarrow.scalar(octets, pyarrow.binary()) for octets in (b"", bytes(4)))
+    keys = compute.binary_join_element_wise(table["key"], starts, sequence, nothing)
+    return table.drop_columns(["start"]).set_column(table.column_names.index("key"), "key", keys)

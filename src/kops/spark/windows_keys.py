@@ -71,13 +71,13 @@ class Horizon:
     windows: Windows
     latest: Mapping[int, int]
 
-    def is_live(self, time: str, ahead: int = 0) -> str:
+    def is_live(self, time: str, ahead: str = "0L") -> str:
         """Return SQL that is true for what the store can still read: a window that began after ``latest - retention``.
 
         :param time: SQL of the time of a key
-        :param ahead: so much further the stream time is taken to be, in milliseconds
+        :param ahead: SQL of how much further the stream time is taken to be, in milliseconds
         """
-        return f"coalesce({time} > {self.bound()} + {ahead - self.windows.retention_ms}, true)"
+        return f"coalesce({time} > {self.bound()} + {ahead} - {self.windows.retention_ms}, true)"
 
     def bound(self) -> str:
         """Return SQL of ``latest`` by the column ``partition``; null where nothing was put."""

@@ -9,7 +9,7 @@ from kops.core.statefile.models import SESSION, SLIDING, WINDOW
 from kops.spark.added_up import FATES as COUNTED
 from kops.spark.added_up import joined
 from kops.spark.aggregates import COLUMNS, MIXED, ROUNDED, SURE, TIMED, aggregated, depends_on_order
-from kops.spark.observing import Watch
+from kops.spark.observing import Watch, watched
 from kops.spark.partitions import with_partitions
 from kops.spark.prepare import FATES, Prepared, prepare
 from kops.spark.stream_time import Known, is_in_pieces, known_of_pieces, known_of_sources, read_in_order, with_stream_time, with_task
@@ -21,7 +21,7 @@ from kops.spark.windows_steps import PASSES_NULLS
 from kops.spark.windows_time import in_windows, is_boundary, is_late
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from kops.spark.batch_source import BatchSource
     from kops.spark.jobs import Job
@@ -34,7 +34,7 @@ changelog will have expired once it is restored; keys whose timestamp depends on
 whose oldest records are gone, and windows that may have had some of those (or partitions of which nothing is left); records beside a
 session that has expired, which a cache may still have found."""
 
-_SOME = 200
+FIRST_OFFSETS = 200
 """Offsets in which the first record of a partition is looked for."""
 _REACH = {WINDOW: 0, SLIDING: 2, SESSION: 1}
 """How many times its size before its start a window depends on records: sessions grow together, sliding windows begin after others."""
@@ -67,24 +67,21 @@ def windowed_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
 
 def added_up_windows_view(kafka: KafkaSource, batches: BatchSource, job: Job) -> View | None:
     """Compute windows that tasks can add up by themselves (``windows_added_up``); None when a record is not of the formats."""
-    from pyspark.sql import functions
-
-    windows, of_records, of_time = windows_of(job.store), Watch(), Watch()
-    rows = windows_added_up(batches, job.source, job.store)
+    windows = windows_of(job.store)
     # Without records the sums are null.
-    fates = [functions.expr(f"coalesce(sum({name}), 0) as {name}") for name in COUNTED]
-    told = [functions.expr(f"coalesce(sum({name}), 0) as {name}") for name in TOLD]
-    put = _with_one_row(joined(of_time.on(of_records.on(rows, *fates), *told), job.store)).persist()
+    counts = {name: f"coalesce(sum({name}), 0)" for name in (*COUNTED, *TOLD)}
+    rows, of_all = watched(windows_added_up(batches, job.source, job.store), counts)
+    put = _with_one_row(joined(rows, job.store)).persist()
     try:
         horizon = horizon_of(windows, put.where("key is not null"))
-        undecodable = of_records.get["undecodable"]
+        unfit = of_all.get["unfit"]
     except BaseException:
         put.unpersist()
         raise
-    if undecodable:
+    if unfit:
         put.unpersist()
         return None
-    return _view(_Found(kafka, job, horizon, put, of_records, of_time))
+    return _view(_Found(kafka, job, horizon, put, of_all, of_all))
 
 
 def _view(found: _Found) -> View:
@@ -140,17 +137,17 @@ def _put(prepared: Prepared, timed: DataFrame, job: Job, *, any_order: bool) -> 
     store, windows = job.store, windows_of(job.store)
     several, in_pieces = _is_several(job), _is_in_pieces(job, any_order=any_order)
     passed_over = f"{store.aggregate.kind in PASSES_NULLS} and v is null"
-    of_time = Watch()
     if windows.kind == WINDOW:
         counts = {"null_values": passed_over, "late": f"not ({passed_over}) and {is_late(windows)}", "boundary": is_boundary(windows)}
-        counted = of_time.on(timed, *(_count(condition, name) for name, condition in counts.items()))
+        counted, of_time = watched(timed, {name: f"count_if({condition})" for name, condition in counts.items()})
         inside = in_windows(counted.where(f"not ({passed_over})"), windows)
         if store.aggregate.kind not in _FOLDED:
             return aggregated(prepared, inside, store, any_order=any_order), of_time
         ordered = ordered_by_key(inside.selectExpr("*", "0L as before", "0L as others"), in_pieces=in_pieces, several=several)
         return reduced_windows(ordered, store, prepared.value_type).where("key is not null").select(*COLUMNS), of_time
     of_nulls = timed.selectExpr("*", f"({passed_over}) as passed_over")
-    taken = of_time.on(of_nulls, _count("passed_over", "null_values")).where("not passed_over").drop("passed_over")
+    counted, of_time = watched(of_nulls, {"null_values": "count_if(passed_over)"})
+    taken = counted.where("not passed_over").drop("passed_over")
     if windows.kind == SESSION:
         rows = sessions(ordered_by_key(taken, in_pieces=in_pieces, several=several), store, prepared.value_type)
     else:
@@ -165,7 +162,7 @@ def _uncovered(kafka: KafkaSource, job: Job, horizon: Horizon, put: DataFrame) -
     trimmed = {number: (start, end) for number, (start, end) in job.source.ranges.items() if start > 0}
     if not trimmed:
         return {"trimmed": 0, "uncovered": 0}
-    firsts = {number: (start, min(end, start + _SOME)) for number, (start, end) in trimmed.items()}
+    firsts = {number: (start, min(end, start + FIRST_OFFSETS)) for number, (start, end) in trimmed.items()}
     first = functions.expr("min_by(timestamp_ms, offset) as time")
     rows = kafka.read(replace(job.source, ranges=firsts)).groupBy("partition").agg(first).collect()
     times = {row.partition: row.time for row in rows}
@@ -177,18 +174,12 @@ def _uncovered(kafka: KafkaSource, job: Job, horizon: Horizon, put: DataFrame) -
     return {"trimmed": len(trimmed), "uncovered": lost + found}
 
 
-def _count(condition: str, name: str) -> Column:
-    from pyspark.sql import functions
-
-    return functions.expr(f"count_if({condition}) as {name}")
-
-
 @dataclass
 class _Found:
     """What was computed, once all that was put is known.
 
     :param put: kept by Spark; rows without a key carry the counts of ``kops.spark.windows_folds``
-    :param looked: the changelog was read too
+    :param current: the compacted view of the changelog, where that was read too
     """
 
     kafka: KafkaSource
@@ -197,9 +188,9 @@ class _Found:
     put: DataFrame
     of_records: Watch
     of_time: Watch
-    of_keys: Watch = field(default_factory=Watch)
-    of_changelog: Watch = field(default_factory=Watch)
-    looked: bool = False
+    of_keys: Watch = field(init=False)
+    of_changelog: Watch = field(init=False)
+    current: DataFrame | None = None
 
     @property
     def time(self) -> str:
@@ -208,8 +199,6 @@ class _Found:
 
     def rows(self) -> DataFrame:
         """Return what the store holds: what was put and has not expired."""
-        from pyspark.sql import functions
-
         is_live = self.horizon.is_live(self.time)
         counts = {
             "keys": f"key is not null and value is not null and {is_live}",
@@ -218,38 +207,47 @@ class _Found:
             "timed": f"doubt = {TIMED} and value is not null and {is_live}",
             "rounded": f"doubt = {ROUNDED}",
         }
-        tallies = [functions.expr(f"coalesce(sum({name}), 0) as {name}_before") for name in ("late", "boundary", "expired", "cached")]
-        folded = tallies if "late" in self.put.columns else []
-        counted = self.of_keys.on(self.put, *(_count(condition, name) for name, condition in counts.items()), *folded)
+        tallies = {f"{name}_before": f"coalesce(sum({name}), 0)" for name in ("late", "boundary", "expired", "cached")}
+        folded = tallies if "late" in self.put.columns else {}
+        counted, self.of_keys = watched(self.put, {name: f"count_if({condition})" for name, condition in counts.items()} | folded)
         return counted.where(f"key is not null and {is_live}").select(*COLUMNS)
 
     def live(self, current: DataFrame) -> DataFrame:
         """Leave out of a changelog's compacted view what has expired, and note how far the changelog is ahead."""
-        from pyspark.sql import functions
-
-        self.looked = True
-        ahead = functions.expr(f"coalesce(max({self.time} - {self.horizon.bound()}), 0L) as ahead")
-        return self.horizon.live(self.of_changelog.on(_with_one_row(current), ahead).where("key is not null"))
+        self.current = current
+        rows, self.of_changelog = watched(_with_one_row(current), {"ahead": f"coalesce(max({self._ahead}), 0L)"})
+        return self.horizon.live(rows.where("key is not null"))
 
     def seen(self) -> Seen:
         """Return what was seen."""
         records, times, keys = self.of_records.get, self.of_time.get, self.of_keys.get
         dropped = {name: records.get(name, 0) for name in FATES.values()}
-        ahead = self.of_changelog.get["ahead"] if self.looked else 0
+        is_ahead = self.current is not None and self.of_changelog.get["ahead"] > 0
         noted = {
             "late": times.get("late", 0) + keys.get("late_before", 0),
             "boundary": times.get("boundary", 0) + keys.get("boundary_before", 0),
             "null_values": times["null_values"],
             "expired": keys["expired"] + keys.get("expired_before", 0),
-            "hidden": self._hidden(ahead) if ahead > 0 else 0,
+            "hidden": self._hidden() if is_ahead else 0,
             "timed": keys["timed"],
             "cached": keys.get("cached_before", 0),
             **_uncovered(self.kafka, self.job, self.horizon, self.put),
         }
         return Seen(records["read"], dropped, keys["keys"], keys["mixed"], keys["rounded"], noted)
 
-    def _hidden(self, ahead: int) -> int:
+    @property
+    def _ahead(self) -> str:
+        """Return SQL of how far the time of a key lies after the stream time of its store."""
+        return f"{self.time} - {self.horizon.bound()}"
+
+    def _hidden(self) -> int:
         """Count what a store that restores the changelog would have expired: its stream time is that of the latest key."""
+        from pyspark.sql import functions
+
+        if self.current is None:
+            return 0
+        rows = self.current.groupBy("partition").agg(functions.expr(f"max({self._ahead}) as ahead")).where("ahead > 0").collect()
+        ahead = by_partition({row.partition: row.ahead for row in rows})
         live, later = self.horizon.is_live(self.time), self.horizon.is_live(self.time, ahead)
         return self.put.where(f"key is not null and value is not null and {live} and not ({later})").count()
 

@@ -96,9 +96,10 @@ class BigView:
 def big_view(read: Read, layout: Layout, wanted: Wanted, limit: int | None) -> Iterator[BigView]:
     """Compact with Spark; the rows come one by one."""
     records = read.records()  # waits for the session, whose thread must not import pyspark at the same time
-    from kops.spark.changelog import as_record, kept_on_disk, latest, matching, summed, watched, with_home
+    from kops.spark.changelog import as_record, kept_on_disk, latest, matching, summed, with_home
+    from kops.spark.observing import watched
 
-    counted, counts = watched(records, read="count(*)", unkeyed="count_if(key is null)")
+    counted, counts = watched(records, {"read": "count(*)", "unkeyed": "count_if(key is null)"})
     by_key = [wanted.windows.sql(layout.time_sql())] if wanted.windows != Times() else []
     last = latest(matching(counted, by_key, inner=layout.inner_sql(), key=wanted.key), versions=layout.versions)
     fitting = last.where(wanted.times.sql("timestamp_ms"))
@@ -115,7 +116,7 @@ def big_view(read: Read, layout: Layout, wanted: Wanted, limit: int | None) -> I
             )
         shown = kept.drop("home").where("true" if wanted.tombstones else "value is not null").orderBy("partition", "offset")
         rows = shown.limit(limit).collect() if limit else shown.toLocalIterator()
-        seen = counts() if read.topic_range.records else {"read": 0, "unkeyed": 0}
+        seen = counts.get if read.topic_range.records else {"read": 0, "unkeyed": 0}
         view = View(read.target, layout, (), seen["unkeyed"], seen["read"], read.unstable)
         yield BigView(view, found.keys, found.tombstones, found.misplaced, (as_record(row, read.target.topic) for row in rows))
 
