@@ -78,11 +78,11 @@ def uncollected() -> Iterator[None]:
 
 
 def _once(session: Session, question: Question) -> int:
-    from kops.operations.groups_lag import Sums, counted
+    from kops.operations.groups_lag import Sums, added_up
 
     report = question.ask(session)
     total, exceeded = Sums(), Exceeded(question.limits)
-    blocks = counted(report.blocks, total)
+    blocks = added_up(report.blocks, total)
     if question.by == "partition":
         render_partitions(session, report, exceeded.watched(blocks))
     else:

@@ -40,7 +40,7 @@ class Ordered(Command):
     "--to-datetime",
     metavar="TIME",
     multiple=True,
-    help="To the first record at or after YYYY-MM-DDTHH:mm:SS.sss, UTC unless it has a zone.",
+    help="To the first record at or after YYYY-MM-DDTHH:mm:SS.sss, UTC unless it has a zone, or @-1h.",
 )
 @click.option("--by-duration", metavar="DURATION", multiple=True, help="To the first record of the last PnDTnHnMnS, or 6h.")
 @click.option("--shift-by", type=int, multiple=True, metavar="N", help="So many offsets on, or back when negative.")

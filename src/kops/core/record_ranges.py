@@ -68,8 +68,16 @@ def resolve_span(
         elif span.start.kind == "offset" and first > bound.log_end_offset:
             notes.append(f"{partition} ends at offset {bound.log_end_offset}, before {first}")
     if span.start.kind == "time" and ranges and all(wanted.empty for wanted in ranges.values()):
-        notes.append(f"no record at or after {time_text(span.start.value)}{'' if span.end.kind == 'end' else ' within the range'}")
+        notes.append(_nothing_from(span))
     return ranges, notes
+
+
+def _nothing_from(span: Span) -> str:
+    start = time_text(span.start.value)
+    if span.end.kind != "time":
+        return f"no record at or after {start}{'' if span.end.kind == 'end' else ' within the range'}"
+    # Kafka finds a time by its first record: with times in any order, some of the range may stand behind its end.
+    return f"no record at or after {start} stands before the first one at or after {time_text(span.end.value)}"
 
 
 def _offset(position: Position, partition: TopicPartition, bound: Bounds, at_times: AtTimes) -> int:

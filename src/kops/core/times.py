@@ -78,7 +78,7 @@ def parse_datetime(text: str) -> int:
     """
     if "T" not in text:
         raise UsageProblem(
-            f"{text!r} is no date and time", hint="write it like 2026-11-20T14:05:00.000 (UTC) or 2026-11-20T14:05:00.000+01:00"
+            f"{text!r} is no date and time", hint="write it like 2026-11-20T14:05:00.000 (UTC), 2026-11-20T14:05:00.000+01:00 or @-1h"
         )
     return _iso(text, text)
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved, VerificationFailed
+from kops.core.findings import counted
 from kops.core.models import Group
 from kops.core.moves import ABSENT, Column, GroupMoves, TopicMoves, moves_json, moves_of_json
 from kops.core.offsets import is_streams_metadata
@@ -59,7 +60,7 @@ def plan_delete_of(services: Services, names: Sequence[str], *, named: Collectio
     summary = f"delete group {single}" if single else f"delete {len(prior)} groups" if prior else "delete no group"
     return Plan(
         operation=NAME,
-        summary=f"{summary} and {committed:,} committed offset{'' if committed == 1 else 's'}",
+        summary=f"{summary} and {counted(committed, 'committed offset')}",
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=tuple(sorted(items, key=lambda item: item.target)),

@@ -10,6 +10,7 @@ from typing import Any
 
 from kops.core.blocks import Block
 from kops.core.errors import KopsError, NotFound, Refused
+from kops.core.findings import counted
 from kops.core.models import Bounds, Group, TopicPartition
 from kops.core.selection import is_glob
 from kops.gateways.kafka.offsets import READ_UNCOMMITTED
@@ -141,7 +142,7 @@ class Sums:
 
         without = f", {self.without_commit} without a commit" if self.without_commit else ""
         behind = f", {age_text(self.time_lag_ms)} behind" if self.time_lag_ms else ""
-        return f"{_count(len(self.groups), 'group')}, {_count(self.partitions, 'partition')}: lag {self.lag}{behind}{without}"
+        return f"{counted(len(self.groups), 'group')}, {counted(self.partitions, 'partition')}: lag {self.lag}{behind}{without}"
 
 
 def _largest(known: int | None, more: Sequence[int]) -> int | None:
@@ -149,7 +150,7 @@ def _largest(known: int | None, more: Sequence[int]) -> int | None:
     return largest if known is None or largest is None else max(known, largest)
 
 
-def counted(blocks: Iterable[Block], *sums: Sums) -> Iterator[Block]:
+def added_up(blocks: Iterable[Block], *sums: Sums) -> Iterator[Block]:
     """Yield rows, adding them up on the way."""
     for block in blocks:
         for one in sums:
@@ -174,7 +175,3 @@ def by_topic(blocks: Iterable[Block]) -> list[Row]:
     for block in blocks:
         sums[block.common["topic"]].add(block)
     return [{"topic": name, "groups": len(found.groups), **found.as_row()} for name, found in sorted(sums.items())]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

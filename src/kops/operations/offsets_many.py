@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused
+from kops.core.findings import counted
 from kops.core.models import Bounds, Group, TopicPartition
 from kops.core.moves import ABSENT, GroupMoves
 from kops.core.offsets import ToTime
@@ -73,7 +74,7 @@ def choose_groups(
                 active[name] = problem
         if not active or time.monotonic() >= deadline:
             break
-        services.progress.step(f"Waiting for {len(active)} groups to empty")
+        services.progress.step(f"Waiting for {counted(len(active), 'group')} to empty")
         time.sleep(POLL_SECONDS)
     for name in sorted(plain & active.keys()):
         raise active[name]
@@ -97,7 +98,7 @@ def plan_groups(
         raise next(iter(chosen.active.values()))
     committed: dict[str, GroupOffsets] = {}
     problems: dict[str, KopsError] = {}
-    services.progress.step(f"Reading the offsets of {len(idle):,} groups")
+    services.progress.step(f"Reading the offsets of {counted(len(idle), 'group')}")
     for name, answer in services.kafka.group_offsets.read(idle, stable=True, metadata=True):
         if isinstance(answer, KopsError):
             problems[name] = answer

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from kops.core.errors import GroupActive, KopsError, Refused
+from kops.core.findings import counted
 from kops.core.models import Group
 from kops.core.moves import ABSENT, GroupMoves, MoveItems, moves_json, moves_of_json
 from kops.core.plan import MOVES, ItemResult, Plan, Status
@@ -46,7 +47,7 @@ def plan_many(
     """
     moving = [group for group in groups if group.changed]
     partitions = sum(group.changed for group in moving)
-    what = f"{_count(partitions, 'partition')} of {_count(len(moving), 'group')}" if moving else "no partition"
+    what = f"{counted(partitions, 'partition')} of {counted(len(moving), 'group')}" if moving else "no partition"
     return Plan(
         operation=NAME,
         summary=f"{summary}: {what}",
@@ -87,7 +88,7 @@ class MoveMany(Mutation):
         refused: list[tuple[GroupMoves, KopsError]] = [(groups[name], problem) for name, problem in problems.items()]
         refused += [(group, refusal_of(group)) for group in _groups(plan) if group.left]
         going = {name: group for name, group in groups.items() if name not in problems}
-        services.progress.step(f"Moving {_count(len(going), 'group')}")
+        services.progress.step(f"Moving {counted(len(going), 'group')}")
         tried = 0
         for done, (group, outcome) in enumerate(self._outcomes(services, going), start=1):
             services.progress.advance(done, len(going), "groups")
@@ -127,13 +128,13 @@ class MoveMany(Mutation):
         count = sum(map(has_streams_metadata, _moving(plan)))
         if not count:
             return ()
-        return (f"the stores of {_count(count, 'Kafka Streams application')} are as they were: `kops state verify` compares them",)
+        return (f"the stores of {counted(count, 'Kafka Streams application')} are as they were: `kops state verify` compares them",)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the offsets back, and their metadata where some was written."""
         groups = {group.group: group for group in _moving(plan)}
         wrong: dict[str, ItemResult] = {}
-        services.progress.step(f"Reading {_count(len(groups), 'group')} back")
+        services.progress.step(f"Reading {counted(len(groups), 'group')} back")
         plain = {name for name, group in groups.items() if is_plain(group)}
         for metadata in (False, True):
             names = [name for name in groups if (name in plain) is not metadata]
@@ -161,7 +162,7 @@ class MoveMany(Mutation):
             moved_on += strayed
             if topics:
                 groups.append(GroupMoves(name, group.state if group else ABSENT, topics))
-        warnings = [f"{_count(moved_on, 'partition')} moved on since: what was committed there is lost"] if moved_on else []
+        warnings = [f"{counted(moved_on, 'partition')} moved on since: what was committed there is lost"] if moved_on else []
         made = [group.group for group in _moving(plan) if group.state == ABSENT]
         undo = plan_many(services, groups, summary="move groups back", warnings=warnings, within_log=False)
         return replace(undo, arguments={**undo.arguments, "delete_groups": made}) if made else undo
@@ -232,10 +233,6 @@ def _refusal(errors: Outcome, group: GroupMoves) -> Outcome:
         return errors
     first = next(iter(errors.values()))
     return first if isinstance(first, GroupActive) else errors
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 MOVE_MANY = MoveMany()

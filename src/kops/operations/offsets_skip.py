@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kops.core.errors import UsageProblem
+from kops.core.findings import counted
 from kops.core.models import Committed, TopicPartition
 from kops.core.offsets import SkipRecords, Strategy, ToOffset
 from kops.core.records import OffsetRange
@@ -40,12 +41,12 @@ def behind_records(
         passed, behind = seen[partition]
         if passed < count:
             raise UsageProblem(
-                f"{partition} has {_records(passed)} from offset {start} on, not {count}",
+                f"{partition} has {counted(passed, 'record')} from offset {start} on, not {count}",
                 hint=f"{partition}=end goes behind all of them; records of open transactions do not count",
                 topic=partition.topic,
                 partition=partition.partition,
             )
-        found[partition] = ToOffset(behind, exact=True, reason=f"behind {_records(count)} from {start} on")
+        found[partition] = ToOffset(behind, exact=True, reason=f"behind {counted(count, 'record')} from {start} on")
     return found
 
 
@@ -68,7 +69,3 @@ def _offsets_behind(
         if not left:
             break
     return seen
-
-
-def _records(count: int) -> str:
-    return f"{count} record{'' if count == 1 else 's'}"

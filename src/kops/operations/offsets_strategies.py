@@ -12,7 +12,7 @@ from kops.core.durations import parse_duration
 from kops.core.errors import UsageProblem
 from kops.core.offsets import ShiftBy, SkipRecords, Strategy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 from kops.core.selection import Selection, parse_selection
-from kops.core.times import Position, parse_datetime, parse_position, to_milliseconds
+from kops.core.times import Position, parse_datetime, parse_position, parse_time, to_milliseconds
 
 TOPIC = "topic"
 SKIP = "skip:"
@@ -91,7 +91,8 @@ def strategy_of(choice: Choice, now: datetime) -> Strategy:
     if choice.to is not None:
         return ToCurrent() if choice.to == "current" else _of_position(parse_position(choice.to, now))
     if choice.to_datetime is not None:
-        return ToTime(parse_datetime(choice.to_datetime))
+        text = choice.to_datetime
+        return ToTime(parse_time(text, now) if text.startswith("@") else parse_datetime(text))
     if choice.by_duration is not None:
         return ToTime(_back(now, choice.by_duration))
     if choice.shift_by is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kops.core.errors import KopsError
+from kops.core.findings import counted
 from kops.core.models import Bounds, TopicPartition
 from kops.core.times import parse_time
 from kops.gateways.kafka.offsets import READ_COMMITTED
@@ -61,9 +62,9 @@ def total_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return one sentence about all of them."""
     known = [row for row in rows if row["offsets"] is not None]
     topics = len({row["topic"] for row in rows})
-    text = f"{sum(row['offsets'] for row in known):,} offsets in {_count(len(rows), 'partition')} of {_count(topics, 'topic')}"
+    text = f"{sum(row['offsets'] for row in known):,} offsets in {counted(len(rows), 'partition')} of {counted(topics, 'topic')}"
     since = f"; {sum(row['offsets_since'] for row in known):,} since the time" if rows and "offsets_since" in rows[0] else ""
-    unknown = f"; {_count(len(rows) - len(known), 'partition')} could not be asked" if len(known) < len(rows) else ""
+    unknown = f"; {counted(len(rows) - len(known), 'partition')} could not be asked" if len(known) < len(rows) else ""
     return text + since + unknown
 
 
@@ -92,7 +93,3 @@ def _row(
 def _sum(values: Iterable[int | None]) -> int | None:
     known = list(values)
     return None if None in known else sum(value for value in known if value is not None)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

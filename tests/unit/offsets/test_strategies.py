@@ -30,6 +30,7 @@ NOW_MS = 1795262400000
         (Choice(by_duration="1h"), ToTime(NOW_MS - 3_600_000)),
         (Choice(by_duration="-PT1H"), ToTime(NOW_MS + 3_600_000)),
         (Choice(to_datetime="2026-11-21T12:00:00.000"), ToTime(NOW_MS)),
+        (Choice(to_datetime="@-1h"), ToTime(NOW_MS - 3_600_000)),
     ],
 )
 def test_strategies(choice, strategy):

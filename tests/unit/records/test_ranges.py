@@ -73,8 +73,10 @@ def test_times_are_where_kafka_says():
 
 
 def test_times_out_of_order_give_an_empty_range_not_a_backward_one():
-    ranges, _ = resolve_span(Span(Position("time", 1), Position("time", 2)), {ZERO: Bounds(0, 20)}, {1: {ZERO: 9}, 2: {ZERO: 4}})
+    ranges, notes = resolve_span(Span(Position("time", 1), Position("time", 2)), {ZERO: Bounds(0, 20)}, {1: {ZERO: 9}, 2: {ZERO: 4}})
     assert ranges == {ZERO: OffsetRange(9, 9)}
+    first, second = "1970-01-01T00:00:00.001Z", "1970-01-01T00:00:00.002Z"
+    assert notes == [f"no record at or after {first} stands before the first one at or after {second}"]
 
 
 def test_what_the_log_does_not_have_is_said():
