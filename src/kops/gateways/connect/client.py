@@ -1,6 +1,7 @@
 """The calls of Connect's REST interface that kops makes.
 
-Every call but :meth:`Connect.restart` may be sent twice: reading, and setting something to a value, may be done again.
+Every call but those of :meth:`Connect.restart` and :meth:`Connect.create` may be sent twice: reading, and setting something to a value,
+may be done again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Connect:
 
     def __init__(self, connection: Connection, tell: Tell | None = None) -> None:
         self._workers = Workers(connection, tell)
+        self._plugins: dict[bool, list[dict[str, Any]]] = {}
 
     def about(self) -> dict[str, Any]:
         """Return ``version``, ``commit`` and ``kafka_cluster_id`` of the worker that answers."""
@@ -65,9 +67,11 @@ class Connect:
         return tuple(sorted((body.get(name) or {}).get("topics") or ()))
 
     def plugins(self, *, connectors_only: bool = False) -> list[dict[str, Any]]:
-        """Return the plugins of the worker that answers: ``class``, ``type``, ``version``."""
-        _, body = self._workers.ask("GET", "/connector-plugins", parameters={"connectorsOnly": str(connectors_only).lower()})
-        return list(body)
+        """Return the plugins of the worker that answers: ``class``, ``type``, ``version``; asked for once, they do not change."""
+        if connectors_only not in self._plugins:
+            _, body = self._workers.ask("GET", "/connector-plugins", parameters={"connectorsOnly": str(connectors_only).lower()})
+            self._plugins[connectors_only] = list(body)
+        return self._plugins[connectors_only]
 
     def plugin_settings(self, plugin: str) -> list[dict[str, Any]]:
         """Return the settings that a plugin takes: ``name``, ``type``, ``required``, ``default_value``, ``documentation`` and so on.
@@ -85,6 +89,14 @@ class Connect:
     def put(self, name: str, config: Config) -> None:
         """Create a connector, or change its configuration."""
         self._workers.ask("PUT", f"{_path(name)}/config", body=dict(config))
+
+    def create(self, name: str, config: Config, state: str) -> None:
+        """Create a connector that does not run yet (KIP-980, since Kafka 3.7).
+
+        :param state: PAUSED or STOPPED
+        :raises StateMoved: when it exists already
+        """
+        self._workers.ask("POST", "/connectors", body={"name": name, "config": dict(config), "initial_state": state}, repeatable=False)
 
     def delete(self, name: str) -> None:
         """Delete a connector; one that is gone already is no error."""

@@ -1,0 +1,93 @@
+"""``kops connect``: pause, resume, stop, restart, delete."""
+
+from __future__ import annotations
+
+import click
+
+from kops.cli.connect.shared import connectors, group, wait_option
+from kops.cli.options import Approval, mutation
+from kops.cli.session import Session
+
+
+def _change(session: Session, patterns: tuple[str, ...], verb: str, wait: str, approval: Approval, *, regex: bool) -> int:
+    from kops.core.durations import parse_duration
+    from kops.operations.connect.states import plan_state
+
+    plan = plan_state(session, patterns, verb, regex=regex, wait_ms=parse_duration(wait, what="duration for --wait"))
+    return session.carry_out(plan, approval)
+
+
+@group.command("pause")
+@connectors()
+@wait_option
+@mutation
+@click.pass_obj
+def pause(session: Session, /, *, patterns: tuple[str, ...], regex: bool, wait: str, approval: Approval) -> int:
+    """Pause connectors: their tasks stay where they are and do nothing."""
+    return _change(session, patterns, "pause", wait, approval, regex=regex)
+
+
+@group.command("resume")
+@connectors()
+@wait_option
+@mutation
+@click.pass_obj
+def resume(session: Session, /, *, patterns: tuple[str, ...], regex: bool, wait: str, approval: Approval) -> int:
+    """Let paused and stopped connectors run, and name tasks that fail at it."""
+    return _change(session, patterns, "resume", wait, approval, regex=regex)
+
+
+@group.command("stop")
+@connectors()
+@wait_option
+@mutation
+@click.pass_obj
+def stop(session: Session, /, *, patterns: tuple[str, ...], regex: bool, wait: str, approval: Approval) -> int:
+    """Stop connectors: their tasks go, configuration and offsets stay (KIP-875)."""
+    return _change(session, patterns, "stop", wait, approval, regex=regex)
+
+
+@group.command("restart")
+@connectors()
+@click.option("--failed", "only_failed", is_flag=True, help="Only what has failed: connectors, and tasks of them.")
+@click.option("--task", "tasks", type=click.IntRange(min=0), metavar="N", multiple=True, help="Only this task; repeatable.")
+@wait_option
+@mutation
+@click.pass_obj
+def restart(
+    session: Session,
+    /,
+    *,
+    patterns: tuple[str, ...],
+    regex: bool,
+    only_failed: bool,
+    tasks: tuple[int, ...],
+    wait: str,
+    approval: Approval,
+) -> int:
+    """Restart connectors with their tasks, and look until they run.
+
+    What fails again is named with its cause, and the exit code is 1. `kops connect restart '*' --failed` is for the morning after.
+    """
+    from kops.core.durations import parse_duration
+    from kops.operations.connect.restart import plan_restart
+
+    if only_failed and tasks:
+        raise click.UsageError("--failed chooses the tasks itself: leave --task away", click.get_current_context())
+    wait_ms = parse_duration(wait, what="duration for --wait")
+    plan = plan_restart(session, patterns, regex=regex, only_failed=only_failed, tasks=tasks, wait_ms=wait_ms)
+    return session.carry_out(plan, approval)
+
+
+@group.command("delete")
+@connectors()
+@mutation
+@click.pass_obj
+def delete(session: Session, /, *, patterns: tuple[str, ...], regex: bool, approval: Approval) -> int:
+    """Delete connectors; their offsets stay.
+
+    To approve, one connector's name is typed (--confirm NAME), for several their number: --confirm '3 connectors'.
+    """
+    from kops.operations.connect.apply import plan_delete
+
+    return session.carry_out(plan_delete(session, patterns, regex=regex), approval)

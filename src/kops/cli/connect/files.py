@@ -1,0 +1,87 @@
+"""``kops connect``: validate, diff, apply, for connectors that files declare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from kops.cli.connect.shared import group
+from kops.cli.options import Approval, mutation
+from kops.cli.session import Session
+
+PROBLEM_COLUMNS = ("connector", "setting", "level", "message", "value", "recommended", "hint")
+DIFF_COLUMNS = ("connector", "setting", "actual", "declared", "action")
+
+paths_argument = click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+prune_option = click.option("--prune", is_flag=True, help="Delete connectors that the files own (owns: [shop-*]) and do not declare.")
+
+
+@group.command("validate")
+@paths_argument
+@click.pass_obj
+def validate(session: Session, /, *, paths: tuple[str, ...]) -> int:
+    """Ask the plugins on the workers whether configurations are right; nothing is created.
+
+    Each wrong setting is named, with what its plugin says and the values that it recommends. The exit code is 2 when there is one.
+    PATH is a YAML or JSON file, or a directory of them.
+    """
+    from kops.core.errors import ExitCode
+    from kops.operations.connect.validate import ERROR, validate_files
+
+    count, rows = validate_files(session, paths)
+    if session.output_format == "table":
+        _write(rows)
+    else:
+        session.render(rows, PROBLEM_COLUMNS)
+    wrong = {row["connector"] for row in rows if row["level"] == ERROR}
+    settings = sum(row["level"] == ERROR for row in rows)
+    checked = f"{count} configuration{'' if count == 1 else 's'} checked"
+    session.note(f"{checked}, {settings} wrong settings in {len(wrong)} of them" if wrong else f"{checked}, nothing is wrong")
+    return int(ExitCode.USAGE if wrong else ExitCode.DONE)
+
+
+def _write(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write problems for people: a line each, and below it what to do."""
+    for row in rows:
+        value = f" = {row['value']}" if row["value"] is not None else ""
+        click.echo(f"{row['level']}: {row['connector']}: {row['setting']}{value}: {row['message']}")
+        for label, text in (("recommended", ", ".join(row["recommended"])), ("hint", row["hint"]), ("in", row["place"])):
+            if text:
+                click.echo(f"  {label}: {text}")
+
+
+@group.command("diff")
+@paths_argument
+@prune_option
+@click.pass_obj
+def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool) -> int:
+    """Compare connectors with the files that declare them, secrets hidden; exit code 1 when one is not as declared."""
+    from kops.core.errors import ExitCode
+    from kops.operations.connect.files import compare_files, difference_rows
+
+    comparison = compare_files(session, paths, prune=prune)
+    rows = difference_rows(comparison)
+    if rows or session.output_format != "table":
+        session.render(rows, DIFF_COLUMNS)
+    declared, different = len(comparison.declaration.connectors), len(comparison.differences)
+    session.note(f"{declared} declared, {different} not as declared" if different else f"{declared} declared, all as declared")
+    return int(ExitCode.FAILED if different else ExitCode.DONE)
+
+
+@group.command("apply")
+@paths_argument
+@prune_option
+@click.option("--no-validate", "validate", is_flag=True, default=True, flag_value=False, help="Do not ask the plugins first.")
+@mutation
+@click.pass_obj
+def apply(session: Session, /, *, paths: tuple[str, ...], prune: bool, validate: bool, approval: Approval) -> int:
+    """Create and change connectors as files declare them, in one plan.
+
+    PATH is a YAML or JSON file, or a directory of them; a document has name and config, as Connect takes it. ${file:...} and ${env:...}
+    are left to Connect. Nothing is deleted without --prune.
+    """
+    from kops.operations.connect.apply import plan_apply
+
+    return session.carry_out(plan_apply(session, paths, prune=prune, validate=validate), approval)

@@ -1,0 +1,253 @@
+"""The mutation that creates, changes and deletes connectors together, and the plans for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from kops.core.connect import PAUSED, RUNNING, STOPPED, Connector
+from kops.core.connect_files import own_config
+from kops.core.connect_secrets import masked, scrubbed, secret_texts
+from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
+from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.operations.connect.files import CHANGE, CREATE, DELETE, read_declaration, shown_changes
+from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, look_until, states_value
+from kops.operations.connect.sealed import Sealed, config_digest, digest_key, seal
+from kops.operations.connect.select import counted, named, select
+from kops.operations.connect.states import failures
+from kops.operations.protocol import Services, compare_guard, failed
+
+NAME = "connect.change"
+SETTLE_SECONDS = 10.0
+LOST = "undo cannot give back {}: kops keeps no secrets; apply its file again, or refer to them as ${{file:...}}"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a connector is to become.
+
+    :param actual: as it is; None when it does not exist
+    :param config: None: it is to go
+    :param file: where its secrets can be read again; empty when in no file
+    :param state: that it is created with
+    """
+
+    name: str
+    actual: Connector | None
+    config: Mapping[str, str] | None
+    file: str = ""
+    passwords: frozenset[str] = frozenset()
+    state: str = RUNNING
+
+    @property
+    def action(self) -> str:
+        """Return what is to be done."""
+        return DELETE if self.config is None else CREATE if self.actual is None else CHANGE
+
+
+def plan_changes(services: Services, wishes: Sequence[Wish], unchanged: Mapping[str, str], **more: Any) -> Plan:
+    """Return the plan that makes connectors as wished.
+
+    :param unchanged: connectors to show that are left alone, and why
+    """
+    key = digest_key(services)
+    items = [_item(wish) for wish in wishes] + [Item(name, "none", reason=reason) for name, reason in unchanged.items()]
+    deleted = [wish.name for wish in wishes if wish.action == DELETE]
+    parts = []
+    for action in (CREATE, CHANGE, DELETE):
+        names = [wish.name for wish in wishes if wish.action == action]
+        parts += [f"{action} {named(names)}"] if names else []
+    steps = [_step(wish, key) for wish in wishes]
+    notes = list(more.pop("notes", ()))
+    if deleted:
+        notes.append("offsets stay where they are: a connector of the same name goes on from them")
+    lost = {step["name"]: _lost(step) for step in steps if _lost(step)}
+    notes += [LOST.format(f"{', '.join(settings)} of {name}") for name, settings in lost.items()]
+    return connect_plan(
+        services,
+        NAME,
+        ", ".join(parts) if parts else "every connector is as declared",
+        items,
+        delete=deleted[0] if len(deleted) == 1 else counted(deleted) if deleted else "",
+        guard={wish.name: config_digest(None if wish.actual is None else wish.actual.config, key) for wish in wishes},
+        arguments={"steps": steps},
+        notes=tuple(notes),
+        **more,
+    )
+
+
+def _item(wish: Wish) -> Item:
+    before = None if wish.actual is None else masked(own_config(wish.actual.config), wish.passwords)
+    after = None if wish.config is None else masked(wish.config, wish.passwords)
+    if wish.actual is not None and wish.config is not None:
+        old, new = shown_changes(own_config(wish.actual.config), wish.config, wish.passwords)
+        return Item(wish.name, CHANGE, {key: value for key, value in old.items() if value is not None}, new)
+    reason = f"as {wish.state}" if wish.action == CREATE and wish.state != RUNNING else ""
+    return Item(wish.name, wish.action, before, after, reason)
+
+
+def _step(wish: Wish, key: bytes) -> dict[str, Any]:
+    return {
+        "name": wish.name,
+        "action": wish.action,
+        "file": wish.file,
+        "state": wish.state if wish.actual is None else wish.actual.wanted_state,
+        "passwords": sorted(wish.passwords),
+        "after": None if wish.config is None else seal(wish.config, wish.passwords, key).as_json(),
+        "before": None if wish.actual is None else seal(wish.actual.config, wish.passwords, key).as_json(),
+    }
+
+
+def _lost(step: Mapping[str, Any]) -> list[str]:
+    """Return the settings whose secrets are nowhere once a step is done."""
+    if step["before"] is None:
+        return []
+    after = step["after"]["digests"] if step["after"] else {}
+    return [name for name, digest in step["before"]["digests"].items() if after.get(name) != digest]
+
+
+class ChangeConnectors(ConnectMutation):
+    """Creates, changes and deletes connectors as its plan's steps say."""
+
+    name: ClassVar[str] = NAME
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Refuse when a connector is no longer as planned, or a secret is no longer where it was.
+
+        :raises StateMoved: naming it
+        """
+        key, found = digest_key(services), _now(services)
+        actual = {name: config_digest(found[name].config if name in found else None, key) for name in plan.guard}
+        compare_guard(plan, actual, "a connector")
+        for step in plan.arguments["steps"]:
+            _opened(step, found, key)
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Do it connector by connector."""
+        key, found = digest_key(services), _now(services)
+        for item, step in zip(plan.changes, plan.arguments["steps"], strict=True):
+            config: dict[str, str] = {}
+            try:
+                config = _opened(step, found, key)
+                _carry_out(services, step, config)
+            except KopsError as error:
+                error.message = scrubbed(error.message, secret_texts(config, step["passwords"]))
+                yield failed(item, error)
+            else:
+                yield ItemResult(item.target, Status.DONE)
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Read the configurations back, and look for a moment whether the tasks start."""
+        key, now = digest_key(services), _now(services)
+        steps = {step["name"]: step for step in plan.arguments["steps"]}
+        wanted = {name: _wanted_digest(step, now, key) for name, step in steps.items() if name in done(results)}
+
+        def good(name: str, one: Connector | None) -> bool:
+            return _is_as(one, wanted[name], key) and (one is None or _has_started(one))
+
+        found = look_until(services, list(wanted), good, seconds=SETTLE_SECONDS)
+        return tuple(
+            _verified(result, found.get(result.target), wanted[result.target], key) if result.target in wanted else result
+            for result in results
+        )
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that gives connectors the configurations that they had.
+
+        :raises Refused: when one of their secrets is nowhere any more
+        """
+        key, found = digest_key(services), _now(services)
+        not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
+        wishes, unchanged = [], {}
+        for step in plan.arguments["steps"]:
+            name, actual = step["name"], found.get(step["name"])
+            if name in not_done:
+                continue
+            if step["before"] is None and actual is None:
+                unchanged[name] = "gone already"
+                continue
+            config = None if step["before"] is None else _earlier(step, actual, key)
+            wishes.append(Wish(name, actual, config, step["file"], frozenset(step["passwords"]), step["state"]))
+        return plan_changes(services, wishes, unchanged)
+
+    def can_be_undone(self, plan: Plan) -> bool:
+        """Tell whether the secrets of what goes are still somewhere afterwards."""
+        return not any(_lost(step) for step in plan.arguments["steps"])
+
+    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
+        """Name what has failed although its configuration was taken."""
+        names = set(done(results))
+        return failures([connector for connector in (select(services, ()) if names else ()) if connector.name in names])
+
+
+CHANGE_CONNECTORS = ChangeConnectors()
+
+
+def _now(services: Services) -> dict[str, Connector]:
+    return {connector.name: connector for connector in services.connect.connectors()}
+
+
+def _opened(step: Mapping[str, Any], found: Mapping[str, Connector], key: bytes) -> dict[str, str]:
+    """Return the configuration that a step sets, with its secrets.
+
+    :raises StateMoved: when one of them is not where it was when the plan was made
+    """
+    if step["after"] is None:
+        return {}
+    sources: list[Mapping[str, str]] = [found[step["name"]].config] if step["name"] in found else []
+    if step["file"] and step["after"]["digests"]:
+        sources += [one.config for one in read_declaration([step["file"]]).connectors if one.name == step["name"]]
+    config, missing = Sealed(**step["after"]).opened(sources, key)
+    if missing:
+        raise StateMoved(
+            f"{', '.join(missing)} of {step['name']} {'are' if len(missing) > 1 else 'is'} not in {step['file'] or 'Connect'} as planned",
+            hint="plans hold no secrets: make the plan again, on the machine that has its file",
+        )
+    return config
+
+
+def _earlier(step: Mapping[str, Any], actual: Connector | None, key: bytes) -> dict[str, str]:
+    """Return the configuration from before a step.
+
+    :raises Refused: when a secret of it is nowhere any more
+    """
+    config, missing = Sealed(**step["before"]).opened([actual.config] if actual is not None else [], key)
+    if missing:
+        raise Refused(
+            f"{', '.join(missing)} of {step['name']} cannot be given back: kops keeps no secrets",
+            hint="`kops connect apply` its file again, or refer to secrets as ${file:...}",
+        )
+    return config
+
+
+def _carry_out(services: Services, step: Mapping[str, Any], config: Mapping[str, str]) -> None:
+    name = step["name"]
+    if step["action"] == DELETE:
+        services.connect.delete(name)
+    elif step["action"] == CREATE and step["state"] in (PAUSED, STOPPED):
+        services.connect.create(name, config, step["state"])
+    else:
+        services.connect.put(name, config)
+
+
+def _wanted_digest(step: Mapping[str, Any], found: Mapping[str, Connector], key: bytes) -> str | None:
+    return None if step["after"] is None else config_digest(_opened(step, found, key), key)
+
+
+def _is_as(found: Connector | None, wanted: str | None, key: bytes) -> bool:
+    return (None if found is None else config_digest(found.config, key)) == wanted
+
+
+def _has_started(connector: Connector) -> bool:
+    return connector.failed or connector.state in (PAUSED, STOPPED) or (connector.state == RUNNING and bool(connector.tasks))
+
+
+def _verified(result: ItemResult, found: Connector | None, wanted: str | None, key: bytes) -> ItemResult:
+    if _is_as(found, wanted, key):
+        return ItemResult(result.target, Status.DONE, value=states_value(found))
+    what = "is still there" if wanted is None else "does not exist" if found is None else "has another configuration"
+    error = VerificationFailed(
+        f"connector {result.target} {what}", hint="`kops connect describe` shows it; somebody else may change it too"
+    )
+    return ItemResult(result.target, Status.FAILED, error=error.as_json())

@@ -1,0 +1,137 @@
+"""Files that declare connectors, read, and held against what there is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kops.core.connect import Connector
+from kops.core.connect_files import Declaration, Declared, own_config, parse_declaration
+from kops.core.connect_secrets import is_masked, masked
+from kops.core.errors import ConfigError, UsageProblem
+from kops.core.selection import is_glob, names_matching
+from kops.operations.connect.look import password_settings
+from kops.operations.protocol import Services
+from kops.operations.topics_files import documents, files_at
+
+SUFFIXES = (".yaml", ".yml", ".json")
+CREATE, CHANGE, DELETE = "create", "update", "delete"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A connector that is not as declared.
+
+    :param wanted: None: no file declares it, and it is to go
+    :param actual: None: it does not exist
+    :param passwords: settings of which the plugin says that they are secrets
+    """
+
+    name: str
+    wanted: Declared | None
+    actual: Connector | None
+    passwords: frozenset[str] = frozenset()
+
+    @property
+    def action(self) -> str:
+        """Return what makes it as declared."""
+        return DELETE if self.wanted is None else CREATE if self.actual is None else CHANGE
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Files beside the workers."""
+
+    declaration: Declaration
+    differences: tuple[Difference, ...]
+
+
+def read_declaration(paths: Sequence[str]) -> Declaration:
+    """Read files, and those with the suffixes of YAML and JSON anywhere under directories.
+
+    :raises ConfigError: naming the file, and the setting or line
+    """
+    files = list(dict.fromkeys(file for path in paths for file in files_at(Path(path), SUFFIXES)))
+    found = [(str(file.resolve()), place, body) for file in files for place, body in _documents(file)]
+    if not found:
+        raise ConfigError(f"{', '.join(paths)}: no connector is declared", hint="a document has name and config, as Connect takes it")
+    return parse_declaration(found)
+
+
+def _documents(file: Path) -> Iterator[tuple[str, Any]]:
+    if file.suffix != ".json":
+        yield from documents(file)
+        return
+    try:
+        body = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {file}: {error.strerror}", hint="name files or directories of them") from error
+    except ValueError as error:
+        raise ConfigError(f"{file} is not JSON: {error}", file=str(file)) from error
+    for number, one in enumerate(body if isinstance(body, list) else [body], 1):
+        yield (f"{file}, element {number}" if isinstance(body, list) else str(file)), one
+
+
+def compare_files(services: Services, paths: Sequence[str], *, prune: bool = False) -> Comparison:
+    """Compare what files declare with what there is: one request for all connectors, and one for each plugin that differs.
+
+    :param prune: also find connectors that the files own and do not declare
+    :raises ConfigError: naming file and setting
+    :raises UsageProblem: for ``prune`` when the files own no names
+    """
+    declaration = read_declaration(paths)
+    if prune and not declaration.owns:
+        raise UsageProblem("--prune needs to know which names belong to the files", hint="add a document such as owns: [shop-*]")
+    found = {connector.name: connector for connector in services.connect.connectors()}
+    pairs: list[tuple[Declared | None, Connector | None]] = [(one, found.get(one.name)) for one in declaration.connectors]
+    pairs = [(one, actual) for one, actual in pairs if one and (actual is None or own_config(actual.config) != dict(one.config))]
+    pairs += [(None, found[name]) for name in (_undeclared(declaration, list(found)) if prune else [])]
+    plugins = {config.get("connector.class", "") for pair in pairs for config in _configs(*pair)}
+    passwords = {plugin: frozenset(password_settings(services, plugin)) for plugin in plugins}
+    return Comparison(declaration, tuple(_difference(*pair, passwords) for pair in pairs))
+
+
+def _configs(wanted: Declared | None, actual: Connector | None) -> list[Mapping[str, str]]:
+    return [one.config for one in (wanted, actual) if one is not None]
+
+
+def _difference(wanted: Declared | None, actual: Connector | None, passwords: Mapping[str, frozenset[str]]) -> Difference:
+    known = frozenset().union(*(passwords[config.get("connector.class", "")] for config in _configs(wanted, actual)))
+    name = wanted.name if wanted is not None else actual.name if actual is not None else ""
+    return Difference(name, wanted, actual, known)
+
+
+def _undeclared(declaration: Declaration, names: Sequence[str]) -> list[str]:
+    declared = {one.name for one in declaration.connectors}
+    owned = {name for glob in declaration.owns if glob in names or is_glob(glob) for name in names_matching([glob], names)}
+    return sorted(owned - declared)
+
+
+def difference_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return a row for each setting that differs, and for each connector that does not exist or is to go; secrets hidden."""
+    rows = []
+    for found in comparison.differences:
+        row = {"connector": found.name, "setting": None, "actual": None, "declared": None, "action": found.action}
+        if found.wanted is None or found.actual is None:
+            rows.append(row)
+            continue
+        before, after = shown_changes(own_config(found.actual.config), found.wanted.config, found.passwords)
+        rows += [{**row, "setting": key, "actual": before.get(key), "declared": after.get(key)} for key in {**before, **after}]
+    return rows
+
+
+def shown_changes(
+    before: Mapping[str, str], after: Mapping[str, str], passwords: frozenset[str]
+) -> tuple[dict[str, str | None], dict[str, str | None]]:
+    """Return the settings that differ, as they are and as they would be; secrets hidden, and still seen to differ."""
+    left, right = masked(before, passwords), masked(after, passwords)
+    names = sorted(name for name in {**before, **after} if before.get(name) != after.get(name))
+    old: dict[str, str | None] = {name: left.get(name) for name in names}
+    new: dict[str, str | None] = {name: right.get(name) for name in names}
+    for name in names:
+        if old[name] is not None and old[name] == new[name] and is_masked(name, after, passwords):
+            new[name] = f"{new[name]} (another)"
+    return old, new

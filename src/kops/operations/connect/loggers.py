@@ -1,0 +1,112 @@
+"""``kops connect loggers``: what the workers log, looked at and set on all of them at once (KIP-976)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timezone
+from typing import Any, ClassVar
+
+from kops.core.errors import KopsError, UsageProblem, VerificationFailed
+from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.selection import names_matching
+from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done
+from kops.operations.protocol import Services, failed
+
+NAME = "connect.loggers"
+LEVELS = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")
+SETTLE_SECONDS = 10.0
+
+
+def logger_rows(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[dict[str, Any]]:
+    """Return loggers with their levels, as the worker has them that answers.
+
+    :raises NotFound: for a plain name that has no level of its own
+    """
+    found = services.connect.loggers()
+    names = names_matching(patterns, found, regex=regex, what="logger") if patterns else sorted(found)
+    return [{"logger": name, "level": found[name]["level"], "last_modified": _time(found[name].get("last_modified"))} for name in names]
+
+
+def _time(milliseconds: int | None) -> str | None:
+    if milliseconds is None:
+        return None
+    moment = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def plan_loggers(services: Services, names: Sequence[str], level: str) -> Plan:
+    """Return the plan that sets loggers to a level on every worker; loggers below them follow.
+
+    :raises UsageProblem: for a level that is none
+    """
+    if level.upper() not in LEVELS:
+        raise UsageProblem(f"{level} is no level", hint=f"one of {', '.join(LEVELS)}")
+    return _plan(services, dict.fromkeys(names, level.upper()))
+
+
+def _plan(services: Services, wanted: dict[str, str]) -> Plan:
+    now = _levels(services, wanted)
+    items = [
+        Item(name, "none" if now[name] == level else "set", now[name], level, "already so" if now[name] == level else "")
+        for name, level in wanted.items()
+    ]
+    changing = [item.target for item in items if item.changes]
+    what = f"set {', '.join(changing)} on every worker" if changing else "every logger is so already"
+    return connect_plan(services, NAME, what, items, guard=now, arguments={"levels": {name: wanted[name] for name in changing}})
+
+
+def _levels(services: Services, names: Iterable[str]) -> dict[str, str]:
+    """Return the levels that hold for loggers: their own, or that of the nearest above them."""
+    found = services.connect.loggers()
+    levels = {}
+    for name in names:
+        parts = name.split(".")
+        above = [".".join(parts[:length]) for length in range(len(parts), 0, -1)] + ["root"]
+        levels[name] = str(next((found[each]["level"] for each in above if each in found), "INFO"))
+    return levels
+
+
+class SetLoggers(ConnectMutation):
+    """Sets the levels of loggers."""
+
+    name: ClassVar[str] = NAME
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Take the levels as they are: setting one twice does no harm."""
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Tell all workers, logger by logger."""
+        for item in plan.changes:
+            try:
+                services.connect.set_logger(item.target, plan.arguments["levels"][item.target])
+            except KopsError as error:
+                yield failed(item, error)
+            else:
+                yield ItemResult(item.target, Status.DONE)
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Look until the worker that answers has them: it hears of it as the others do."""
+        names, wanted = done(results), plan.arguments["levels"]
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while True:
+            now = _levels(services, names)
+            if time.monotonic() > deadline or all(now[name] == wanted[name] for name in names):
+                break
+            time.sleep(POLL_SECONDS)
+        return tuple(_verified(one, now[one.target], wanted[one.target]) if one.target in now else one for one in results)
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that sets the levels that held before."""
+        names = done(results) or list(plan.arguments["levels"])
+        return _plan(services, {name: plan.guard[name] for name in names})
+
+
+SET_LOGGERS = SetLoggers()
+
+
+def _verified(result: ItemResult, level: str, wanted: str) -> ItemResult:
+    if level == wanted:
+        return ItemResult(result.target, Status.DONE, value=level)
+    error = VerificationFailed(f"{result.target} is {level}, not {wanted}", hint="workers hear of it one after another: look again")
+    return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=level)

@@ -1,0 +1,77 @@
+"""What all changes of connectors have in common: the cluster that they are made for, and looking until they show."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from kops.core.connect import Connector
+from kops.core.plan import Item, ItemResult, Plan, Severity, Status
+from kops.operations.protocol import Mutation, Services
+
+POLL_SECONDS = 0.25
+
+
+class ConnectMutation(Mutation):
+    """Changes something of Connect; the brokers are not asked."""
+
+    def cluster_id(self, services: Services) -> str:
+        """Return the id of the Kafka cluster that Connect itself runs on."""
+        return str(services.connect.about()["kafka_cluster_id"])
+
+    def locks(self, plan: Plan) -> Iterable[str]:
+        """Name the connectors."""
+        return [f"connector {item.target}" for item in plan.changes]
+
+
+def connect_plan(
+    services: Services, operation: str, summary: str, items: Sequence[Item], *, delete: str = "", guard: Any = None, **more: Any
+) -> Plan:
+    """Return a plan for the Connect cluster.
+
+    :param delete: what has to be typed to approve; empty when nothing is deleted
+    """
+    return Plan(
+        operation=operation,
+        summary=summary,
+        cluster_id=str(services.connect.about()["kafka_cluster_id"]),
+        context=services.connection.label,
+        items=tuple(items),
+        severity=Severity.SEVERE if delete else Severity.MODERATE,
+        confirm=delete,
+        guard={} if guard is None else guard,
+        **more,
+    )
+
+
+def look_until(
+    services: Services, names: Sequence[str], good: Callable[[str, Connector | None], bool], *, seconds: float
+) -> dict[str, Connector]:
+    """Look at all connectors at once, again and again, until those that are named are good, or the time is over.
+
+    :returns: how they were at the last look; without those that do not exist
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        found = {connector.name: connector for connector in services.connect.connectors() if connector.name in names}
+        if all(good(name, found.get(name)) for name in names) or time.monotonic() > deadline:
+            return found
+        time.sleep(POLL_SECONDS)
+
+
+def done(results: Sequence[ItemResult]) -> list[str]:
+    """Return the targets that were done, or of which it is not known."""
+    return [result.target for result in results if result.status in (Status.DONE, Status.UNKNOWN)]
+
+
+def states_text(connector: Connector) -> str:
+    """Return the states of a connector and its tasks in a few words."""
+    states = [task.state for task in connector.tasks]
+    tasks = f", tasks {', '.join(states)}" if states else ", no task"
+    return f"{connector.state}{tasks}"
+
+
+def states_value(connector: Connector | None) -> Mapping[str, Any] | None:
+    """Return the states as the value of a result."""
+    return None if connector is None else {"state": connector.state, "tasks": [task.state for task in connector.tasks]}

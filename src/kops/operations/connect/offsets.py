@@ -1,0 +1,61 @@
+"""Offsets of connectors as they are: a source's own, and a sink's beside the ends of its partitions (KIP-875)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kops.core.connect import Connector
+from kops.core.errors import KopsError
+from kops.core.models import Bounds, TopicPartition
+from kops.operations.protocol import Services
+
+Row = dict[str, Any]
+TOPIC, PARTITION, OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
+"""The keys of a sink's partitions and offsets."""
+
+
+def offset_rows(services: Services, connectors: Sequence[Connector]) -> list[Row]:
+    """Return the offsets of connectors, a row each.
+
+    A source's partition and offset are what its plugin makes of them; of a sink's the brokers tell how far they are from the end.
+    """
+    found = [(connector, services.connect.offsets(connector.name)) for connector in connectors]
+    sinks = {partition_of(one["partition"]) for connector, offsets in found if connector.type == "sink" for one in offsets}
+    ends = services.kafka.offsets.bounds_or_errors(sinks) if sinks else {}
+    return [
+        _row(connector, one, ends) for connector, offsets in found for one in sorted(offsets, key=lambda each: _order(each["partition"]))
+    ]
+
+
+def _order(partition: Mapping[str, Any]) -> tuple[str, int, str]:
+    return str(partition.get(TOPIC, "")), int(partition.get(PARTITION, 0)), name_of(partition)
+
+
+def _row(connector: Connector, one: Mapping[str, Any], ends: Mapping[TopicPartition, Bounds | KopsError]) -> Row:
+    partition, offset = one["partition"], one.get("offset")
+    row: Row = {"connector": connector.name, "type": connector.type, "partition": partition, "offset": offset}
+    end = ends.get(partition_of(partition)) if connector.type == "sink" else None
+    row["log_end_offset"] = end.log_end_offset if isinstance(end, Bounds) else None
+    row["lag"] = end.log_end_offset - offset[OFFSET] if isinstance(end, Bounds) and offset is not None else None
+    return row
+
+
+def partition_of(partition: Mapping[str, Any]) -> TopicPartition:
+    """Return a sink's partition."""
+    return TopicPartition(str(partition[TOPIC]), int(partition[PARTITION]))
+
+
+def name_of(partition: Mapping[str, Any]) -> str:
+    """Return a partition as one text: ``orders:0`` of a sink, compact JSON of a source."""
+    if set(partition) == {TOPIC, PARTITION}:
+        return str(partition_of(partition))
+    return json.dumps(partition, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def shown_offset(offset: Any) -> Any:
+    """Return an offset for people: a sink's number, compact JSON of a source."""
+    if isinstance(offset, Mapping):
+        return offset[OFFSET] if set(offset) == {OFFSET} else json.dumps(offset, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return offset

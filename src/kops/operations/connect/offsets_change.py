@@ -1,0 +1,240 @@
+"""The mutation that moves a connector's offsets: stop, change, read back, resume; taken back when a step fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from kops.core.connect import PAUSED, RUNNING, STOPPED, Connector
+from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, TimedOut, VerificationFailed
+from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.operations.connect.mutation import ConnectMutation, connect_plan, look_until, states_text
+from kops.operations.connect.offsets import name_of, shown_offset
+from kops.operations.connect.select import select
+from kops.operations.connect.states import VERBS, failures, has_settled
+from kops.operations.protocol import Services
+
+NAME = "connect.offsets"
+WAIT_SECONDS = 30.0
+_RETRY_SECONDS = 1.0
+_DOING = {RUNNING: "resuming", PAUSED: "pausing", STOPPED: "leaving stopped"}
+_NOT_YET = ("haven't stopped completely", "still active", "not empty", "UnknownMemberId", "zombie", "hasn't completely shut down")
+
+Offset = Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Move:
+    """One partition of a connector, its offset now and then; None: none."""
+
+    partition: Mapping[str, Any]
+    before: Offset
+    after: Offset
+
+    @property
+    def name(self) -> str:
+        """Return the partition as one text."""
+        return name_of(self.partition)
+
+
+def plan_moves(services: Services, connector: Connector, moves: Sequence[Move], *, reset: bool = False, state: str = "") -> Plan:
+    """Return the plan that stops a connector, moves its offsets, and lets it go on.
+
+    :param reset: all offsets go, by the request for it
+    :param state: that the connector has afterwards; the one that it was last told to have when empty
+    """
+    changing = [move for move in moves if move.before != move.after]
+    items = [_item(connector, move) for move in moves]
+    state = state or connector.wanted_state
+    what = (
+        f"{'reset' if all(move.after is None for move in changing) else 'move'} {len(changing)} offset{'' if len(changing) == 1 else 's'}"
+    )
+    stops = state != STOPPED
+    sequence = f": stop it, change them, read them back, {VERBS[state]} it" if stops else ""
+    return connect_plan(
+        services,
+        NAME,
+        f"{what} of connector {connector.name}{sequence}" if changing else f"every offset of {connector.name} is there already",
+        items,
+        guard={"state": connector.wanted_state, "type": connector.type},
+        arguments={
+            "connector": connector.name,
+            "state": state,
+            "reset": reset and bool(changing),
+            "offsets": [asdict(move) for move in changing],
+        },
+        warnings=tuple(_warnings(connector, changing)),
+    )
+
+
+def _item(connector: Connector, move: Move) -> Item:
+    target = f"{connector.name} {move.name}"
+    before, after = shown_offset(move.before), shown_offset(move.after)
+    if move.before == move.after:
+        return Item(target, "none", before, after, "already there")
+    return Item(target, "reset" if move.after is None else "move" if move.before is not None else "set", before, after)
+
+
+def _warnings(connector: Connector, moves: Sequence[Move]) -> Iterator[str]:
+    if any(move.after is None for move in moves):
+        start = "where its consumer's auto.offset.reset says" if connector.type == "sink" else "where its plugin begins without an offset"
+        yield f"{connector.name} begins {start}"
+    if connector.type == "source" and moves:
+        yield "a source may write records again, or leave some out; what it wrote before stays"
+
+
+class ChangeOffsets(ConnectMutation):
+    """Moves a connector's offsets while it is stopped."""
+
+    name: ClassVar[str] = NAME
+
+    def locks(self, plan: Plan) -> Iterable[str]:
+        """Name the connector."""
+        return [f"connector {plan.arguments['connector']}"]
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Refuse when the connector is gone, or was told another state; its offsets may go on until it is stopped."""
+        connector = _found(services, plan)
+        actual = {"state": connector.wanted_state, "type": connector.type}
+        if actual != plan.guard:
+            raise StateMoved(
+                f"{connector.name} is {actual['state']} now, not {plan.guard['state']} as planned", hint="run the command again"
+            )
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Stop, change and read back, resume. When a step fails, offsets and state are what they were before.
+
+        :raises KopsError: when nothing was changed in the end
+        """
+        name, moves = plan.arguments["connector"], [Move(**move) for move in plan.arguments["offsets"]]
+        services.progress.step(f"stopping {name}")
+        stopped: dict[str, Offset] | None = None
+        try:
+            _tell(services, name, STOPPED)
+            stopped = _offsets(services, name)
+            services.progress.step(f"changing offsets of {name}")
+            _change(services, name, moves, reset=plan.arguments["reset"])
+            _read_back(services, name, moves)
+        except BaseException as trouble:
+            _take_back(services, plan, moves, stopped, trouble)
+            raise
+        services.progress.step(f"{_DOING[plan.arguments['state']]} {name}")
+        _tell(services, name, plan.arguments["state"])
+        for item, move in zip(plan.changes, moves, strict=True):
+            yield ItemResult(item.target, Status.DONE, value={"before": (stopped or {}).get(move.name), "after": move.after})
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:  # noqa: ARG002
+        """Return the results: they were read back while the connector was stopped, and since then it goes on."""
+        return tuple(results)
+
+    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
+        """Say how the connector is, and what of it has failed."""
+        connector = _found(services, plan)
+        return (f"{connector.name} is {states_text(connector)}", *failures([connector]))
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that sets the offsets that the connector had when it was stopped."""
+        connector = _found(services, plan)
+        values = {result.target: (result.value or {}) for result in results}
+        current = _offsets(services, connector.name)
+        moves = []
+        for item, move in zip(plan.changes, [Move(**move) for move in plan.arguments["offsets"]], strict=True):
+            earlier = values.get(item.target, {}).get("before", move.before)
+            moves.append(Move(move.partition, current.get(move.name), earlier))
+        return plan_moves(services, connector, moves)
+
+    def resume(self, services: Services, plan: Plan) -> Plan:
+        """Return the plan that does what is left, and gives the connector the state that it had before all of it."""
+        connector = _found(services, plan)
+        current = _offsets(services, connector.name)
+        moves = [Move(move["partition"], current.get(name_of(move["partition"])), move["after"]) for move in plan.arguments["offsets"]]
+        if all(move.before == move.after for move in moves) and connector.wanted_state == plan.arguments["state"]:
+            return plan_moves(services, connector, moves)
+        unread = [Move(move.partition, move.before if move.before != move.after else None, move.after) for move in moves]
+        return plan_moves(services, connector, unread, state=plan.arguments["state"])
+
+
+CHANGE_OFFSETS = ChangeOffsets()
+
+
+def _found(services: Services, plan: Plan) -> Connector:
+    name = plan.arguments["connector"]
+    found = [connector for connector in select(services, ()) if connector.name == name]
+    if not found:
+        raise Refused(f"connector {name} does not exist any more", hint="`kops connect list` shows what there is")
+    return found[0]
+
+
+def _offsets(services: Services, name: str) -> dict[str, Offset]:
+    return {name_of(one["partition"]): one.get("offset") for one in services.connect.offsets(name)}
+
+
+def _tell(services: Services, name: str, state: str) -> None:
+    """Tell a connector a state, and look until it has it.
+
+    :raises TimedOut: when it has not in time
+    """
+    services.connect.change_state(name, VERBS[state])
+    found = look_until(services, [name], lambda _, one: one is None or has_settled(one, state), seconds=WAIT_SECONDS)
+    if name not in found:
+        raise OperationFailed(f"connector {name} does not exist any more")
+    if not has_settled(found[name], state):
+        raise TimedOut(f"{name} is {states_text(found[name])} after {WAIT_SECONDS:g} s, not {state}", hint="`kops connect status` shows it")
+
+
+def _change(services: Services, name: str, moves: Sequence[Move], *, reset: bool) -> None:
+    """Set or delete offsets; a task that has not quite stopped is waited for."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            if reset:
+                said = services.connect.reset_offsets(name)
+            else:
+                said = services.connect.alter_offsets(name, [{"partition": move.partition, "offset": move.after} for move in moves])
+        except OperationFailed as error:
+            if time.monotonic() > deadline or not any(sign in error.message for sign in _NOT_YET):
+                raise
+            services.progress.step(f"{name} is stopping still; asking again")
+            time.sleep(_RETRY_SECONDS)
+        else:
+            if "externally" in said:
+                services.progress.step(f"Connect says: {said}")
+            return
+
+
+def _read_back(services: Services, name: str, moves: Sequence[Move]) -> None:
+    """Compare with what was written, while nothing moves it on.
+
+    :raises VerificationFailed: when an offset is another
+    """
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:
+        actual = _offsets(services, name)
+        wrong = [move for move in moves if actual.get(move.name) != move.after]
+        if not wrong:
+            return
+        if time.monotonic() > deadline:
+            move = wrong[0]
+            was = shown_offset(actual.get(move.name))
+            raise VerificationFailed(f"{name} {move.name} was set to {shown_offset(move.after)}, and read back as {was}")
+        time.sleep(_RETRY_SECONDS / 4)
+
+
+def _take_back(services: Services, plan: Plan, moves: Sequence[Move], stopped: dict[str, Offset] | None, trouble: BaseException) -> None:
+    """Give the connector the offsets and the state that it had; what cannot be given back is said with the error."""
+    name, left = plan.arguments["connector"], []
+    services.progress.step(f"taking back what was done to {name}")
+    try:
+        if stopped is not None and _offsets(services, name) != stopped:
+            services.connect.alter_offsets(name, [{"partition": move.partition, "offset": stopped.get(move.name)} for move in moves])
+    except KopsError as error:
+        left.append(f"its offsets may be changed ({error.message})")
+    try:
+        services.connect.change_state(name, VERBS[plan.guard["state"]])
+    except KopsError as error:
+        left.append(f"it is not told to {VERBS[plan.guard['state']]} ({error.message})")
+    if isinstance(trouble, KopsError):
+        so = f"; {'; '.join(left)}" if left else f"; {name} has its offsets and its state again"
+        trouble.message += so

@@ -1,0 +1,156 @@
+"""``kops connect offsets alter`` and ``reset``: which offsets of a connector are to become what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kops.core.connect import Connector
+from kops.core.errors import NotFound, Refused, UsageProblem
+from kops.core.models import Committed, TopicPartition
+from kops.core.offsets import ShiftBy, Strategy, ToCurrent, resolve
+from kops.core.plan import Plan
+from kops.core.selection import parse_selection
+from kops.operations.connect.offsets import OFFSET, PARTITION, TOPIC, name_of, partition_of
+from kops.operations.connect.offsets_change import Move, plan_moves
+from kops.operations.connect.select import select
+from kops.operations.offsets_plan import at_times, selected
+from kops.operations.offsets_strategies import SkipRecords, seeks_of
+from kops.operations.protocol import Services
+
+Pair = tuple[Mapping[str, Any], Mapping[str, Any] | None]
+"""A partition and the offset that it is to have; None deletes it."""
+
+
+def plan_alter(
+    services: Services,
+    name: str,
+    positions: Sequence[str],
+    *,
+    partition: str | None = None,
+    offset: str | None = None,
+    file: Path | None = None,
+) -> Plan:
+    """Return the plan that sets offsets of a connector.
+
+    :param positions: of a sink: ``orders:0=1200``, ``orders=@-1h``, ``orders:0=+1``, ``orders=start``
+    :param partition: of a source: JSON, with ``offset``
+    :param file: offsets as ``kops connect offsets show -o json`` prints them, or as Connect's REST interface takes them
+    :raises UsageProblem: for what cannot be read, or does not belong to a connector of this kind
+    :raises NotFound: when there is no such connector
+    """
+    (connector,) = select(services, [name])
+    current = _current(services, connector)
+    if file is not None:
+        pairs = read_offsets(file, name)
+    elif partition is not None or offset is not None:
+        if connector.type == "sink":
+            raise UsageProblem(
+                f"{name} is a sink: its partitions are Kafka's", hint="name positions: orders:0=1200, orders=start, orders=@-1h"
+            )
+        if partition is None or offset is None:
+            raise UsageProblem("--partition and --offset belong together", hint="--offset null deletes the offset of a partition")
+        pairs = [(_json(partition, "--partition"), _json(offset, "--offset", nothing=True))]
+    elif connector.type != "sink":
+        raise UsageProblem(
+            f"{name} is a source: its offsets are its plugin's", hint="--partition JSON --offset JSON; `kops connect offsets show` has both"
+        )
+    else:
+        pairs = _positions(services, positions, current)
+    return plan_moves(services, connector, _moves(pairs, current))
+
+
+def plan_reset(services: Services, name: str, only: Sequence[str]) -> Plan:
+    """Return the plan that deletes offsets of a connector: all, or those of some partitions.
+
+    :param only: of a sink: ``orders`` or ``orders:0,3-5``; of a source: JSON
+    :raises NotFound: when there is no such connector, or it has no offset there
+    """
+    (connector,) = select(services, [name])
+    current = _current(services, connector)
+    chosen = current if not only else {key: current[key] for key in _chosen(connector, only, current)}
+    return plan_moves(services, connector, [Move(partition, before, None) for partition, before in chosen.values()], reset=not only)
+
+
+def _chosen(connector: Connector, only: Sequence[str], current: Mapping[str, Pair]) -> list[str]:
+    keys: list[str] = []
+    for text in only:
+        if connector.type == "sink":
+            selection = parse_selection(text)
+            found = [key for key, (partition, _) in current.items() if selection.includes(partition_of(partition))]
+        else:
+            found = [key for key in [name_of(_json(text, "--partition") or {})] if key in current]
+        if not found:
+            raise NotFound(f"{connector.name} has no offset for {text}", hint=f"kops connect offsets show {connector.name}")
+        keys += found
+    return list(dict.fromkeys(keys))
+
+
+def _current(services: Services, connector: Connector) -> dict[str, Pair]:
+    return {name_of(one["partition"]): (one["partition"], one.get("offset")) for one in services.connect.offsets(connector.name)}
+
+
+def _moves(pairs: Sequence[Pair], current: Mapping[str, Pair]) -> list[Move]:
+    moves = {}
+    for partition, after in pairs:
+        key = name_of(partition)
+        if key in moves:
+            raise UsageProblem(f"{key} is named twice", hint="give one offset to each partition")
+        moves[key] = Move(partition, current[key][1] if key in current else None, after)
+    return list(moves.values())
+
+
+def _positions(services: Services, texts: Sequence[str], current: Mapping[str, Pair]) -> list[Pair]:
+    """Return the offsets that positions in topics mean; an offset that the log does not have is refused."""
+    if not texts:
+        raise UsageProblem("no position is named", hint="write it like orders:0=1200, orders=start, orders=end or orders=@-1h")
+    seeks = seeks_of(texts, services.now())
+    strategies: dict[TopicPartition, Strategy] = {}
+    for partitions, strategy in zip(selected(services, list(seeks)), seeks.values(), strict=True):
+        if isinstance(strategy, SkipRecords):
+            raise UsageProblem("skip: is for groups only", hint="orders:0=+1 goes one offset on")
+        for partition in partitions:
+            if strategies.setdefault(partition, strategy) is not strategy:
+                raise UsageProblem(f"{partition} is named twice", hint="give one position to each partition")
+    bounds, times = services.kafka.offsets.bounds(strategies), at_times(services, strategies)
+    pairs: list[Pair] = []
+    for partition, strategy in sorted(strategies.items(), key=lambda each: each[0]):
+        _, before = current.get(str(partition), (None, None))
+        if before is None and isinstance(strategy, (ShiftBy, ToCurrent)):
+            raise Refused(f"the connector has no offset for {partition} to go on from", hint="name an offset, start, end or a time")
+        target = resolve(strategy, None if before is None else Committed(before[OFFSET]), bounds[partition], times.get(partition))
+        pairs.append(({TOPIC: partition.topic, PARTITION: partition.partition}, {OFFSET: target.offset}))
+    return pairs
+
+
+def read_offsets(file: Path, name: str) -> list[Pair]:
+    """Read offsets from a JSON file.
+
+    :param name: of the connector; rows of others are left out
+    :raises UsageProblem: when it cannot be read, or has none
+    """
+    try:
+        body = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageProblem(f"cannot read {file}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageProblem(f"{file} is not JSON: {error}", hint="kops connect offsets show NAME -o json prints what it takes") from error
+    rows = body.get("offsets") if isinstance(body, dict) else body
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("partition"), dict) for row in rows):
+        raise UsageProblem(f"{file} has no offsets", hint='it is like [{"partition": {...}, "offset": {...}}]')
+    pairs = [(row["partition"], row.get("offset")) for row in rows if row.get("connector") in (None, name)]
+    if not pairs:
+        raise UsageProblem(f"{file} has no offsets of {name}", hint="kops connect offsets show NAME -o json prints what it takes")
+    return pairs
+
+
+def _json(text: str, option: str, *, nothing: bool = False) -> Any:
+    try:
+        body = json.loads(text)
+    except ValueError as error:
+        raise UsageProblem(f"{option} is not JSON: {error}", hint='quote it for the shell: \'{"filename": "/in.txt"}\'') from error
+    if not isinstance(body, dict) and not (nothing and body is None):
+        raise UsageProblem(f"{option} is {text}, no object", hint='such as \'{"filename": "/in.txt"}\'')
+    return body

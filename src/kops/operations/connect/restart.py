@@ -1,0 +1,178 @@
+"""``kops connect restart``: connectors with their tasks, what has failed of them, or single tasks; then looked at until they run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from kops.core.connect import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED, Connector, root_cause
+from kops.core.connect_secrets import scrubbed, secret_texts
+from kops.core.errors import KopsError, NotFound, OperationFailed, Refused, StateMoved, VerificationFailed
+from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done, states_text, states_value
+from kops.operations.connect.select import named, select, select_some
+from kops.operations.protocol import Services, failed
+
+NAME = "connect.restart"
+WAIT_MS = 30_000
+STEADY_SECONDS = 1.5
+"""A task that fails does so a moment after it runs: it has to run for so long."""
+STALE_SECONDS = 4.0
+"""So long a failure that is shown may be the one from before the restart."""
+
+
+def plan_restart(
+    services: Services,
+    patterns: Sequence[str],
+    *,
+    regex: bool = False,
+    only_failed: bool = False,
+    tasks: Sequence[int] = (),
+    wait_ms: int = WAIT_MS,
+) -> Plan:
+    """Return the plan that restarts connectors.
+
+    :param only_failed: only what has failed: the connector, or tasks of it (KIP-745)
+    :param tasks: only these tasks
+    :param wait_ms: how long to look for them to run
+    :raises NotFound: for a plain name, or a task, that does not exist
+    """
+    found = select_some(services, patterns, regex=regex)
+    items = [_item(connector, only_failed=only_failed, tasks=tasks) for connector in found]
+    changing = [item.target for item in items if item.changes]
+    what = f"restart {'what has failed of ' if only_failed else ''}{named(changing)}" if changing else "nothing is to be restarted"
+    return connect_plan(
+        services,
+        NAME,
+        what,
+        items,
+        arguments={"only_failed": only_failed, "tasks": list(tasks), "wait_ms": wait_ms, "connectors": changing},
+    )
+
+
+def _item(connector: Connector, *, only_failed: bool, tasks: Sequence[int]) -> Item:
+    states = states_text(connector)
+    missing = set(tasks) - {task.id for task in connector.tasks}
+    if missing:
+        raise NotFound(
+            f"{connector.name} has no task {min(missing)}", hint=f"its tasks: {', '.join(str(t.id) for t in connector.tasks) or 'none'}"
+        )
+    if connector.state in (PAUSED, STOPPED):
+        return Item(connector.name, "none", states, reason=f"it is {connector.state}: `kops connect resume` lets it run")
+    if only_failed and not connector.failed:
+        return Item(connector.name, "none", states, reason="nothing of it has failed")
+    if only_failed:
+        numbers = [str(task.id) for task in connector.tasks if task.state == FAILED and (not tasks or task.id in tasks)]
+        parts = (["the connector"] if connector.state == FAILED else []) + [f"task {number}" for number in numbers]
+        secrets = secret_texts(connector.config)
+        traces = [connector.trace, *(task.trace for task in connector.tasks)]
+        why = scrubbed(root_cause(next((trace for trace in traces if trace), "")), secrets)
+        return Item(connector.name, "restart", states, reason=f"{', '.join(parts)}: {why}")
+    which = f"task {', '.join(map(str, tasks))}" if tasks else f"the connector and its {counted_tasks(len(connector.tasks))}"
+    return Item(connector.name, "restart", states, reason=which)
+
+
+def counted_tasks(count: int) -> str:
+    """Return how many tasks there are, in words."""
+    return f"{count} task{'' if count == 1 else 's'}"
+
+
+class Restart(ConnectMutation):
+    """Restarts connectors and tasks."""
+
+    name: ClassVar[str] = NAME
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Refuse when one is gone."""
+        there = {connector.name for connector in select(services, ())}
+        gone = [item.target for item in plan.changes if item.target not in there]
+        if gone:
+            raise StateMoved(f"gone since the plan was made: {', '.join(gone)}", hint="run the command again")
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Tell the workers, connector by connector; a restart whose answer is lost is not told again."""
+        for item in plan.changes:
+            try:
+                if plan.arguments["tasks"]:
+                    for task in plan.arguments["tasks"]:
+                        services.connect.restart_task(item.target, task)
+                else:
+                    services.connect.restart(item.target, only_failed=plan.arguments["only_failed"])
+            except KopsError as error:
+                yield failed(item, error)
+            else:
+                yield ItemResult(item.target, Status.DONE)
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Look until everything runs and goes on running, or has failed again."""
+        watches = {name: _Watch(plan.arguments["tasks"]) for name in done(results)}
+        deadline = time.monotonic() + plan.arguments["wait_ms"] / 1000
+        while watches:
+            found = {connector.name: connector for connector in select(services, ())}
+            for name, watch in watches.items():
+                watch.look(found.get(name), time.monotonic())
+            if all(watch.decided for watch in watches.values()) or time.monotonic() > deadline:
+                break
+            time.sleep(POLL_SECONDS)
+        return tuple(watches[one.target].result(one) if one.target in watches else one for one in results)
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002
+        """Refuse: a restart leaves nothing behind.
+
+        :raises Refused: always
+        """
+        raise Refused("a restart cannot be taken back: it changed no setting and no offset")
+
+    def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002
+        """Tell that there is no way back, nor a need for one."""
+        return False
+
+
+RESTART = Restart()
+
+
+class _Watch:
+    """Follows one connector after its restart."""
+
+    def __init__(self, tasks: Sequence[int]) -> None:
+        self._tasks = tuple(tasks)
+        self._began: float | None = None
+        self._running_since: float | None = None
+        self._was_other = False
+        self._last: Connector | None = None
+        self.decided = False
+
+    def look(self, connector: Connector | None, now: float) -> None:
+        """Take one more look into account."""
+        self._began = now if self._began is None else self._began
+        self._last = connector
+        states = [] if connector is None else self._states(connector)
+        runs = bool(states) and all(state == RUNNING for state in states) and (self._tasks or len(states) > 1)
+        self._running_since = (self._running_since or now) if runs else None
+        self._was_other = self._was_other or not any(state == FAILED for state in states)
+        again = any(state == FAILED for state in states) and (self._was_other or now - self._began > STALE_SECONDS)
+        steady = self._running_since is not None and now - self._running_since >= STEADY_SECONDS
+        self.decided = connector is None or again or steady
+
+    def _states(self, connector: Connector) -> list[str]:
+        tasks = [task.state for task in connector.tasks if not self._tasks or task.id in self._tasks]
+        return tasks if self._tasks else [connector.state, *tasks]
+
+    def result(self, one: ItemResult) -> ItemResult:
+        """Return what became of it."""
+        if self._last is None:
+            return ItemResult(one.target, Status.FAILED, error=OperationFailed(f"{one.target} does not exist any more").as_json())
+        value: Any = states_value(self._last)
+        if self._running_since is not None:
+            return ItemResult(one.target, Status.DONE, value=value)
+        secrets = secret_texts(self._last.config)
+        broken = [("the connector", self._last.state, self._last.trace)]
+        broken += [(f"task {task.id}", task.state, task.trace) for task in self._last.tasks if not self._tasks or task.id in self._tasks]
+        again = [f"{what} failed again: {scrubbed(root_cause(trace), secrets)}" for what, state, trace in broken if state == FAILED]
+        waiting = [f"{what} is {state}" for what, state, _ in broken if state not in (FAILED, RUNNING)]
+        hint = f"kops connect status {one.target} --trace"
+        if not again and UNASSIGNED in {state for _, state, _ in broken}:
+            hint = "Connect is rebalancing, or workers are gone: look again with kops connect status"
+        error = VerificationFailed(f"{one.target}: {'; '.join(again or waiting or ['it has no task'])}", hint=hint)
+        return ItemResult(one.target, Status.FAILED, error=error.as_json(), value=value)

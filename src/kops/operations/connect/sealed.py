@@ -1,0 +1,71 @@
+"""Configurations in plans and in the journal: secrets stay out, and are found again where they are when a plan is carried out.
+
+In place of a secret a plan has its digest, made with a key that only this user has. The secret itself is in the file that the plan was
+made from, or in the connector's configuration as Connect has it; what is found there is used only when it has that digest.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kops.core.connect_files import own_config
+from kops.core.connect_secrets import digest, is_masked, masked
+from kops.operations.protocol import Services
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """A configuration without its secrets.
+
+    :param shown: every setting, secrets hidden
+    :param digests: of the settings that are hidden, wholly or in part
+    """
+
+    shown: Mapping[str, str]
+    digests: Mapping[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON values; ``Sealed(**body)`` reads it back."""
+        return {"shown": dict(self.shown), "digests": dict(self.digests)}
+
+    def opened(self, sources: Sequence[Mapping[str, str]], key: bytes) -> tuple[dict[str, str], list[str]]:
+        """Return the configuration with its secrets, and the settings whose secret none of the sources has."""
+        config, missing = dict(self.shown), []
+        for name, wanted in self.digests.items():
+            found = next((source[name] for source in sources if name in source and digest(source[name], key) == wanted), None)
+            if found is None:
+                missing.append(name)
+            else:
+                config[name] = found
+        return config, missing
+
+
+def seal(config: Mapping[str, str], passwords: Collection[str], key: bytes) -> Sealed:
+    """Return a configuration without its secrets.
+
+    :param passwords: settings of which the plugin says that they are secrets
+    """
+    own = own_config(config)
+    return Sealed(masked(own, passwords), {name: digest(own[name], key) for name in sorted(own) if is_masked(name, own, passwords)})
+
+
+def config_digest(config: Mapping[str, str] | None, key: bytes) -> str | None:
+    """Return what tells whether a whole configuration is the same; None where there is none."""
+    return None if config is None else digest(own_config(config), key)
+
+
+def digest_key(services: Services) -> bytes:
+    """Return this user's key for digests, made the first time."""
+    file: Path = services.directories.state / "connect-digests.key"
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as made:
+            made.write(secrets.token_bytes(32))
+    except FileExistsError:
+        pass
+    return file.read_bytes()

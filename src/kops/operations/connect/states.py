@@ -1,0 +1,128 @@
+"""``kops connect pause``, ``resume`` and ``stop``: told to the workers, then looked at until it is so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
+
+from kops.core.connect import FAILED, PAUSED, RUNNING, STOPPED, Connector, root_cause
+from kops.core.connect_secrets import scrubbed, secret_texts
+from kops.core.errors import KopsError, Refused, VerificationFailed
+from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, look_until, states_text, states_value
+from kops.operations.connect.select import named, select, select_some
+from kops.operations.protocol import Services, compare_guard, failed
+
+NAME = "connect.state"
+STATES = {"pause": PAUSED, "resume": RUNNING, "stop": STOPPED}
+VERBS = {state: verb for verb, state in STATES.items()}
+WAIT_MS = 30_000
+
+
+def plan_state(services: Services, patterns: Sequence[str], verb: str, *, regex: bool = False, wait_ms: int = WAIT_MS) -> Plan:
+    """Return the plan that pauses, resumes or stops connectors.
+
+    :param verb: pause, resume or stop
+    :param wait_ms: how long to look for the states to become so
+    :raises NotFound: for a plain name that does not exist
+    """
+    found = select_some(services, patterns, regex=regex)
+    return _plan(services, found, {connector.name: STATES[verb] for connector in found}, wait_ms=wait_ms)
+
+
+def _plan(services: Services, found: Sequence[Connector], wanted: Mapping[str, str], *, wait_ms: int) -> Plan:
+    items = [_item(connector, wanted[connector.name]) for connector in found]
+    changing = [item for item in items if item.changes]
+    verbs = sorted({item.action for item in changing})
+    what = f"{' and '.join(verbs)} {named([item.target for item in changing])}" if changing else "every connector is so already"
+    stopping = "stop" in verbs
+    return connect_plan(
+        services,
+        NAME,
+        what,
+        items,
+        guard={connector.name: connector.wanted_state for connector in found},
+        arguments={"states": {item.target: wanted[item.target] for item in changing}, "wait_ms": wait_ms},
+        notes=("stopped connectors have no tasks; their configuration and offsets stay",) if stopping else (),
+    )
+
+
+def _item(connector: Connector, wanted: str) -> Item:
+    if connector.wanted_state == wanted:
+        reason = f"already {wanted}" if connector.state == wanted else f"already to be {wanted}, and {connector.state}"
+        return Item(connector.name, "none", connector.state, connector.state, reason)
+    return Item(connector.name, VERBS[wanted], connector.state, wanted)
+
+
+class ChangeStates(ConnectMutation):
+    """Pauses, resumes and stops connectors."""
+
+    name: ClassVar[str] = NAME
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Refuse when somebody told one of them something else meanwhile."""
+        found = {connector.name: connector for connector in select(services, ()) if connector.name in plan.guard}
+        compare_guard(plan, {name: found[name].wanted_state if name in found else None for name in plan.guard}, "a connector")
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Tell the workers, connector by connector."""
+        for item in plan.changes:
+            try:
+                services.connect.change_state(item.target, VERBS[plan.arguments["states"][item.target]])
+            except KopsError as error:
+                yield failed(item, error)
+            else:
+                yield ItemResult(item.target, Status.DONE)
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Look until connectors and tasks are as wanted."""
+        wanted, names = plan.arguments["states"], done(results)
+        found = look_until(
+            services, names, lambda name, one: one is None or has_settled(one, wanted[name]), seconds=plan.arguments["wait_ms"] / 1000
+        )
+        return tuple(
+            _verified(result, found.get(result.target), wanted[result.target]) if result.target in names else result for result in results
+        )
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that gives connectors the states that they had."""
+        names = set(done(results)) or {item.target for item in plan.changes}
+        found = [connector for connector in select(services, ()) if connector.name in names and connector.name in plan.guard]
+        if not found:
+            raise Refused("the connectors are gone", hint="`kops connect list` shows what there is")
+        return _plan(services, found, {one.name: plan.guard[one.name] for one in found}, wait_ms=plan.arguments["wait_ms"])
+
+    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:
+        """Name tasks that do not run although their connector was resumed."""
+        resumed = [name for name in done(results) if plan.arguments["states"][name] == RUNNING]
+        return failures(connector for connector in (select(services, ()) if resumed else ()) if connector.name in resumed)
+
+
+CHANGE_STATES = ChangeStates()
+
+
+def has_settled(connector: Connector, wanted: str) -> bool:
+    """Tell whether a connector and its tasks are as it was told; failed ones will not change by themselves."""
+    if connector.state not in (wanted, FAILED):
+        return False
+    if wanted == STOPPED:
+        return not connector.tasks
+    return all(task.state in (wanted, FAILED) for task in connector.tasks) and (bool(connector.tasks) or wanted != RUNNING)
+
+
+def failures(connectors: Iterator[Connector] | Sequence[Connector]) -> tuple[str, ...]:
+    """Return a sentence for each connector and task that has failed."""
+    said = []
+    for connector in connectors:
+        secrets = secret_texts(connector.config)
+        parts = [(connector.name, connector)] + [(f"{connector.name} task {task.id}", task) for task in connector.tasks]
+        said += [f"warning: {what} FAILED: {scrubbed(root_cause(one.trace), secrets)}" for what, one in parts if one.state == FAILED]
+    return tuple(said)
+
+
+def _verified(result: ItemResult, found: Connector | None, wanted: str) -> ItemResult:
+    if found is not None and found.wanted_state == wanted and (found.state == wanted or found.failed):
+        return ItemResult(result.target, Status.DONE, value=states_value(found))
+    what = "does not exist any more" if found is None else f"is {states_text(found)}"
+    error = VerificationFailed(f"{result.target} {what}, not {wanted}", hint="`kops connect status` shows it; --wait gives it more time")
+    return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=states_value(found))

@@ -1,0 +1,91 @@
+"""``kops connect validate``: what the plugins on the workers say of configurations, setting by setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from kops.core.connect_files import CLASS, Declared
+from kops.core.connect_secrets import masked, scrubbed, secret_texts
+from kops.core.errors import NotFound, UsageProblem
+from kops.operations.connect.files import read_declaration
+from kops.operations.connect.plugins import plugin_class
+from kops.operations.protocol import Services
+
+Row = dict[str, Any]
+ERROR, WARNING = "error", "warning"
+_MOST_RECOMMENDED = 20
+_PASSED_ON = ("transforms.", "predicates.", "producer.override.", "consumer.override.", "admin.override.", "topic.creation.")
+_CONVERTERS = ("key.converter.", "value.converter.", "header.converter.", "config.providers")
+NO_PLUGIN = (
+    "the workers' plugin.path has to hold it; for the sandbox's: kops connect plugins add GROUP:ARTIFACT:VERSION, then start them again"
+)
+
+
+def validate_files(services: Services, paths: Sequence[str]) -> tuple[int, list[Row]]:
+    """Return how many connectors files declare, and what is wrong with them; nothing is created.
+
+    :raises ConfigError: naming file and setting, when a file itself is wrong
+    """
+    declared = read_declaration(paths).connectors
+    return len(declared), [row for one in declared for row in problems(services, one)]
+
+
+def problems(services: Services, declared: Declared) -> Iterator[Row]:
+    """Yield each wrong setting of a connector, with what its plugin says and which values it recommends."""
+    try:
+        plugin_class(services, declared.config[CLASS])
+    except NotFound as missing:
+        yield _row(declared, CLASS, ERROR, missing.message, f"{(missing.hint or '').split('? ')[0]}; {NO_PLUGIN}")
+        return
+    answer = services.connect.validate(declared.config[CLASS], {**declared.config, "name": declared.name})
+    passwords = {str(each["definition"]["name"]) for each in answer.get("configs") or () if each["definition"].get("type") == "PASSWORD"}
+    secrets, shown = secret_texts(declared.config, passwords), masked(declared.config, passwords)
+    known = set()
+    for each in answer.get("configs") or ():
+        value, definition = each.get("value") or {}, each.get("definition") or {}
+        name = str(value.get("name") or definition.get("name") or "")
+        known.add(name)
+        if value.get("errors"):
+            texts = "; ".join(scrubbed(str(text), secrets) for text in value["errors"])
+            recommended = [str(one) for one in value.get("recommended_values") or ()][:_MOST_RECOMMENDED]
+            yield {**_row(declared, name, ERROR, texts), "value": shown.get(name), "recommended": recommended}
+    yield from _unknown(declared, known)
+
+
+def _unknown(declared: Declared, known: set[str]) -> Iterator[Row]:
+    """Yield the settings that no plugin knows and that Connect takes no notice of: most of them are slips."""
+    for name in declared.config:
+        if name not in known and not name.startswith((*_PASSED_ON, *_CONVERTERS)):
+            near = get_close_matches(name, known, n=1)
+            if near and near[0] not in declared.config:
+                yield _row(declared, name, WARNING, "no plugin knows this setting, so it does nothing", f"did you mean {near[0]}?")
+
+
+def _row(declared: Declared, setting: str, level: str, message: str, hint: str | None = None) -> Row:
+    return {
+        "connector": declared.name,
+        "setting": setting,
+        "level": level,
+        "value": masked(declared.config).get(setting),
+        "message": " ".join(message.split()),
+        "recommended": [],
+        "hint": hint,
+        "place": declared.place,
+    }
+
+
+def refuse_wrong(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse configurations that have errors.
+
+    :raises UsageProblem: naming the first of them
+    """
+    wrong = [row for row in rows if row["level"] == ERROR]
+    if wrong:
+        first, more = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise UsageProblem(
+            f"{first['place']}: {first['connector']}: {first['setting']}: {first['message']}{more}",
+            hint=first["hint"] or "`kops connect validate` shows each, with the values that are recommended",
+            problems=[dict(row) for row in wrong],
+        )
