@@ -240,7 +240,9 @@ def _is_as(found: Connector | None, wanted: str | None, key: bytes) -> bool:
 
 
 def _has_started(connector: Connector) -> bool:
-    return connector.failed or connector.state in (PAUSED, STOPPED) or (connector.state == RUNNING and bool(connector.tasks))
+    if connector.failed or connector.state in (PAUSED, STOPPED):
+        return True
+    return connector.state == RUNNING and bool(connector.tasks) and all(task.state == RUNNING for task in connector.tasks)
 
 
 def _verified(result: ItemResult, found: Connector | None, wanted: str | None, key: bytes) -> ItemResult:

@@ -1,0 +1,66 @@
+"""Files that declare connectors."""
+
+import json
+
+import pytest
+
+from kops.core.errors import ConfigError
+from kops.operations.connect.files import read_declaration
+
+YAML = """
+name: orders
+config:
+  connector.class: a.B
+  tasks.max: 2
+  batch: true
+  topics: [a, b]
+  password: ${file:/run/x:y}
+---
+name: flat
+connector.class: a.C
+---
+owns: [shop-*]
+"""
+
+
+def test_both_forms_in_yaml_and_json(tmp_path):
+    (tmp_path / "a.yaml").write_text(YAML)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "b.json").write_text(json.dumps([{"name": "json", "config": {"connector.class": "a.D", "name": "json"}}]))
+    (tmp_path / "notes.txt").write_text("no connector")
+    found = read_declaration([str(tmp_path)])
+    assert {one.name: dict(one.config) for one in found.connectors} == {
+        "orders": {"connector.class": "a.B", "tasks.max": "2", "batch": "true", "topics": "a,b", "password": "${file:/run/x:y}"},
+        "flat": {"connector.class": "a.C"},
+        "json": {"connector.class": "a.D"},
+    }
+    assert found.owns == ("shop-*",)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: a", "connector.class is missing"),
+        ("connector.class: a.B", "name is missing"),
+        ("name: a\nconnector.class: a.B\nx: {y: 1}", "x has no value that a setting can have"),
+        ("name: a\nconnector.class: a.B\nx: null", "x has no value"),
+        ("name: a\nconfig: {connector.class: a.B}\ntasks.max: 1", "tasks.max stands beside config"),
+        ("name: a\nconfig: {connector.class: a.B, name: b}", "name is b, and the document's name is a"),
+        ("name: a\nconnector.class: a.B\n---\nname: a\nconnector.class: a.B", "a is declared already"),
+        ("owns: ['*']", "would own every connector"),
+        ("- a", "must be a mapping"),
+        ("name: [", "not YAML"),
+        ("", "no connector is declared"),
+    ],
+)
+def test_mistakes_are_named(tmp_path, text, said):
+    (tmp_path / "a.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=said.replace("*", r"\*")) as wrong:
+        read_declaration([str(tmp_path / "a.yaml")])
+    assert wrong.value.exit_code == 2
+
+
+def test_json_that_is_none(tmp_path):
+    (tmp_path / "a.json").write_text("{")
+    with pytest.raises(ConfigError, match="is not JSON"):
+        read_declaration([str(tmp_path)])

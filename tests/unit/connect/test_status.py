@@ -1,0 +1,76 @@
+"""``kops connect list`` and ``status`` of many connectors, asked of a server that counts the requests."""
+
+import json
+
+import pytest
+
+from support.faulty_connect import Answer, expanded, faulty_worker
+
+__all__ = ["faulty_worker"]
+TRACE = """org.apache.kafka.connect.errors.ConnectException: Exiting WorkerSinkTask due to unrecoverable exception.
+\tat org.apache.kafka.connect.runtime.WorkerSinkTask.deliverMessages(WorkerSinkTask.java:636)
+Caused by: java.sql.SQLException: cannot log in to jdbc:postgresql://db/shop?user=me&password=s3cret9
+\t... 10 more
+"""
+
+
+@pytest.fixture
+def ask(run_kops, monkeypatch):
+    """Run kops connect against workers: ``ask(worker, "status")``."""
+
+    def run(worker, *arguments):
+        monkeypatch.setenv("KOPS_CONNECT_URLS", worker.url)
+        return run_kops("connect", *arguments, "-B", "127.0.0.1:1")
+
+    return run
+
+
+def test_two_hundred_connectors_are_one_request(faulty_worker, ask):
+    many = {f"c{number:03}": expanded(f"c{number:03}", "RUNNING", "RUNNING") for number in range(200)}
+    worker = faulty_worker(Answer(200, many))
+    status = ask(worker, "status", "-o", "json").ok().json
+    assert worker.asked == ["GET /connectors?expand=status&expand=info"]
+    assert [one["name"] for one in status] == sorted(many)
+    assert len(ask(worker, "list", "c1*", "-o", "name").ok().out.split()) == 100
+    assert len(worker.asked) == 2
+    assert "200 connectors: 200 RUNNING; 400 tasks: 400 RUNNING" in ask(worker, "status").ok().err
+
+
+def test_what_failed_is_told_with_its_cause_and_without_secrets(faulty_worker, ask):
+    failed = expanded("bad", "RUNNING", "FAILED", trace=TRACE, config={"connector.class": "a.B", "connection.password": "s3cret9"})
+    worker = faulty_worker(Answer(200, {"bad": failed, "good": expanded("good", "RUNNING", kind="source")}))
+    shown = ask(worker, "status")
+    assert shown.code == 1
+    assert "bad      1  FAILED   w:8083  java.sql.SQLException: cannot log in" in shown.out
+    assert "2 connectors: 2 RUNNING; 3 tasks: 2 RUNNING, 1 FAILED" in shown.err
+    whole = ask(worker, "status", "--failed", "--trace", "-o", "json")
+    (body,) = whole.json
+    assert [task["error"] for task in body["tasks"]] == [
+        None,
+        "org.apache.kafka.connect.errors.ConnectException: Exiting WorkerSinkTask due to unrecoverable exception.",
+    ]
+    assert body["tasks"][1]["trace"].startswith("org.apache.kafka.connect.errors.ConnectException")
+    for said in (shown, whole, ask(worker, "status", "--trace"), ask(worker, "status", "-o", "csv")):
+        assert "s3cret9" not in said.out + said.err
+    assert ask(worker, "status", "good").code == 0
+
+
+def test_watching_tells_what_changes(faulty_worker, ask):
+    good, bad = expanded("c", "RUNNING"), expanded("c", "FAILED", trace=TRACE)
+    page = Answer(502, b"<title>Bad Gateway</title>")
+    worker = faulty_worker(Answer(200, {"c": good}), Answer(200, {"c": good}), page, Answer(200, {"c": bad}))
+    watched = ask(worker, "status", "--watch", "--interval", "100ms", "--count", "4")
+    assert watched.code == 1
+    lines = [line.split("  ", 1)[1] for line in watched.out.splitlines()]
+    assert lines[:2] == ["1 connector: 1 RUNNING; 1 task: 1 RUNNING", "c RUNNING on w:8083"]
+    assert [line.split(":")[0] for line in lines[3:]] == ["c task 0 FAILED on w"]
+    assert "Bad Gateway" in watched.err
+    looks = ask(worker, "status", "--watch", "--interval", "100ms", "--count", "2", "-o", "json").out.splitlines()
+    assert [json.loads(look)["connectors"][0]["tasks"][0]["state"] for look in looks] == ["FAILED", "FAILED"]
+
+
+def test_a_name_that_is_not_there(faulty_worker, ask):
+    worker = faulty_worker(Answer(200, {}))
+    missing = ask(worker, "status", "nobody")
+    assert (missing.code, "there is no connector nobody" in missing.err) == (1, True)
+    assert ask(worker, "list", "-o", "json").ok().json == []
