@@ -1,4 +1,4 @@
-"""``kops records``: consume, produce, peek."""
+"""``kops records``: consume, produce, peek, dead-letters."""
 
 from __future__ import annotations
 
@@ -152,3 +152,30 @@ def peek(session: Session, /, *, group_id: str, topics: tuple[str, ...], **optio
     from kops.cli.records_peek import peek as run
 
     return run(session, group_id, topics, **options)
+
+
+@group.command("dead-letters")
+@click.argument("topic", metavar="[TOPIC[:PARTITIONS]]", required=False)
+@click.option("--connector", metavar="CONNECTOR", help="The dead-letter topic of this connector's configuration.")
+@click.option("--range", "span", metavar="FROM..TO", help="start..end, 100..200, @-1h..; without it, the newest, or with --count all.")
+@click.option("--last", type=click.IntRange(1, 10_000), metavar="N", help="The newest N records of all partitions. [default: 10]")
+@click.option("--count", is_flag=True, help="How many there are of each cause and task, the most frequent first.")
+@click.option("--filter", "filters", metavar="FILTER", multiple=True, help="Only such records, as of `records consume`; repeatable: and.")
+@click.option("--key", "key_name", metavar="FORMAT", help="Format of the keys; what is not of it is shown as bytes.")
+@click.option("--value", "value_name", metavar="FORMAT", help=f"Likewise: {FORMATS}")
+@isolation_option
+@click.pass_obj
+def dead_letters(session: Session, /, *, topic: str | None, span: str | None, **options: Any) -> int:
+    """Show dead letters with their errors in words, or count them by cause and task.
+
+    Read are the error headers of Kafka Connect, Kafka Streams (KIP-1034), share groups (KIP-1191) and Spring.
+
+    \b
+    Examples:
+      kops records dead-letters --connector prices-sink --count
+      kops records dead-letters orders.DLT --range @-1h.. -o json
+      kops records dead-letters dlq --filter header.__connect.errors.stage=TASK_PUT
+    """  # noqa: D301 - click wants a real backspace to keep these lines
+    from kops.cli.records_dead_letters import run
+
+    return run(session, topic, span, **options)

@@ -1,0 +1,175 @@
+"""What dead-letter queues write into the headers of a record: where it came from, who could not take it, and why. Pure.
+
+Read are the headers of Kafka Connect (``DeadLetterQueueReporter``), of Kafka Streams (KIP-1034, ``ExceptionHandlerUtils``), of share groups
+(KIP-1191) and of Spring (``DeadLetterPublishingRecoverer``, which writes numbers as big-endian bytes). Of a header that is there several
+times, as after a record was sent again and failed again, the last one counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from kops.core.connect import root_cause
+
+CONNECT, STREAMS, SHARE_GROUP, SPRING = "connect", "kafka-streams", "share-group", "spring"
+PREFIXES: Mapping[str, str] = MappingProxyType(
+    {"__connect.errors.": CONNECT, "__streams.errors.": STREAMS, "__dlq.errors.": SHARE_GROUP, "kafka_dlt-": SPRING}
+)
+"""What the headers begin with, by who writes them."""
+STAGES: Mapping[str, str] = MappingProxyType(
+    {
+        "KEY_CONVERTER": "could not convert the key",
+        "VALUE_CONVERTER": "could not convert the value",
+        "HEADER_CONVERTER": "could not convert the headers",
+        "TRANSFORMATION": "could not transform the record",
+        "TASK_PUT": "could not write the record",
+        "TASK_POLL": "could not read the record from the source",
+        "KAFKA_PRODUCE": "could not produce the record",
+        "KAFKA_CONSUME": "could not consume the record",
+    }
+)
+"""Connect's stages (``org.apache.kafka.connect.runtime.errors.Stage``) in words."""
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    CONNECT: {
+        "topic": "topic",
+        "partition": "partition",
+        "offset": "offset",
+        "connector.name": "connector",
+        "task.id": "task",
+        "stage": "stage",
+        "class.name": "class_name",
+        "exception.class.name": "exception",
+        "exception.message": "message",
+        "exception.stacktrace": "stack_trace",
+    },
+    STREAMS: {
+        "topic": "topic",
+        "partition": "partition",
+        "offset": "offset",
+        "exception": "exception",
+        "message": "message",
+        "stacktrace": "stack_trace",
+    },
+    SHARE_GROUP: {
+        "topic": "topic",
+        "partition": "partition",
+        "offset": "offset",
+        "group": "group",
+        "delivery.count": "delivery_count",
+        "message": "message",
+    },
+    SPRING: {
+        "original-topic": "topic",
+        "original-partition": "partition",
+        "original-offset": "offset",
+        "original-timestamp": "timestamp_ms",
+        "original-consumer-group": "group",
+        "exception-fqcn": "exception",
+        "exception-cause-fqcn": "cause_class",
+        "exception-message": "message",
+        "exception-stacktrace": "stack_trace",
+    },
+}
+_NUMBERS = ("partition", "offset", "task", "delivery_count", "timestamp_ms")
+_BINARY = (4, 8)
+_VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|\b\d+(?:\.\d+)?\b|\b[0-9a-fA-F]{8,}\b")
+_PACKAGE = re.compile(r"\b(?:[a-z_$][\w$]*\.)+(?=[A-Z])")
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """Where a dead letter came from, and why it is one; what its writer does not say is None.
+
+    :param written_by: connect, kafka-streams, share-group or spring
+    :param topic: with ``partition`` and ``offset`` its origin
+    :param timestamp_ms: of the original record
+    :param stage: where Connect failed (``STAGES``)
+    :param class_name: of the converter, transformation or task that failed
+    :param exception: class of the exception
+    :param cause_class: class of its cause
+    """
+
+    written_by: str
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    timestamp_ms: int | None = None
+    connector: str | None = None
+    task: int | None = None
+    group: str | None = None
+    stage: str | None = None
+    class_name: str | None = None
+    exception: str | None = None
+    cause_class: str | None = None
+    message: str | None = None
+    stack_trace: str | None = None
+    delivery_count: int | None = None
+
+    @property
+    def cause(self) -> str:
+        """Return why, in one line: the last cause of the stack trace, else the exception and its message."""
+        if self.stack_trace and self.stack_trace.strip():
+            return _PACKAGE.sub("", root_cause(self.stack_trace))
+        parts = [_PACKAGE.sub("", part) for part in (self.cause_class or self.exception, self.message) if part]
+        return " ".join(": ".join(parts).split()) or "no reason given"
+
+    @property
+    def kind_of_cause(self) -> str:
+        """Return the cause without what differs from record to record: numbers, and what stands in quotes."""
+        return _VARYING.sub("…", self.cause)
+
+    @property
+    def origin(self) -> str | None:
+        """Return where it came from: ``orders:0 at offset 17``."""
+        if self.topic is None:
+            return None
+        at = "" if self.offset is None else f" at offset {self.offset}"
+        return self.topic + ("" if self.partition is None else f":{self.partition}") + at
+
+    @property
+    def sentence(self) -> str:
+        """Return in words what happened."""
+        where = f" of {self.origin}" if self.origin else ""
+        if self.written_by == CONNECT:
+            who = f"task {self.task} of {self.connector}" if self.connector is not None else "a connector"
+            what = STAGES.get(self.stage or "", "could not take the record")
+            return f"{who} {what}{where}: {self.cause}"
+        if self.written_by == SHARE_GROUP:
+            times = f" after {self.delivery_count} deliveries" if self.delivery_count is not None else ""
+            return f"share group {self.group} gave up the record{where}{times}: {self.cause}"
+        who = "Kafka Streams" if self.written_by == STREAMS else f"group {self.group}" if self.group else "a Spring listener"
+        return f"{who} could not process the record{where}: {self.cause}"
+
+
+def dead_letter(headers: Iterable[tuple[str, bytes | None]]) -> DeadLetter | None:
+    """Return what the headers of a record say; None when no dead-letter queue wrote them.
+
+    Where several wrote them, the one that wrote last counts.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    latest = ""
+    for name, data in headers:
+        for prefix, writer in PREFIXES.items():
+            attribute = _NAMES[writer].get(name.removeprefix(prefix)) if name.startswith(prefix) else None
+            if attribute is not None:
+                found.setdefault(writer, {})[attribute] = None if data is None else _value(writer, attribute, data)
+                latest = writer
+    return DeadLetter(latest, **found[latest]) if latest else None
+
+
+def is_error_header(name: str) -> bool:
+    """Tell whether a dead-letter queue wrote a header: a record that is sent back goes without it."""
+    return name.startswith(tuple(PREFIXES))
+
+
+def _value(writer: str, attribute: str, data: bytes) -> Any:
+    if attribute not in _NUMBERS:
+        return data.decode("utf-8", "replace")
+    try:
+        return int(data)
+    except ValueError:
+        return int.from_bytes(data, "big", signed=True) if writer == SPRING and len(data) in _BINARY else None
