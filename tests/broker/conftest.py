@@ -32,7 +32,10 @@ def topic(topic, cluster):
 
 @pytest.fixture
 def group(unique, groups):
-    """A name for a group; it and those that begin with it are deleted afterwards."""
+    """A name for a group; it and those that begin with it are deleted afterwards.
+
+    Name this fixture after ``topic`` in tests of share groups, so that it ends first: for one whose topics are gone, Kafka waits 30 s.
+    """
     name = unique("g")
     yield name
     groups.delete([group_id for group_id in groups.ids() if group_id.startswith(name)])

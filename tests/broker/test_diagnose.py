@@ -213,14 +213,14 @@ def test_connectors_that_failed(diagnose, topic, cluster, monkeypatch):
         (found,) = diagnose(name, code=1)["findings"]
         both = {found["subject"] for found in diagnose("--sample", "0s", code=1)["findings"] if found["check"] == "tasks_failed"}
     assert (found["check"], found["subject"]) == ("tasks_failed", "connector sink")
-    assert found["summary"].startswith("1 of 2 tasks failed: java.sql.SQLException: no such column;")
+    assert found["summary"].startswith("1 of 2 tasks failed: java.sql.SQLException: no such column")
     assert both == {"connector sink", "connector other"}
     monkeypatch.setenv("KOPS_CONNECT_URLS", "http://127.0.0.1:1")
     body = diagnose(name, code=6)  # nothing found, and Connect could not be asked
     assert [gap["check"] for gap in body["not_checked"]] == ["connect"]
 
 
-def test_a_share_group_has_no_lag_and_is_no_trouble(diagnose, broker, group, topic):
+def test_a_share_group_has_no_lag_and_is_no_trouble(diagnose, broker, topic, group):
     from confluent_kafka import ShareConsumer
 
     consumer = ShareConsumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})

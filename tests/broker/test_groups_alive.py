@@ -127,7 +127,7 @@ def test_a_kafka_streams_application(broker, look, unique, cluster, tmp_path, pr
         cluster.delete_all([name for name in cluster.topics() if name.startswith((program.topic, program.output, f"{group}-"))])
 
 
-def test_a_share_group(broker, look, group, topic, cluster, run_kops, groups):
+def test_a_share_group(broker, look, topic, group, cluster, run_kops, groups):
     name = topic("s", partitions=2)
     consumer = ShareConsumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group, "client.id": "sharer"})
 

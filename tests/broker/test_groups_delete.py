@@ -62,7 +62,7 @@ def test_a_group_with_members_is_left_alone(kops, broker, groups, group, topic, 
         assert ids(groups, group) == [f"{group}-live"]
 
 
-def test_a_share_group_is_not_deleted(kops, broker, groups, group, topic):
+def test_a_share_group_is_not_deleted(kops, broker, groups, topic, group):
     consumer = ShareConsumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
     with member(broker.bootstrap_servers, group, topic("s"), consumer=consumer):
         wait_for("the share group", lambda: group in groups.ids())

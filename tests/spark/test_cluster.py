@@ -20,12 +20,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kops.config.paths import directories
 from kops.gateways.jars import spark_kafka_jars
 from kops.spark.launch import JVM_OPTIONS
+from support.isolation import FOR_SHORT_RUNS
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
 HOME = Path(pyspark.__file__).parent
 PARTITIONS, KEYS, RECORDS = 3, 40, 900
 SECONDS = 120
+SMALL = ("-Xmx256m", *FOR_SHORT_RUNS.split())
 
 
 def wait_for(file: Path, pattern: str) -> re.Match[str]:
@@ -64,7 +66,7 @@ def start_java(jdk, tmp_path, python_without_kops):
     environment.pop("PYTHONPATH", None)
     processes = []
 
-    def start(name: str, main_class: str, *arguments: str, options: tuple[str, ...] = ("-Xmx256m",), jars: str = "") -> Path:
+    def start(name: str, main_class: str, *arguments: str, options: tuple[str, ...] = SMALL, jars: str = "") -> Path:
         log = tmp_path / f"{name}.log"
         command = [str(jdk.java), "-cp", f"{HOME}/jars/*{jars}", *options, f"org.apache.spark.{main_class}", *arguments]
         with log.open("wb") as output:
@@ -171,6 +173,7 @@ def rebuilt(application, broker, home, kops_process, tmp_path, python_without_ko
             f'[contexts.here]\nbootstrap_servers = ["{broker.bootstrap_servers}"]\n'
             f'[contexts.here.spark]\nmaster = "{spark}"\nstaging_directory = "{tmp_path / "staging"}"\n'
             '[contexts.here.spark.conf]\n"spark.driver.host" = "127.0.0.1"\n"spark.executor.memory" = "600m"\n'
+            f'"spark.executor.extraJavaOptions" = "{FOR_SHORT_RUNS}"\n'
             f'"spark.pyspark.python" = "{python_without_kops}"\n'
         )
         store = {"from": {"topic": f"{name}-in", "key": "string", "value": "long"}, "aggregate": {"sum": "value", "as": "long"}}

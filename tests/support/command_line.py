@@ -22,6 +22,7 @@ class Outcome:
 
     @property
     def json(self) -> Any:
+        assert self.out, f"nothing on stdout; exit code {self.code}\n{self.err}"
         return json.loads(self.out)
 
     def ok(self) -> "Outcome":

@@ -271,12 +271,11 @@ def damage(copy: Copy) -> None:
 
 
 def rebuild(*copies: Copy, options: Sequence[str] = ()) -> None:
-    """Show that the state of each is wrong, rebuild it (which reads it back), and let kops verify the first once more."""
+    """Let kops say that the state of the first is wrong, and rebuild all; a rebuild reads back what it wrote."""
+    wrong = copies[0].kops("state", "verify", copies[0].state_file)
+    assert wrong.code == 1, wrong
     for copy in copies:
-        wrong = copy.kops("state", "verify", copy.state_file)
-        assert wrong.code == 1, wrong
         copy.kops("state", "rebuild", copy.state_file, "--yes", *options).ok()
-    copies[0].kops("state", "verify", copies[0].state_file).ok()
 
 
 def assert_same_stores(copy: Copy, twin: Copy) -> None:
