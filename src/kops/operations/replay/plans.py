@@ -63,6 +63,8 @@ def plan_replay(services: Services, wanted: Wanted, *, look: bool = False) -> Pl
         warnings=tuple(_warnings(services, source, found, wanted, targets)),
         notes=(said, _exactness(wanted), *found.notes, *_undo(targets)),
     )
+    if engine and wanted.changes.some:
+        Work(services, engine, arguments).rows(parts_of(plan, {}))  # Spark judges the expressions before anybody approves
     if look and engine and plan.has_changes:
         counts, notes = preview(Work(services, engine, arguments), source, parts_of(plan, {}))
         plan = replace(plan, notes=(*plan.notes, *notes), arguments=arguments | {"preview": counts})

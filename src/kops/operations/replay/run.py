@@ -138,7 +138,7 @@ def _left(item: Item, sent: Sent | None) -> Item:
     if sent is None or not item.changes:
         return item
     if sent.offset >= item.after:
-        return Item(item.target, "none", sent.offset, item.after, "sent before")
+        return Item(item.target, "prove", sent.offset, item.after, "sent before: read back")
     return Item(item.target, item.action, sent.offset, item.after, item.reason)
 
 

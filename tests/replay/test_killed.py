@@ -1,0 +1,98 @@
+"""A replay ended in the middle: by SIGKILL, by a record that the target does not take, by a broker that is away; then gone on with."""
+
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+from support.programs import Record
+from support.streams_apps import SECONDS, Cluster, wait_for, without_offsets
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+START = 1_760_000_000_000
+
+
+def records(count, size=1000, partitions=2):
+    return (Record(b"key-%d" % n, (b"%d-" % n).ljust(size, b"v"), START + n, (("h", b"x"),), n % partitions) for n in range(count))
+
+
+def sent(cluster, topic):
+    return sum(high - low for low, high in cluster.ends(topic).values())
+
+
+@pytest.mark.parametrize("how", [(), ("--where", "offset >= 0")])
+def test_killed_at_a_random_moment(scene, kops, kops_process, broker, unique, how):
+    """Whole batches, and rows; the broker slows the writer down, so that there are several transactions."""
+    source, target = scene.topic("source"), scene.topic("target")
+    scene.cluster.produce(source, records(24_000))
+    scene.cluster.slow_down(slow := unique("slow"), 1_500_000)
+    common = ("-B", broker.bootstrap_servers, "-X", f"client.id={slow}")
+    process = kops_process("replay", "run", source, "--to", target, "--yes", *how, *common)
+    wait_for("it to send", lambda: process.poll() is not None or sent(scene.cluster, target) > 0)
+    time.sleep(random.uniform(0, 6))
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=SECONDS)
+    assert process.returncode == -signal.SIGKILL
+    seen = scene.read(target)
+    everything = scene.read(source)
+    for number in range(2):
+        part = [record for record in seen if record.partition == number]
+        assert part == [record for record in everything if record.partition == number][: len(part)]
+    done = kops("replay", "resume", "last", "--yes").ok()
+    assert "proven: 24,000 records" in done.err
+    assert scene.read(target) == everything
+    again = kops("replay", "resume", "last", "--yes")
+    assert (again.code, "done already" in again.err) == (5, True)
+
+
+def test_a_record_that_is_too_large(scene, kops):
+    source, target = scene.topic("source"), scene.topic("target", max_message_bytes="50000")
+    large = Record(b"large", b"x" * 200_000, START, (), 1)
+    scene.cluster.produce(source, [*records(2000, 100), large, *records(2000, 100)])
+    failed = kops("replay", "run", source, "--to", target, "--yes", "-o", "json")
+    assert failed.code == 6
+    errors = failed.json["errors"]
+    assert [error["details"] for error in errors] == [{"partition": 1, "offset": 1000}]
+    everything = scene.read(source)
+    safe = [record for record in everything if record.partition == 0]
+    assert scene.read(target) == safe + [record for record in everything if record.partition == 1][:1000]
+    scene.cluster.set_config(target, max_message_bytes="300000")
+    kops("replay", "resume", failed.json["journal_id"], "--yes").ok()
+    assert scene.read(target) == everything
+
+
+def test_two_at_once_into_one_topic(scene, kops, kops_process, broker):
+    source, target = scene.topic("source"), scene.topic("target")
+    scene.cluster.produce(source, records(4000, 100))
+    other = kops_process("replay", "run", source, "--to", target, "--yes", "-B", broker.bootstrap_servers)
+    code = kops("replay", "run", source, "--to", target, "--rate", "700", "--yes")
+    _, said = other.communicate(timeout=SECONDS)
+    outcomes = [(code.code, code.err), (other.returncode, said)]
+    assert all(done == 0 and "proven: 4,000 records" in text for done, text in outcomes), outcomes
+    order = sorted(scene.read(target), key=lambda record: (record.partition, record.timestamp))
+    twice = [record for record in scene.read(source) for _ in range(2)]
+    assert order == sorted(twice, key=lambda record: (record.partition, record.timestamp))
+
+
+def test_to_another_cluster_whose_broker_restarts(own_broker, scene, run_kops, broker):
+    own = own_broker()
+    source, elsewhere = scene.topic("source"), Cluster(own.bootstrap_servers)
+    elsewhere.create("target", 2, {"retention.ms": "-1"})
+    scene.cluster.produce(source, records(8000, 500))
+    for name, servers in (("here", broker.bootstrap_servers), ("there", own.bootstrap_servers)):
+        run_kops("context", "add", name, "--bootstrap-servers", servers).ok()
+
+    def restart():
+        wait_for("it to send", lambda: sent(elsewhere, "target") > 0, 2 * SECONDS)
+        own.kill()
+        own.start()
+
+    restarting = threading.Thread(target=restart)
+    restarting.start()
+    done = run_kops("replay", "run", source, "-c", "here", "--to", "target", "--to-context", "there", "--rate", "1000", "--yes")
+    restarting.join()
+    assert "proven: 8,000 records" in done.ok().err
+    assert without_offsets(elsewhere.read("target")) == scene.read(source)
