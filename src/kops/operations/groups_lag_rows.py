@@ -18,6 +18,12 @@ from kops.operations.groups_details import Details
 
 Row = dict[str, Any]
 
+_FACTS = (
+    *("partition", "committed", "log_start_offset", "log_end_offset", "last_stable_offset", "lag", "time_lag_ms", "first_unread", "note"),
+    *("transaction", "expires"),
+)
+"""The keys of a row that are the same for each group that has committed an offset."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
@@ -43,6 +49,7 @@ class LagRows:
         self._details = details
         self._to_stable = isolation == READ_COMMITTED
         self._ends: dict[tuple[str, tuple[int, ...]], _Ends | None] = {}
+        self._told: dict[str, dict[tuple[int, int | None], tuple[Any, ...]]] = {}
 
     def of(self, group: Group, committed: GroupOffsets) -> Iterator[Block]:
         """Yield the rows of a group, for each topic one block."""
@@ -95,17 +102,25 @@ class LagRows:
         return self._ends[topic, partitions]
 
     def _single(self, group: Group, topic: str, committed: Mapping[int, int], owners: Mapping[int, str]) -> Block:
-        """Return the rows of a topic, looking at each partition by itself."""
+        """Return the rows of a topic, looking at each partition by itself, once for all groups that stand at the same offset."""
         partitions = sorted({*committed, *owners})
-        rows = [self._row(group, TopicPartition(topic, number), committed.get(number), owners.get(number)) for number in partitions]
-        common = _row(group, topic)
-        return Block(len(rows), common, {key: [row[key] for row in rows] for key in common if key not in ("group", "topic", "state")})
+        told = self._told.setdefault(topic, {})
+        facts = []
+        for place in zip(partitions, map(committed.get, partitions), strict=True):
+            if place not in told:
+                told[place] = tuple(map(self._fact_row(topic, *place).__getitem__, _FACTS))
+            facts.append(told[place])
+        each: dict[str, Any] = dict(zip(_FACTS, zip(*facts, strict=True), strict=True))
+        if owners:
+            each["client_id"] = list(map(owners.get, partitions))
+        return Block(len(partitions), _row(group, topic), each)
 
-    def _row(self, group: Group, partition: TopicPartition, offset: int | None, owner: str | None) -> Row:
+    def _fact_row(self, topic: str, number: int, offset: int | None) -> Row:
+        """Return what is to be said of a partition and an offset committed there, whatever the group."""
+        partition = TopicPartition(topic, number)
         ends, details = self._bounds[partition], self._details
         stable = details.stable.get(partition)
-        row = _row(group, partition.topic)
-        row |= {"partition": partition.partition, "committed": offset, "last_stable_offset": stable, "client_id": owner}
+        row: Row = {**dict.fromkeys(_FACTS), "partition": number, "committed": offset, "last_stable_offset": stable, "note": ""}
         if not isinstance(ends, Bounds):
             row["note"] = "does not exist any more" if isinstance(ends, NotFound) else reason(ends)
             return row

@@ -174,15 +174,19 @@ def _escaped(text: str) -> str:
 
 
 def _column_texts(column: Sequence[Any]) -> tuple[str, Iterable[Any]]:
-    """Return how the values of a column are put into a line, and the values; none of them where all are null."""
+    """Return how the values of a column are put into a line, and the values; none of them where all are the same text, or null."""
     kinds = set(map(type, column))
     if kinds == {int}:
         return "%d", column
-    if kinds == {type(None)}:
-        return "null", ()
+    if kinds <= {str, type(None)} and kinds and column[0] == column[-1] and len(set(column)) == 1:
+        return _escaped(json_text(column[0])), ()
+    if kinds == {str}:
+        return "%s", map(encode_basestring, column)
     if kinds == {int, type(None)}:
         return "%s", ["null" if value is None else value for value in column]
-    return "%s", map(encode_basestring if kinds == {str} else json_text, column)
+    if kinds == {str, type(None)}:
+        return "%s", ["null" if value is None else encode_basestring(value) for value in column]
+    return "%s", map(json_text, column)
 
 
 json_text = json.JSONEncoder(ensure_ascii=False).encode
