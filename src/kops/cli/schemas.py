@@ -49,7 +49,7 @@ def schema_options(command: F) -> F:
 
 
 @group.command("list")
-@click.argument("patterns", metavar="[SUBJECT_OR_GLOB]...", nargs=-1)
+@click.argument("patterns", metavar="[SUBJECT|GLOB]...", nargs=-1)
 @click.pass_obj
 def list_subjects(session: Session, /, *, patterns: tuple[str, ...]) -> None:
     """List subjects with their latest version: all of them, or those that names and globs match."""

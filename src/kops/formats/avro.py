@@ -6,11 +6,15 @@ import datetime
 import decimal
 import io
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from kops.core.errors import OperationFailed, UndecodableRecord, UsageProblem
 from kops.formats.base import as_text_or_base64, number_as_json
+
+T = TypeVar("T")
+_BROKEN = (EOFError, ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError, decimal.InvalidOperation)
+"""What fastavro raises for bytes that are not of a schema."""
 
 
 class AvroSchema:
@@ -23,8 +27,10 @@ class AvroSchema:
 
     def __init__(self, text: str, referenced: Sequence[tuple[str, str]] = ()) -> None:
         import fastavro
+        from fastavro.read import SchemaResolutionError
         from fastavro.schema import SchemaParseException
 
+        self._read, self._unresolvable = fastavro.schemaless_reader, SchemaResolutionError
         self._named: dict[str, Any] = {}
         try:
             for _, each in referenced:
@@ -33,21 +39,26 @@ class AvroSchema:
         except (SchemaParseException, ValueError, KeyError, TypeError) as wrong:
             raise OperationFailed(f"no Avro schema that can be read: {wrong}") from wrong
 
-    def decode(self, data: bytes) -> Any:
+    def decode(self, data: bytes, read_as: AvroSchema | None = None) -> Any:
         """Return the value of some bytes, all of which it takes.
 
+        :param read_as: the schema of the reader, when it is another (``SpecificAvroSerde``): missing fields have its defaults
         :raises UndecodableRecord: when they are not of this schema
         """
-        import fastavro
-
         stream = io.BytesIO(data)
         try:
-            value = fastavro.schemaless_reader(stream, self._parsed, None)
-        except (EOFError, ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError, decimal.InvalidOperation) as wrong:
+            value = self._read(stream, self._parsed, None if read_as is None else read_as._parsed)
+        except _BROKEN as wrong:
             raise UndecodableRecord(f"not of its Avro schema: {wrong or type(wrong).__name__}") from wrong
+        except self._unresolvable as wrong:
+            raise UndecodableRecord(f"not readable with the reader's schema: {wrong}") from wrong
         if stream.tell() != len(data):
             raise UndecodableRecord(f"not of its Avro schema: {len(data) - stream.tell()} of {len(data)} bytes are left over")
         return value
+
+    def column(self, column_of: Callable[[Any, Mapping[str, Any]], T]) -> T:
+        """Return what a function makes of the schema and its named types (``avro_columns``)."""
+        return column_of(self._parsed, self._named)
 
     def encode(self, value: Any) -> bytes:
         """Return the bytes of a value as JSON holds it: what ``shown`` gives is taken back.

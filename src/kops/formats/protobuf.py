@@ -83,9 +83,9 @@ class ProtobufSchema:
             raise UndecodableRecord(f"not of its Protobuf schema: {made.DESCRIPTOR.full_name}: {wrong}") from wrong
         return _value_of(made)
 
-    def message(self, indexes: tuple[int, ...] = (0,)) -> Any:
-        """Return the descriptor of a message by its place in the file."""
-        return self._class(indexes).DESCRIPTOR
+    def messages(self) -> list[Any]:
+        """Return the descriptors of the messages that do not stand in others."""
+        return [self._class((index,)).DESCRIPTOR for index in range(len(self._messages))]
 
     def _class(self, indexes: tuple[int, ...]) -> Any:
         if indexes not in self._classes:

@@ -103,12 +103,12 @@ class SchemaRegistry:
             self._collect(body.get("references") or [], found)
             found[subject, version] = (str(reference["name"]), str(body["schema"]))
 
-    def ask(self, method: str, path: str, what: str, body: Any = None, *, needs: str | None = None) -> Any:
+    def ask(self, method: str, path: str, what: str, body: Any = None, *, needs: str | list[Any] | None = None) -> Any:
         """Return the JSON of an answer.
 
         :param what: is asked for, for errors
         :param body: to send as JSON
-        :param needs: a key that the answer has to have
+        :param needs: a key that the answer has to have; a list: the answer has to be one
         :raises NotFound: when the registry has no such thing
         :raises IncompatibleSchema: when it refuses a schema for another (409)
         :raises UsageProblem: when it does not take a schema for one (422)
@@ -134,7 +134,7 @@ class SchemaRegistry:
             found = None
         if answer.status_code != _OK:
             raise self._error(answer.status_code, found, what)
-        if found is None or (needs is not None and not (isinstance(found, dict) and needs in found)):
+        if found is None or not _is_as_needed(found, needs):
             raise self._unusual(answer.status_code, what)
         return found
 
@@ -158,3 +158,9 @@ class SchemaRegistry:
 
     def _unusual(self, status: int, what: str) -> KopsError:
         return OperationFailed(f"the schema registry at {self.shown_url} answered {status} for {what}", hint="is registry_url its API?")
+
+
+def _is_as_needed(body: Any, needs: str | list[Any] | None) -> bool:
+    if isinstance(needs, list):
+        return isinstance(body, list)
+    return needs is None or (isinstance(body, dict) and needs in body)

@@ -22,12 +22,12 @@ class Subjects:
 
     def names(self) -> list[str]:
         """Return the names of all subjects, sorted."""
-        return sorted(map(str, self.registry.ask("GET", "/subjects", "list of subjects")))
+        return sorted(map(str, self.registry.ask("GET", "/subjects", "the list of subjects", needs=[])))
 
     def versions(self, subject: str) -> list[int]:
         """Return the versions of a subject, without those that are deleted; none of one that is not there."""
         try:
-            found = self.registry.ask("GET", f"{_path(subject)}/versions", f"subject {subject}")
+            found = self.registry.ask("GET", f"{_path(subject)}/versions", f"subject {subject}", needs=[])
         except NotFound:
             return []
         return sorted(map(int, found))
@@ -60,7 +60,7 @@ class Subjects:
 
     def subjects_of(self, schema_id: int) -> list[tuple[str, int]]:
         """Return the subjects and versions that have a schema."""
-        found = self.registry.ask("GET", f"/schemas/ids/{schema_id}/versions", f"schema {schema_id}")
+        found = self.registry.ask("GET", f"/schemas/ids/{schema_id}/versions", f"schema {schema_id}", needs=[])
         return sorted((str(each["subject"]), int(each["version"])) for each in found)
 
     def level(self, subject: str) -> tuple[str, bool]:

@@ -6,17 +6,21 @@ from kops.config.load import read_config
 from kops.core.models import INTERNAL_TOPICS
 from kops.operations.protocol import Services
 
-TOPICS, GROUPS, CONTEXTS = "topics", "groups", "contexts"
+TOPICS, GROUPS, CONTEXTS, SUBJECTS = "topics", "groups", "contexts", "subjects"
 
 
 def names(services: Services, kind: str, prefix: str, *, seconds: float) -> list[str]:
     """Return the names of one kind that begin with a prefix; Kafka's own topics only when the prefix asks for them.
 
-    :param kind: topics, groups or contexts
+    :param kind: topics, groups, contexts or subjects
     :param seconds: that the brokers may take for one answer
     """
     if kind == CONTEXTS:
         return sorted(name for name in read_config(services.directories).contexts if name.startswith(prefix))
+    if kind == SUBJECTS:
+        from kops.gateways.schema_subjects import Subjects
+
+        return [name for name in Subjects(services.connection).names() if name.startswith(prefix)]
     from kops.gateways.kafka.names import group_names, topic_names
 
     client = services.kafka.client

@@ -11,12 +11,15 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import ConfigError, KopsError
 from kops.core.reducers import as_reducer
 from kops.formats.base import Format
 from kops.formats.registry import FORMATS, unknown_format
+
+if TYPE_CHECKING:
+    from kops.core.statefile import Form
 
 GROUPS: Mapping[str, str] = {"command": "kops.commands.v1", "reducer": "kops.reducers.v1", "format": "kops.formats.v1"}
 """Kind of plugin -> entry-point group. A change that breaks plugins gets a new group, and the old one stays."""
@@ -102,6 +105,18 @@ def load_command(name: str) -> Any:
     except ConfigError as broken:
         warn(f"{broken.message}; {broken.hint}")
         return None
+
+
+def format_of(form: Form) -> Format:
+    """Return the format of a key or value of a state file, with the schemas that it knows.
+
+    :raises UsageProblem: when nothing has its name
+    """
+    if not form.registered:
+        return load_format(form.name)
+    from kops.formats.registered_columns import format_with
+
+    return format_with(form)
 
 
 def load_format(name: str) -> Format:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from kops.core.errors import ConfigError
 from kops.core.statefile import Form
+from kops.core.statefile.models import REGISTERED
+from kops.spark.registered import BY_PYTHON, IS_WRONG, READ, has_known_id
 
 _WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
 _SQL_TYPES = {
@@ -59,11 +61,17 @@ def sql_type(form: Form) -> str:
 def decoding(column: str, form: Form, *, lenient: bool = False) -> Decoding:
     """Return how the bytes of a column are decoded.
 
+    Of ``registered.BY_PYTHON``, ``registered.with_read`` has added the columns that are named here.
+
     :param lenient: a text that is not UTF-8 is no error: what is wrong becomes U+FFFD, as ``StringDeserializer`` does
 
     :raises ConfigError: when the schema is not one
     """
     name = form.name
+    if name in REGISTERED:
+        return _registered(column, form)
+    if name == "json":
+        return _json(column, form.schema)
     if name == "bytes":
         return Decoding(column, None)
     if name == "string" and lenient:
@@ -73,8 +81,10 @@ def decoding(column: str, form: Form, *, lenient: bool = False) -> Decoding:
         right = f"is_valid_utf8({text})" if name == "string" else f"{text} rlike '{_UUID}'"
         # UUID.toString gives lower case, whatever was read.
         return Decoding(f"lower({text})" if name == "uuid" else text, f"{column} is not null and not ({right})")
-    if name == "json":
-        return _json(column, form.schema)
+    return _number(column, name)
+
+
+def _number(column: str, name: str) -> Decoding:
     width = _WIDTHS[name]
     bits = f"cast(conv(hex({column}), 16, -10) as bigint)"
     number = {
@@ -87,6 +97,13 @@ def decoding(column: str, form: Form, *, lenient: bool = False) -> Decoding:
     if name in ("double", "float"):
         number = f"cast({number} as {name})"
     return Decoding(f"if(length({column}) = {width}, {number}, null)", f"length({column}) != {width}")
+
+
+def _registered(column: str, form: Form) -> Decoding:
+    if form.name in BY_PYTHON:
+        return Decoding(f"{column}{READ}", f"{column}{IS_WRONG}")
+    inner, framed = _json(f"substring({column}, 6)", form.schema), has_known_id(column, form)
+    return Decoding(f"if({framed}, {inner.value}, null)", f"{column} is not null and (not {framed} or ({inner.is_wrong}))")
 
 
 def _json(column: str, schema: str | None) -> Decoding:

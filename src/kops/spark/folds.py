@@ -141,10 +141,10 @@ def _reducer(reference: str, key_form: Form, value_form: Form, form: Form, *, pl
     :param plain: a store without timestamps: what is logged has that of the record being processed (``ChangeLoggingKeyValueBytesStore``)
     """
     from kops.core.reducers import fold, load_reducer
-    from kops.plugins.loader import load_format
+    from kops.plugins.loader import format_of
 
     reducer = load_reducer(reference)
-    keys, values, results = load_format(key_form.name), load_format(value_form.name), load_format(form.name)
+    keys, values, results = format_of(key_form), format_of(value_form), format_of(form)
 
     def reduce(key: bytes, records: Iterator[tuple[bytes, int]]) -> tuple[bytes | None, int, bool] | None:
         last = 0

@@ -10,14 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kops.core.column_types import ddl
 from kops.core.errors import ConfigError
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import SESSION, TABLE, WINDOW
+from kops.formats.registered_columns import column_of
 from kops.spark.codec import WIDENS, decoding, encoding, sql_type, written_again
+from kops.spark.registered import BY_PYTHON, with_read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_JSON = ("json", "json-schema")
 KEPT, UNDECODABLE, NEGATIVE_TIME, FILTERED, NULL_KEY, NULL_VALUE = range(6)
 FATES = {
     UNDECODABLE: "undecodable",
@@ -96,6 +100,7 @@ def decoded_records(records: DataFrame, store: Store, place: Place, *, lenient: 
     keys, values = decoding("_key", store.source.key, lenient=lenient), decoding("_value", store.source.value, lenient=lenient)
     raw = records.selectExpr("key as _key", "value as _value", "partition", "offset", "timestamp_ms", f"'{store.source.topic}' as topic")
     try:
+        raw = with_read(raw, {"_key": store.source.key, "_value": store.source.value})
         decoded = raw.selectExpr("*", f"{keys.value} as key", f"{values.value} as value", "timestamp_millis(timestamp_ms) as timestamp")
         return decoded.selectExpr(
             "*",
@@ -200,7 +205,9 @@ class Place:
     def columns(self) -> str:
         """Say what expressions can use."""
         kind = self.store.source.value
-        fields = f" ({kind.schema})" if kind.schema else " (give json a schema to use its fields)" if kind.name == "json" else ""
+        fields = f" ({kind.schema})" if kind.schema else " (give json a schema to use its fields)" if kind.name in _JSON else ""
+        if kind.name in BY_PYTHON:
+            fields = f" ({ddl(column_of(kind)[0])})"
         return f"columns: key, value{fields}, timestamp, timestamp_ms, topic, partition, offset"
 
     def name(self, field: str) -> str:

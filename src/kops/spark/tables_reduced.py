@@ -38,13 +38,13 @@ class _Steps:
     """A subtractor between bytes."""
 
     def __init__(self, reference: str, group_form: Form, value_form: Form, form: Form) -> None:
-        from kops.plugins.loader import load_format
+        from kops.plugins.loader import format_of
 
         reducer = load_reducer(reference)
         if not isinstance(reducer, Subtractor):
             raise TypeError(f"{reference} cannot subtract")  # refused when the state file was read
         self.reducer = reducer
-        self.groups, self.values, self.results = load_format(group_form.name), load_format(value_form.name), load_format(form.name)
+        self.groups, self.values, self.results = format_of(group_form), format_of(value_form), format_of(form)
 
     def change(self, group: Any, old: bytes | None, new: bytes | None, timestamp: int, before: Aggregate | None) -> Aggregate | None:
         """Return what a group holds after one change (``KTableAggregate``): first the old value is taken out, then the new one put in."""

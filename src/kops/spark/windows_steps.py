@@ -137,10 +137,10 @@ def _encoder(form: Form, value_type: str) -> Callable[[Any], bytes]:
 def _reducer(store: Store) -> Steps:
     """Return the steps of a reducer; a plain function merges two sessions as ``reduce`` does, an object by its own ``merge``."""
     from kops.core.reducers import FunctionReducer, load_reducer
-    from kops.plugins.loader import load_format
+    from kops.plugins.loader import format_of
 
     reducer = load_reducer(store.aggregate.expression)
-    keys, values, results = load_format(store.key_form.name), load_format(store.source.value.name), load_format(store.aggregate.form.name)
+    keys, values, results = format_of(store.key_form), format_of(store.source.value), format_of(store.aggregate.form)
     merge = getattr(reducer, "merge", None)
 
     def merged(key: bytes, one: Any, two: Any) -> Any:

@@ -63,7 +63,8 @@ def share_group():
         ),
         (
             connect(**{"stage": "TASK_PUT", "exception.stacktrace": None}),
-            "task 1 of sink could not write the record of prices:2 at offset 17: DataException: Converting byte[] to Kafka Connect data failed",
+            "task 1 of sink could not write the record of prices:2 at offset 17:"
+            " DataException: Converting byte[] to Kafka Connect data failed",
         ),
         (spring(), "group billing could not process the record of orders:3 at offset 77: NullPointerException: customerId is null"),
         (streams(), "Kafka Streams could not process the record of in:2 at offset 9: IllegalStateException: boom 17"),

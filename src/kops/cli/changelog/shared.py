@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kops.operations.changelog.target import Target
     from kops.operations.state.engine import Engine
 
-FORMATS = "string, bytes, long, int, short, double, float, json, uuid, avro, json-schema, or a plugin's."
+FORMATS = "string, bytes, long, int, short, double, float, json, uuid, avro, json-schema, protobuf, or a plugin's."
 TYPES = (
     "key-value",
     "versioned",
@@ -151,10 +151,10 @@ def choose(session: Session, names: Sequence[str], how: How, named: Named) -> Ch
     target, type_name = target_of(session, names, how), how.type_name
     if how.state_file:
         from kops.operations.changelog.from_file import said_by
-        from kops.plugins.loader import load_format
+        from kops.operations.records_formats import format_for
 
         said = said_by(how.state_file, target.topic)
-        key, value = named.key or load_format(said.key_name), named.value or load_format(said.value_name)
+        key, value = named.key or format_for(session, said.key_name), named.value or format_for(session, said.value_name)
         named = replace(named, key=key, value=value, window_size=said.window_size if named.window_size is None else named.window_size)
         type_name = type_name or said.type_name
     settled = settle(session, target, type_name)

@@ -7,35 +7,42 @@ import re
 from kops.core.durations import parse_duration
 from kops.core.errors import UsageProblem
 from kops.core.statefile.fields import Fields, nearest
-from kops.core.statefile.models import FORMATS, Form
+from kops.core.statefile.models import FORMATS, REGISTERED, Form
 
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 """What a topic, an application or a store may be called."""
 
-_FORM = ("format", "schema")
+_FORM = ("format", "schema", "reader")
 
 
-def read_form(fields: Fields, name: str, default: str | None = None) -> Form:
-    """Read a format: its name, or ``{format: json, schema: ...}``.
+def read_form(fields: Fields, name: str, default: str | None = None, *, read_only: bool = False) -> Form:
+    """Read a format: its name, ``{format: json, schema: ...}`` or ``{format: avro, reader: ...}``.
+
+    :param read_only: formats that kops does not write will do
 
     :raises ConfigError: when it is missing without a default, or is none
     """
+    known = (*FORMATS, *REGISTERED) if read_only else FORMATS
     given = fields.body.get(name)
     if given is None:
         if default is None:
-            raise fields.wrong(name, "is missing", f"one of: {', '.join(FORMATS)}")
+            raise fields.wrong(name, "is missing", f"one of: {', '.join(known)}")
         return Form(default)
-    schema = None
+    schema = reader = None
     if isinstance(given, str):
         format_name = given.strip()
     else:
         inner = fields.inside(name, _FORM)
-        format_name, schema = inner.needed("format"), inner.text("schema")
-        if schema is not None and format_name != "json":
-            raise inner.wrong("schema", f"does not go with the format {format_name}", "it is for json")
-    if format_name not in FORMATS:
-        raise fields.wrong(name, f"is the unknown format {format_name!r}", f"{nearest(format_name, FORMATS)}one of: {', '.join(FORMATS)}")
-    return Form(format_name, schema)
+        format_name, schema, reader = inner.needed("format"), inner.text("schema"), inner.text("reader")
+        if schema is not None and format_name not in ("json", "json-schema"):
+            raise inner.wrong("schema", f"does not go with the format {format_name}", "it is for json and json-schema")
+        if reader is not None and format_name != "avro":
+            raise inner.wrong("reader", f"does not go with the format {format_name}", "it is for avro")
+    if format_name in REGISTERED and not read_only:
+        raise fields.wrong(name, f"is {format_name}, which kops reads and does not write", f"one of: {', '.join(FORMATS)}")
+    if format_name not in known:
+        raise fields.wrong(name, f"is the unknown format {format_name!r}", f"{nearest(format_name, known)}one of: {', '.join(known)}")
+    return Form(format_name, schema, reader)
 
 
 def read_name(fields: Fields, name: str, what: str) -> str:

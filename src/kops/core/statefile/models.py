@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kops.core.schemas import RegisteredSchema
 from kops.core.statefile.table_models import Table
 
 GUARANTEES = ("at_least_once", "exactly_once_v2")
@@ -12,6 +13,8 @@ JSON_MODULES = ("json", "orjson")
 KEY_VALUE, WINDOW, SLIDING, SESSION = "key-value", "window", "sliding-window", "session"
 VERSIONED, PLAIN, TABLES = "versioned", "plain", "table"
 FORMATS = ("string", "bytes", "long", "int", "short", "double", "float", "json", "uuid")
+REGISTERED = ("avro", "json-schema", "protobuf")
+"""Formats whose schemas a registry keeps: they are read, and not written."""
 FLOATING = ("double", "float")
 INTEGRAL = ("long", "int", "short")
 
@@ -24,12 +27,18 @@ TABLE = "table"
 class Form:
     """The format of a key or a value.
 
-    :param name: one of ``FORMATS``
+    :param name: one of ``FORMATS`` or ``REGISTERED``
     :param schema: for JSON that expressions use: its fields as a Spark DDL schema, ``item string, price double``
+    :param reader: for Avro: the schema that the application was compiled with, as a registry's SUBJECT, SUBJECT:VERSION or id
+    :param registered: the schemas that records have, once they are known
+    :param read_as: the schema that ``reader`` names, once it is known
     """
 
     name: str
     schema: str | None = None
+    reader: str | None = None
+    registered: tuple[RegisteredSchema, ...] = ()
+    read_as: RegisteredSchema | None = None
 
     def __str__(self) -> str:
         return self.name

@@ -14,6 +14,7 @@ from kops.core.statefile.models import (
     KAFKA_STREAMS,
     KEY_VALUE,
     PLAIN,
+    REGISTERED,
     SESSION,
     SLIDING,
     VERSIONED,
@@ -93,4 +94,6 @@ def _faust_table(top: Fields, stores: Fields, name: str, application: str, *, op
     store = _store(top, stores, name, application, optimized=optimized)
     if store.type != KEY_VALUE or store.key_by or store.table or store.reuses_source:
         raise stores.wrong(name, "is more than a table by the record's own key", "of Faust, kops knows no windows and no joins")
+    if store.source.key.name in REGISTERED:
+        raise stores.wrong(name, f"has keys in {store.source.key}, and kops writes those of Faust's tables as JSON or bytes only")
     return replace(store, key_form=store.source.key if store.source.key.name in ("bytes", "json") else Form("json"))

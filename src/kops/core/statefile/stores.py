@@ -5,7 +5,7 @@ from __future__ import annotations
 from kops.core.statefile.aggregates import read_aggregate
 from kops.core.statefile.fields import Fields
 from kops.core.statefile.forms import NAME, read_form, read_name, read_optional_name
-from kops.core.statefile.models import FORMATS, KEY_VALUE, PLAIN, TABLE, Aggregation, Source, Store
+from kops.core.statefile.models import FORMATS, KEY_VALUE, PLAIN, TABLE, Aggregation, Form, Source, Store
 from kops.core.statefile.windows import WINDOW_FIELDS, read_windows
 
 _FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition", "changelog", "aggregate")
@@ -58,7 +58,11 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str) ->
 def read_source(fields: Fields) -> Source:
     """Read ``from``: a topic and its formats."""
     origin = fields.inside("from", ("topic", "key", "value"))
-    return Source(read_name(origin, "topic", "the input topic"), read_form(origin, "key"), read_form(origin, "value"))
+    return Source(read_name(origin, "topic", "the input topic"), *_forms(origin))
+
+
+def _forms(origin: Fields) -> tuple[Form, Form]:
+    return read_form(origin, "key", read_only=True), read_form(origin, "value", read_only=True)
 
 
 def read_sources(fields: Fields) -> tuple[Source, tuple[Source, ...]]:
@@ -71,7 +75,7 @@ def read_sources(fields: Fields) -> tuple[Source, tuple[Source, ...]]:
         raise origin.wrong("topics", "must be a list of names of topics", "such as [orders, returns]")
     if len(set(names)) < len(names):
         raise origin.wrong("topics", "names a topic twice")
-    first, *others = (Source(name, read_form(origin, "key"), read_form(origin, "value")) for name in names)
+    first, *others = (Source(name, *_forms(origin)) for name in names)
     return first, tuple(others)
 
 

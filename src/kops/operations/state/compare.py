@@ -12,6 +12,7 @@ from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
 from kops.core.times import Position
 from kops.operations.protocol import Services
+from kops.operations.records_formats import format_for
 from kops.operations.state.compute import Computed
 from kops.operations.state.cut import COMMITTED, application_group
 from kops.operations.state.engine import Engine, drop_stage, start_engine
@@ -114,10 +115,9 @@ def _store_row(found: Computed) -> dict[str, Any]:
 
 def key_rows(engine: Engine, store: Store, stage: str, limit: int) -> list[dict[str, Any]]:
     """Return the first differences of a stage as rows."""
-    from kops.plugins.loader import load_format
     from kops.spark.stage import differing_rows
 
-    keys, values = load_format(store.key_form.name), load_format(store.aggregate.form.name)
+    keys, values = (format_for(engine.services, form.name) for form in (store.key_form, store.aggregate.form))
     return [_key_row(row, store, keys, values) for row in differing_rows(engine.session, stage, limit)]
 
 

@@ -14,6 +14,7 @@ from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, new_stage
 from kops.operations.state.exactness import Exactness, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
+from kops.operations.state.schemas import with_schemas
 from kops.operations.state.windows import of_windows, window_warnings
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def compute_stores(
     engine.services.progress.step(f"computing {names} from {amount}")
     stages = [new_stage(engine.services, state_file.application) for _ in jobs]
     kafka = engine.kafka()
+    jobs = with_schemas(engine.services, kafka, jobs)
     pool = ThreadPoolExecutor(_AT_A_TIME, "kops-store")
     try:
         with engine.reading(*(source for job in jobs for source in job.sources), *(job.changelog for job in jobs)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kops.core.models import Bounds
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.models import FAUST, TABLE
+from kops.core.statefile.models import FAUST, REGISTERED, TABLE
 
 REDUCER = "reducer"
 MEANINGS = {
@@ -59,11 +59,19 @@ def of_input(store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str, to
     # What windows have lost with the oldest records is only known once they are computed (`of_windows`).
     if reasons and (store.window is None or compacted):
         return Exactness("D", tuple(reasons))
+    return _of_serializer(store)
+
+
+def _of_serializer(store: Store) -> Exactness:
+    """Judge by whether the application's serializer writes what kops keeps or makes."""
     joined = store.table is not None and store.table.joins
+    value = store.source.value.name
     if store.aggregate.kind == TABLE and joined and store.aggregate.form.name == "json":
         reason = "JSON is written with its fields in the order of the expression, and the application's serde may write it in another way"
         return Exactness("B", (reason,))
-    if store.aggregate.is_whole_value and not joined and store.source.value.name == "json":
+    if store.aggregate.is_whole_value and not joined and value in REGISTERED:
+        return Exactness("B", (f"{value} is kept as it was read, and the application's serializer may write the id of another schema",))
+    if store.aggregate.is_whole_value and not joined and value == "json":
         return Exactness("B", ("JSON is kept as it was read, and the application's serde may write it in another way",))
     return Exactness("A")
 

@@ -72,7 +72,7 @@ def query(
     :param origin: ``changelog``, or ``input``: compute it again
     :raises NotFound: when a changelog does not exist
     """
-    asked = questions(state_file, key)
+    asked = questions(services, state_file, key)
     names = {question.store.name for question in asked}
     chosen = replace(state_file, stores=tuple(store for store in state_file.stores if store.name in names))
     if origin == INPUT:

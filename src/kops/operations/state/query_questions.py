@@ -10,9 +10,10 @@ from kops.core.errors import KopsError
 from kops.core.models import TopicPartition
 from kops.core.records import Record, timestamp_text
 from kops.core.statefile import StateFile, Store
+from kops.operations.protocol import Services
+from kops.operations.records_formats import format_for
 from kops.operations.state.query_keys import stored_key, window_size
 from kops.operations.state.shown import shown
-from kops.plugins.loader import load_format
 
 if TYPE_CHECKING:
     from kops.formats.base import Format
@@ -56,14 +57,14 @@ class Question:
         }
 
 
-def questions(state_file: StateFile, key: str | None) -> list[Question]:
+def questions(services: Services, state_file: StateFile, key: str | None) -> list[Question]:
     """Return what is asked of each store; of those alone whose keys can be written so.
 
     :raises UsageProblem: when the key is of no store's format
     """
     asked, wrong = [], []
     for store in state_file.stores:
-        keys, values = load_format(store.key_form.name), load_format(store.aggregate.form.name)
+        keys, values = (format_for(services, form.name) for form in (store.key_form, store.aggregate.form))
         try:
             data = None if key is None else keys.encode(keys.parse(key))
         except KopsError as error:

@@ -1,0 +1,103 @@
+"""Avro's types as those of columns: Spark's own for Avro (``SchemaConverters``), but times of day and mixed unions are texts. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kops.core.column_types import NOTHING, ListOf, MapOf, Struct, Type, merged
+from kops.formats.avro import shown
+
+Convert = Callable[[Any], Any]
+"""Turns a decoded value into what a column holds; not called for null."""
+
+_SCALARS = {
+    "null": NOTHING,
+    "boolean": "boolean",
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "bytes": "binary",
+    "enum": "string",
+    "fixed": "binary",
+}
+_TIMES = {"timestamp-millis": "timestamp", "timestamp-micros": "timestamp", "date": "date"}
+_LOCAL = {"local-timestamp-millis": "timestamp_ntz", "local-timestamp-micros": "timestamp_ntz"}
+_NUMBERS = ("int", "bigint", "float", "double")
+
+
+def avro_column(schema: Any, named: Mapping[str, Any], inside: tuple[str, ...] = ()) -> tuple[Type, Convert | None]:
+    """Return the type of a schema's values, and how they are converted; None when they need not be.
+
+    :param schema: as ``fastavro.parse_schema`` returns it
+    :param named: named types by their full names
+    :param inside: records around it: one within itself is a text
+    """
+    if isinstance(schema, str) and schema in named:
+        schema = named[schema]
+    if isinstance(schema, list):
+        return _union([branch for branch in schema if branch != "null"], named, inside)
+    kind = schema["type"] if isinstance(schema, dict) else schema
+    if isinstance(kind, (list, dict)):
+        return avro_column(kind, named, inside)
+    if kind in ("record", "error"):
+        return _record(schema, named, inside)
+    if kind == "array":
+        item, convert = avro_column(schema["items"], named, inside)
+        return ListOf(item), None if convert is None else lambda value: [_applied(convert, each) for each in value]
+    if kind == "map":
+        inner, convert = avro_column(schema["values"], named, inside)
+        return MapOf(inner), lambda value: [(key, _applied(convert, each)) for key, each in value.items()]
+    return _scalar(schema if isinstance(schema, dict) else {}, str(kind))
+
+
+def _record(schema: Any, named: Mapping[str, Any], inside: tuple[str, ...]) -> tuple[Type, Convert | None]:
+    name = str(schema["name"])
+    if name in inside:
+        return "string", _as_text
+    columns = {field["name"]: avro_column(field["type"], named, (*inside, name)) for field in schema["fields"]}
+    converts = {field: convert for field, (_, convert) in columns.items() if convert is not None}
+
+    def convert_all(value: Any) -> Any:
+        for field, convert in converts.items():
+            if value[field] is not None:
+                value[field] = convert(value[field])
+        return value
+
+    return Struct({field: kind for field, (kind, _) in columns.items()}), convert_all if converts else None
+
+
+def _union(branches: list[Any], named: Mapping[str, Any], inside: tuple[str, ...]) -> tuple[Type, Convert | None]:
+    if not branches:
+        return NOTHING, None
+    if len(branches) == 1:
+        return avro_column(branches[0], named, inside)
+    kinds = [avro_column(branch, named, inside)[0] for branch in branches]
+    if all(kind in _NUMBERS for kind in kinds):
+        wide = kinds[0]
+        for kind in kinds[1:]:
+            wide = merged(wide, kind)
+        return wide, None
+    return "string", _as_text
+
+
+def _scalar(schema: Mapping[str, Any], kind: str) -> tuple[Type, Convert | None]:
+    logical = str(schema.get("logicalType", ""))
+    if logical == "decimal":
+        return f"decimal({schema['precision']},{schema.get('scale', 0)})", None
+    if logical in _TIMES or logical in _LOCAL:
+        return (_TIMES | _LOCAL)[logical], None
+    if logical == "uuid" or logical.startswith("time-"):
+        return "string", lambda value: str(shown(value))
+    return _SCALARS[kind], None
+
+
+def _applied(convert: Convert | None, value: Any) -> Any:
+    return value if convert is None or value is None else convert(value)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(shown(value), ensure_ascii=False, separators=(",", ":"))

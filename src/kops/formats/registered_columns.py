@@ -1,0 +1,94 @@
+"""Keys and values whose schemas a registry keeps, as columns: the type, and what makes values of bytes. Runs in Spark's tasks too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+from kops.core.column_types import NOTHING, Type, fitted, merged
+from kops.core.errors import UndecodableRecord
+from kops.core.schemas import AVRO, RegisteredSchema
+from kops.core.statefile.models import Form
+from kops.formats.avro import AvroSchema
+from kops.formats.avro_columns import avro_column
+from kops.formats.confluent import BY_NAME, HEADER_BYTES, Registered, schema_id
+from kops.formats.protobuf import ProtobufSchema
+from kops.formats.protobuf_columns import message_type
+
+WRONG = object()
+"""Stands for bytes that are not of the format."""
+Decode = Callable[[bytes], Any]
+"""Turns bytes into what a column holds, or ``WRONG``."""
+
+
+def column_of(form: Form) -> tuple[Type, Decode]:
+    """Return the type of a form's values, and what decodes them.
+
+    :param form: with the schemas that records have (``Form.registered``)
+    :raises Disagreement: when one column cannot hold them all
+    :raises OperationFailed: when one of them is none
+    """
+    return _avro(form) if form.name == "avro" else _protobuf(form)
+
+
+def format_with(form: Form) -> Registered:
+    """Return a format that knows the schemas of a form and no others."""
+    known = {each.id: each for each in form.registered}
+
+    def lookup(number: int) -> RegisteredSchema:
+        if number not in known:
+            raise UndecodableRecord(f"the registry has no schema {number}")
+        return known[number]
+
+    return BY_NAME[form.name](lookup)
+
+
+def _avro(form: Form) -> tuple[Type, Decode]:
+    read_as = AvroSchema(form.read_as.text, form.read_as.referenced) if form.read_as else None
+    schemas = {each.id: AvroSchema(each.text, each.referenced) for each in form.registered if each.kind == AVRO}
+    columns = {number: schema.column(avro_column) for number, schema in schemas.items()}
+    if read_as is not None:
+        columns = dict.fromkeys(schemas, read_as.column(avro_column))
+        kind: Type = read_as.column(avro_column)[0]
+    else:
+        kind = _merged([found for found, _ in columns.values()])
+
+    def decode(data: bytes) -> Any:
+        number = int.from_bytes(data[1:HEADER_BYTES], "big", signed=True)
+        schema = schemas.get(number)
+        if schema is None or data[0] != 0:
+            return WRONG
+        try:
+            value = schema.decode(data[HEADER_BYTES:], read_as)
+        except UndecodableRecord:
+            return WRONG
+        convert = columns[number][1]
+        return value if convert is None or value is None else convert(value)
+
+    return kind, decode
+
+
+def _protobuf(form: Form) -> tuple[Type, Decode]:
+    """Decode messages of any place in their files; the type has the fields of those that stand first in each, which serializers use."""
+    format_ = format_with(form)
+    kind = _merged([_first(ProtobufSchema(each.text, each.referenced)) for each in form.registered])
+
+    def decode(data: bytes) -> Any:
+        try:
+            schema_id(data)
+            return fitted(kind, format_.decode(data))
+        except UndecodableRecord:
+            return WRONG
+
+    return kind, decode
+
+
+def _first(schema: ProtobufSchema) -> Type:
+    kinds = [message_type(message) for message in schema.messages()]
+    return kinds[0] if len(kinds) == 1 else _merged(kinds[:1])
+
+
+def _merged(kinds: Sequence[Type]) -> Type:
+    nothing: Type = NOTHING
+    return reduce(merged, kinds, nothing)
