@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from kops.core.avro_compatibility import Names, Problem, incompatibilities
 from kops.core.errors import NotFound, OperationFailed, UsageProblem
-from kops.core.schemas import AVRO, FORMAT_OF, LATEST, RegisteredSchema, Schema, SchemaVersion
+from kops.core.json_schema_differences import json_schema_differences
+from kops.core.schemas import AVRO, FORMAT_OF, JSON, LATEST, PROTOBUF, RegisteredSchema, Schema, SchemaVersion
 from kops.core.selection import names_matching
 from kops.gateways.schema_subjects import Subjects
 from kops.operations.protocol import Services
@@ -172,18 +173,28 @@ def _verdict(subjects: Subjects, whole: RegisteredSchema, schema: Schema, versio
 
 
 def _explained(subjects: Subjects, new: RegisteredSchema, old: SchemaVersion, level: str) -> Iterator[str]:
-    """Yield which fields are why, for Avro; the direction is the level's."""
+    """Yield which fields are why; of Avro in the direction of the level, of others what differs."""
     if new.kind != old.schema.kind:
         yield f"it is {new.kind}, and version {old.version} is {old.schema.kind}"
         return
-    if new.kind != AVRO:
-        return
     before = subjects.registry.schema(old.id)
+    if new.kind == AVRO:
+        yield from _explained_avro(new, before, f"version {old.version}", level)
+    elif new.kind == PROTOBUF:
+        from kops.formats.protobuf import ProtobufSchema
+        from kops.formats.protobuf_differences import protobuf_differences
+
+        yield from protobuf_differences(*(ProtobufSchema(each.text, each.referenced) for each in (before, new)))
+    elif new.kind == JSON:
+        yield from json_schema_differences(json.loads(before.text), json.loads(new.text))
+
+
+def _explained_avro(new: RegisteredSchema, before: RegisteredSchema, version: str, level: str) -> Iterator[str]:
     try:
         one, other = (Names(each.text, [text for _, text in each.referenced]) for each in (new, before))
     except (ValueError, KeyError, TypeError):
         return
-    for word, reader, writer, whose in (("BACKWARD", one, other, "the new schema"), ("FORWARD", other, one, f"version {old.version}")):
+    for word, reader, writer, whose in (("BACKWARD", one, other, "the new schema"), ("FORWARD", other, one, version)):
         if word in level or level.startswith("FULL"):
             yield from (f"{problem} (read with {whose})" for problem in _found(reader, writer))
 
