@@ -7,13 +7,13 @@ import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 import yaml
 
 from kops.cli.main import cli
+from support.json_keys import keys_of
 from support.topics import commit
 
 pytestmark = pytest.mark.broker
@@ -21,9 +21,8 @@ pytestmark = pytest.mark.broker
 PINNED: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "json_keys.yaml").read_text(encoding="utf-8"))
 NO_JSON = {"kops completion", "kops demo", "kops sandbox logs", "kops offsets edit"}
 """Scripts, a tour, a log and an editor: no data of their own."""
-OPAQUE = ("arguments", "guard", "before", "after", "settings", "value", "details", "facts")
-"""What is inside differs with the operation and the data."""
 CONNECT = (
+    "alter",
     "plugins list",
     "plugins describe",
     "plugins add",
@@ -61,32 +60,15 @@ ELSEWHERE = {
     "kops plugins list": "tests/plugins",
     **{f"kops connect {verb}": "tests/connect" for verb in CONNECT},
     "kops journal finish": "tests/cli/test_signals.py",
+    "kops schemas list": "tests/broker/test_schemas.py",
+    "kops schemas show": "tests/broker/test_schemas.py",
+    "kops schemas check": "tests/broker/test_schemas.py",
+    "kops schemas register": "tests/broker/test_schemas.py",
 }
 """Their JSON is looked at where a Kafka Streams application or a Kafka of its own is there."""
 
 
 COUNT = itertools.count(1)
-
-
-def paths(value: Any, at: str = "") -> Iterator[str]:
-    """Name the keys of a JSON value: ``members[].assignment[].topic``."""
-    if isinstance(value, list):
-        for each in value:
-            yield from paths(each, f"{at}[]")
-    elif isinstance(value, dict) and value:
-        for key, each in value.items():
-            yield from paths(None if key in OPAQUE else each, f"{at}.{key}" if at else key)
-    elif at:
-        yield at
-
-
-def keys_of(out: str) -> set[str]:
-    """Return the keys of one JSON value, or of one a line."""
-    try:
-        found = [json.loads(out)]
-    except ValueError:
-        found = [json.loads(line) for line in out.splitlines()]
-    return {path.removeprefix("[].") for value in found for path in paths(value)}
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +87,7 @@ def scene(configured, broker, run_kops, names, tmp_path):
     run_kops(
         "topics", "create", changelog, "--partitions", "1", "--compacted", "--config", "segment.ms=60000", "--if-not-exists", "--yes"
     ).ok()
-    run_kops("records", "produce", topic, "--partition", 0, "--key", "k", "--value", "v", "--header", "h=x").ok()
+    run_kops("records", "produce", topic, "--partition", 0, "--key", "k", "--value", "v", "--header", "__connect.errors.topic=x").ok()
     commit(broker, topic, group)
     run_kops("context", "add", "keys", "--bootstrap-servers", broker.bootstrap_servers).ok()
     (tmp_path / "topics").mkdir()
@@ -138,6 +120,8 @@ RUNS: dict[str, str] = {
     "kops records consume": "{topic}",
     "kops records produce": "{topic} --key k --value v",
     "kops records peek": "{group}",
+    "kops records dead-letters": "{topic}",
+    "kops records dead-letters --count": "{topic}",
     "kops groups list": "{group}",
     "kops groups describe": "{group}",
     "kops groups lag": "{group}",

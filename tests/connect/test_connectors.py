@@ -142,6 +142,15 @@ def test_paused_resumed_and_by_someone_else_meanwhile(kops, pipeline, tmp_path):
     moved = kops.other("apply", plan, "--yes")
     assert (moved.code, "a connector changed since the plan was made" in moved.err) == (5, True)
     kops("resume", pipeline.sink, "--yes").ok()
+    kops("alter", pipeline.sink, "--config", "errors.tolerance=all", "--delete-config", "tasks.max", "--yes").ok()
+    (config,) = (one["config"] for one in kops("describe", pipeline.sink, "-o", "json").ok().json)
+    assert (config["errors.tolerance"], "tasks.max" in config) == ("all", False)
+    assert kops("alter", pipeline.sink, "--config", "errors.tolerance=some", "--yes").code == 2
+    spoken = kops("alter", pipeline.sink, "--config", f"db.password={SECRET}", "--yes")
+    assert (spoken.code, SECRET in spoken.err, "secrets do not go on a command line" in spoken.err) == (2, False, True)
+    kops.other("undo", "last", "--yes").ok()
+    (config,) = (one["config"] for one in kops("describe", pipeline.sink, "-o", "json").ok().json)
+    assert ("errors.tolerance" in config, config["tasks.max"]) == (False, "1")
 
 
 def test_a_task_that_fails_is_restarted_until_it_runs(kops, connectors, connect_workers, topic, unique, tmp_path, until):

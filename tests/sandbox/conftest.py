@@ -4,7 +4,7 @@ import time
 import pytest
 
 from kops.config.paths import directories
-from kops.sandbox import cluster
+from kops.sandbox import cluster, parts
 
 
 @pytest.fixture
@@ -14,8 +14,8 @@ def sandboxes(home, kafka_jar_files):
     yield folder
     for description in folder.glob("*/sandbox.json"):
         sandbox = cluster.find(description.parent)
-        for node in sandbox.nodes:
-            cluster.kill(sandbox, node.id)
+        for part in cluster.parts_of(sandbox):
+            parts.kill_at_once(part)
         cluster.down(sandbox, delete=True)
 
 

@@ -14,7 +14,8 @@ def by_name(outcome):
 @pytest.mark.usefixtures("kafka_jar_files")
 def test_what_is_there_is_told(run_kops):
     found = by_name(run_kops("doctor", "-o", "json"))
-    assert list(found) == ["python", "pyspark", "java", "javac", "kafka jars", "spark-kafka jars", "disk", "configuration"]
+    jars = ["kafka jars", "spark-kafka jars", "connect jars", "registry"]
+    assert list(found) == ["python", "pyspark", "java", "javac", *jars, "disk", "configuration"]
     assert (found["kafka jars"]["status"], found["kafka jars"]["hint"]) == ("ok", None)
     assert sys.executable in found["python"]["found"]
 
@@ -25,6 +26,8 @@ def test_missing_jars_are_told_and_not_fetched(run_kops, monkeypatch, tmp_path):
     found = by_name(outcome)
     assert outcome.code == 1
     assert {found["kafka jars"]["status"], found["spark-kafka jars"]["status"]} == {"missing"}
+    assert {found[name]["status"] for name in ("connect jars", "registry")} == {"optional"}
+    assert "kops doctor --fetch connect" in found["connect jars"]["found"]
     assert outcome.err.count("kops doctor --fetch") == 1
     assert not (tmp_path / "cold" / "jars").exists()
 

@@ -12,19 +12,26 @@ from kops.cli.session import Session
 
 
 @click.command("doctor", cls=Command)
-@click.option("--fetch", is_flag=True, help="Fetch the jars that are not in the cache yet.")
+@click.option(
+    "--fetch",
+    is_flag=False,
+    flag_value="kafka",
+    type=click.Choice(["kafka", "connect", "registry", "all"]),
+    help="Fetch what is not in the cache yet: kafka (when nothing is named), connect, registry or all.",
+)
 @click.option("--jars", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Check this folder in place of the cache.")
 @click.pass_obj
-def doctor(session: Session, *, fetch: bool, jars: Path | None) -> int:
+def doctor(session: Session, *, fetch: str | None, jars: Path | None) -> int:
     """Check what kops needs on this machine; the exit code is 1 when something is missing.
 
-    With --fetch the jars of Apache Kafka and of Spark's Kafka source are there before an incident needs them.
+    With --fetch the jars of Apache Kafka and of Spark's Kafka source are there before an incident needs them. What only
+    `kops sandbox up --connect` and --registry need is optional: they fetch it, or --fetch connect and --fetch registry do.
     """
-    from kops.operations.doctor import OK, examine
+    from kops.operations.doctor import MISSING, examine
 
     checks = list(examine(session, fetch=fetch, jars_directory=jars))
     session.render([asdict(check) for check in checks], ["name", "status", "found"])
-    missing = [check for check in checks if check.status != OK]
+    missing = [check for check in checks if check.status == MISSING]
     hints: dict[str, list[str]] = {}
     for check in missing:
         hints.setdefault(check.hint or check.found, []).append(check.name)

@@ -14,9 +14,14 @@ from kops.config.load import read_config
 from kops.config.paths import Directories
 from kops.core.errors import KopsError, MissingRequirement
 from kops.gateways import ivy, jars, jdk
+from kops.gateways.archives import registry_folder
+from kops.gateways.connect.plugins import FILE_STREAM, fetched, plugin_folder
 from kops.operations.protocol import Services
 
-OK, MISSING = "ok", "missing"
+OK, MISSING, OPTIONAL = "ok", "missing", "optional"
+PLAIN, CONNECT, REGISTRY, ALL = "kafka", "connect", "registry", "all"
+FETCHES = (PLAIN, CONNECT, REGISTRY, ALL)
+"""What ``--fetch`` fetches: what a plain set-up needs, and what the sandbox fetches when it is asked for Connect or a registry."""
 
 MINIMUM_PYTHON = (3, 10)
 MINIMUM_DISK = 2 * 1024**3
@@ -27,7 +32,7 @@ MINIMUM_DISK = 2 * 1024**3
 class Check:
     """One thing that kops needs.
 
-    :param status: ok or missing
+    :param status: ok, missing, or optional: not there, and fetched when it is first used
     :param found: what is there, or what is wrong
     :param hint: what to do when it is missing
     """
@@ -38,10 +43,10 @@ class Check:
     hint: str | None = None
 
 
-def examine(services: Services, *, fetch: bool = False, jars_directory: Path | None = None) -> Iterator[Check]:
+def examine(services: Services, *, fetch: str | None = None, jars_directory: Path | None = None) -> Iterator[Check]:
     """Check this machine, one thing after the other.
 
-    :param fetch: fetch the jars that are not in the cache
+    :param fetch: one of FETCHES: what to fetch when it is not in the cache; None: nothing
     :param jars_directory: check this folder of jars in place of the cache
     """
     directories = services.directories
@@ -49,8 +54,11 @@ def examine(services: Services, *, fetch: bool = False, jars_directory: Path | N
     yield _checked("pyspark", _pyspark)
     yield _checked("java", _java)
     yield _checked("javac", lambda: str(jdk.require_jdk().tool("javac")))
-    yield _checked("kafka jars", lambda: _jars(services, jars.kafka_set(), fetch, jars_directory))
-    yield _checked("spark-kafka jars", lambda: _jars(services, jars.spark_kafka_set(), fetch, jars_directory))
+    plain, connect, registry = (fetch in (what, ALL) for what in (PLAIN, CONNECT, REGISTRY))
+    yield _checked("kafka jars", lambda: _jars(services, jars.kafka_set(), plain, jars_directory))
+    yield _checked("spark-kafka jars", lambda: _jars(services, jars.spark_kafka_set(), plain, jars_directory))
+    yield _optional("connect jars", lambda: _connect(services, connect, jars_directory), CONNECT, needed=connect)
+    yield _optional("registry", lambda: _registry(services, registry), REGISTRY, needed=registry)
     yield _checked("disk", lambda: _disk(directories))
     yield _checked("configuration", lambda: _configuration(directories))
 
@@ -60,6 +68,24 @@ def _checked(name: str, find: Callable[[], str]) -> Check:
         return Check(name, OK, find())
     except KopsError as missing:
         return Check(name, MISSING, missing.message, missing.hint)
+
+
+def _optional(name: str, find: Callable[[], str], what: str, *, needed: bool) -> Check:
+    """Check what only some need: without it nothing is wrong, unless it was to be fetched."""
+    found = _checked(name, find)
+    if found.status == OK or needed:
+        return found
+    return Check(name, OPTIONAL, f"not fetched yet: kops sandbox up --{what} fetches it, or kops doctor --fetch {what}")
+
+
+def _connect(services: Services, fetch: bool, jars_directory: Path | None) -> str:
+    found = _jars(services, jars.connect_set(), fetch, jars_directory)
+    plugin_folder(services.directories.cache, FILE_STREAM, progress=services.progress.step, fetch=fetch)
+    return f"{found}; plugins: {', '.join(folder.name for folder in fetched(services.directories.cache))}"
+
+
+def _registry(services: Services, fetch: bool) -> str:
+    return str(registry_folder(services.directories.cache, progress=services.progress.step, fetch=fetch))
 
 
 def _python() -> str:

@@ -1,4 +1,4 @@
-"""``kops connect``: pause, resume, stop, restart, delete."""
+"""``kops connect``: pause, resume, stop, restart, alter, delete."""
 
 from __future__ import annotations
 
@@ -77,6 +77,32 @@ def restart(
     wait_ms = parse_duration(wait, what="duration for --wait")
     plan = plan_restart(session, patterns, regex=regex, only_failed=only_failed, tasks=tasks, wait_ms=wait_ms)
     return session.carry_out(plan, approval)
+
+
+@group.command("alter")
+@connectors()
+@click.option("--config", "settings", metavar="KEY=VALUE", multiple=True, help="A setting to set; repeatable.")
+@click.option("--delete-config", "remove", metavar="KEY", multiple=True, help="A setting to take away; repeatable.")
+@mutation
+@click.pass_obj
+def alter(
+    session: Session,
+    /,
+    *,
+    patterns: tuple[str, ...],
+    regex: bool,
+    settings: tuple[str, ...],
+    remove: tuple[str, ...],
+    approval: Approval,
+) -> int:
+    """Change settings of connectors; those that are not named stay.
+
+    The plugins are asked first. Secrets do not go on a command line: refer to them, as ${file:/path:key}, or apply a file.
+    """
+    from kops.cli.topics.shared import key_and_value
+    from kops.operations.connect.apply import plan_settings
+
+    return session.carry_out(plan_settings(session, patterns, dict(map(key_and_value, settings)), remove, regex=regex), approval)
 
 
 @group.command("delete")

@@ -18,6 +18,7 @@ from kops.gateways.connect.answers import Again, body_of
 
 _JSON = {"Accept": "application/json"}
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 2.0
+_LONG_AGO = 5.0
 OUTCOME_UNKNOWN = "it may have been done all the same: `kops connect status` shows what is"
 
 Tell = Callable[[str], None]
@@ -36,6 +37,7 @@ class Workers:
         self._patience: float = self._settings["timeout"]
         self._tell = tell or _nobody
         self._session: Any = None
+        self._told: dict[str, float] = {}
 
     def ask(
         self, method: str, path: str, *, parameters: Mapping[str, Any] | None = None, body: Any = None, repeatable: bool = True
@@ -49,18 +51,23 @@ class Workers:
         :raises TimedOut: when none answers in time; of a request that is not repeatable the outcome is unknown
         :raises KopsError: when a worker refuses
         """
-        deadline, wait, told = time.monotonic() + self._patience, _FIRST_WAIT, ""
+        deadline, wait = time.monotonic() + self._patience, _FIRST_WAIT
         while True:
             try:
                 return self._ask_one(method, path, parameters, body, repeatable=repeatable)
             except Again as again:
                 if time.monotonic() + wait > deadline or not (repeatable or again.refused):
                     raise again.error from again
-                if again.error.message != told:
-                    self._tell(f"{again.error.message}; asking again for up to {self._patience:g} s")
-                told = again.error.message
+                self._tell_once(f"{again.error.message}; asking again for up to {self._patience:g} s")
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
+
+    def _tell_once(self, text: str) -> None:
+        """Tell why something is asked again; not the same for each of the requests that are under way."""
+        now = time.monotonic()
+        if now - self._told.get(text, -_LONG_AGO) > _LONG_AGO:
+            self._tell(text)
+        self._told[text] = now
 
     def _ask_one(self, method: str, path: str, parameters: Mapping[str, Any] | None, body: Any, *, repeatable: bool) -> tuple[str, Any]:
         """Return the answer of the first worker that gives one.
@@ -68,7 +75,7 @@ class Workers:
         :raises Again: when all that is wrong is the time
         """
         last: KopsError = Unreachable("no Connect worker is known", hint="set connect_urls in the context, or KOPS_CONNECT_URLS")
-        for at, url in enumerate(list(self._urls)):
+        for at, url in enumerate(self._urls):
             shown = without_login(url)
             try:
                 answer = self._send(method, url, path, parameters, body, repeatable=repeatable)
@@ -76,10 +83,10 @@ class Workers:
             except _Elsewhere as elsewhere:
                 last = elsewhere.error
                 if at + 1 < len(self._urls):
-                    self._tell(f"{last.message}; asking the next worker")
+                    self._tell_once(f"{last.message}; asking the next worker")
             else:
-                self._urls.remove(url)
-                self._urls.insert(0, url)
+                if self._urls[0] != url:
+                    self._urls = [url, *(other for other in self._urls if other != url)]  # anew: others may be asking at the same time
                 return url, found
         raise last
 

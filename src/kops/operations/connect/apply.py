@@ -1,9 +1,13 @@
-"""``kops connect apply`` and ``delete``: connectors made as files declare them, or taken away."""
+"""``kops connect apply``, ``alter`` and ``delete``: connectors made as files declare them, changed in part, or taken away."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from kops.core.connect_files import Declared, own_config
+from kops.core.connect_secrets import hidden_names
+from kops.core.errors import UsageProblem
 from kops.core.plan import Plan
 from kops.operations.connect.change import Wish, plan_changes
 from kops.operations.connect.files import Difference, compare_files
@@ -27,9 +31,7 @@ def plan_apply(services: Services, paths: Sequence[str], *, prune: bool = False,
     if validate:
         rows = [row for found in comparison.differences if found.wanted for row in problems(services, found.wanted)]
         refuse_wrong(rows)
-        warnings = [
-            f"{row['connector']}: {row['setting']}: {row['message']}; {row['hint']}".rstrip("; ") for row in rows if row["level"] == WARNING
-        ]
+        warnings = [_warning(row) for row in rows if row["level"] == WARNING]
     touched = {wish.name for wish in wishes}
     same = {one.name: "as declared" for one in comparison.declaration.connectors if one.name not in touched}
     return plan_changes(services, wishes, same, warnings=tuple(warnings))
@@ -38,6 +40,40 @@ def plan_apply(services: Services, paths: Sequence[str], *, prune: bool = False,
 def _wish(found: Difference) -> Wish:
     config, file = (found.wanted.config, found.wanted.file) if found.wanted else (None, "")
     return Wish(found.name, found.actual, config, file, found.passwords)
+
+
+def plan_settings(
+    services: Services, patterns: Sequence[str], settings: Mapping[str, str], remove: Sequence[str], *, regex: bool = False
+) -> Plan:
+    """Return the plan that changes some settings of connectors; the others stay.
+
+    :param remove: settings to take away
+    :raises UsageProblem: for a secret that is written out, or when a plugin refuses a setting
+    """
+    if not settings and not remove:
+        raise UsageProblem("nothing is to be changed", hint="--config KEY=VALUE sets, --delete-config KEY takes away")
+    for name in hidden_names(settings):
+        raise UsageProblem(
+            f"{name} is a secret, and secrets do not go on a command line",
+            hint=f"refer to it, as {name}=${{file:/path:key}}, or apply a file",
+        )
+    wishes, same, warnings = [], {}, []
+    for connector in select_some(services, patterns, regex=regex):
+        before = own_config(connector.config)
+        after = {key: value for key, value in {**before, **settings}.items() if key not in remove}
+        if after == before:
+            same[connector.name] = "already so"
+            continue
+        rows = list(problems(services, Declared(connector.name, after, "", "--config")))
+        refuse_wrong(rows)
+        warnings += [_warning(row) for row in rows if row["setting"] in settings]
+        passwords = frozenset(password_settings(services, connector.plugin))
+        wishes.append(Wish(connector.name, connector, after, "", passwords))
+    return plan_changes(services, wishes, same, warnings=tuple(warnings))
+
+
+def _warning(row: Mapping[str, Any]) -> str:
+    return f"{row['connector']}: {row['setting']}: {row['message']}; {row['hint']}".rstrip("; ")
 
 
 def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = False) -> Plan:

@@ -12,11 +12,11 @@ from kops.core.connect_secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.connect.files import CHANGE, CREATE, DELETE, read_declaration, shown_changes
-from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, look_until, states_value
+from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, each, look_until, states_value
 from kops.operations.connect.sealed import Sealed, config_digest, digest_key, seal
 from kops.operations.connect.select import counted, named, select
 from kops.operations.connect.states import failures
-from kops.operations.protocol import Services, compare_guard, failed
+from kops.operations.protocol import Services, compare_guard
 
 NAME = "connect.change"
 SETTLE_SECONDS = 10.0
@@ -124,18 +124,20 @@ class ChangeConnectors(ConnectMutation):
             _opened(step, found, key)
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Do it connector by connector."""
+        """Do it, some connectors at once."""
         key, found = digest_key(services), _now(services)
-        for item, step in zip(plan.changes, plan.arguments["steps"], strict=True):
-            config: dict[str, str] = {}
+        steps = {step["name"]: step for step in plan.arguments["steps"]}
+
+        def do(item: Item) -> None:
+            step, config = steps[item.target], {}
             try:
                 config = _opened(step, found, key)
                 _carry_out(services, step, config)
             except KopsError as error:
                 error.message = scrubbed(error.message, secret_texts(config, step["passwords"]))
-                yield failed(item, error)
-            else:
-                yield ItemResult(item.target, Status.DONE)
+                raise
+
+        return each(plan.changes, do)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the configurations back, and look for a moment whether the tasks start."""

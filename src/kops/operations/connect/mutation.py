@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from kops.core.connect import Connector
+from kops.core.errors import KopsError
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
-from kops.operations.protocol import Mutation, Services
+from kops.operations.protocol import Mutation, Services, failed
 
 POLL_SECONDS = 0.25
+_AT_ONCE = 8
 
 
 class ConnectMutation(Mutation):
@@ -58,6 +61,28 @@ def look_until(
         if all(good(name, found.get(name)) for name in names) or time.monotonic() > deadline:
             return found
         time.sleep(POLL_SECONDS)
+
+
+def each(items: Sequence[Item], do: Callable[[Item], None]) -> Iterator[ItemResult]:
+    """Do something for each item, some at once, and yield the results in their order.
+
+    Connect rebalances after a change of its connectors; what reaches it together is done between two rebalances.
+
+    :param do: raises a KopsError when it fails
+    """
+
+    def result(item: Item) -> ItemResult:
+        try:
+            do(item)
+        except KopsError as error:
+            return failed(item, error)
+        return ItemResult(item.target, Status.DONE)
+
+    pool = ThreadPoolExecutor(min(_AT_ONCE, max(1, len(items))))
+    try:
+        yield from pool.map(result, items)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def done(results: Sequence[ItemResult]) -> list[str]:

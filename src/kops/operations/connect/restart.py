@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from kops.core.connect import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED, Connector, root_cause
 from kops.core.connect_secrets import scrubbed, secret_texts
-from kops.core.errors import KopsError, NotFound, OperationFailed, Refused, StateMoved, VerificationFailed
+from kops.core.errors import NotFound, OperationFailed, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done, states_text, states_value
+from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done, each, states_text, states_value
 from kops.operations.connect.select import named, select, select_some
-from kops.operations.protocol import Services, failed
+from kops.operations.protocol import Services
 
 NAME = "connect.restart"
 WAIT_MS = 30_000
@@ -91,18 +91,16 @@ class Restart(ConnectMutation):
             raise StateMoved(f"gone since the plan was made: {', '.join(gone)}", hint="run the command again")
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Tell the workers, connector by connector; a restart whose answer is lost is not told again."""
-        for item in plan.changes:
-            try:
-                if plan.arguments["tasks"]:
-                    for task in plan.arguments["tasks"]:
-                        services.connect.restart_task(item.target, task)
-                else:
-                    services.connect.restart(item.target, only_failed=plan.arguments["only_failed"])
-            except KopsError as error:
-                yield failed(item, error)
-            else:
-                yield ItemResult(item.target, Status.DONE)
+        """Tell the workers; a restart whose answer is lost is not told again."""
+        tasks, only_failed = plan.arguments["tasks"], plan.arguments["only_failed"]
+
+        def do(item: Item) -> None:
+            if not tasks:
+                services.connect.restart(item.target, only_failed=only_failed)
+            for task in tasks:
+                services.connect.restart_task(item.target, task)
+
+        return each(plan.changes, do)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Look until everything runs and goes on running, or has failed again."""

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from kops.core.connect import FAILED, PAUSED, RUNNING, STOPPED, Connector, root_cause
 from kops.core.connect_secrets import scrubbed, secret_texts
-from kops.core.errors import KopsError, Refused, VerificationFailed
+from kops.core.errors import Refused, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, look_until, states_text, states_value
+from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, each, look_until, states_text, states_value
 from kops.operations.connect.select import named, select, select_some
-from kops.operations.protocol import Services, compare_guard, failed
+from kops.operations.protocol import Services, compare_guard
 
 NAME = "connect.state"
 STATES = {"pause": PAUSED, "resume": RUNNING, "stop": STOPPED}
@@ -65,14 +65,9 @@ class ChangeStates(ConnectMutation):
         compare_guard(plan, {name: found[name].wanted_state if name in found else None for name in plan.guard}, "a connector")
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Tell the workers, connector by connector."""
-        for item in plan.changes:
-            try:
-                services.connect.change_state(item.target, VERBS[plan.arguments["states"][item.target]])
-            except KopsError as error:
-                yield failed(item, error)
-            else:
-                yield ItemResult(item.target, Status.DONE)
+        """Tell the workers, some connectors at once."""
+        wanted = plan.arguments["states"]
+        return each(plan.changes, lambda item: services.connect.change_state(item.target, VERBS[wanted[item.target]]))
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Look until connectors and tasks are as wanted."""

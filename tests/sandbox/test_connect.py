@@ -1,0 +1,67 @@
+"""``kops sandbox up --connect --registry``: real workers and a real registry, with their data, until they are deleted."""
+
+import os
+
+import pytest
+import requests
+
+from kops.config.load import read_config
+from kops.config.paths import directories
+from kops.gateways.processes import start_time
+
+pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("sandboxes")]
+
+
+@pytest.fixture(autouse=True)
+def fetched(jdk):
+    """The programs, from the cache; the test is left out where they cannot be fetched."""
+    from pathlib import Path
+
+    from kops.core.errors import MissingRequirement
+    from kops.gateways.archives import registry_folder
+    from kops.gateways.jars import connect_jars
+
+    try:
+        connect_jars(Path(os.environ["KOPS_CACHE_DIR"]))
+        registry_folder(Path(os.environ["KOPS_CACHE_DIR"]))
+    except MissingRequirement as missing:
+        pytest.skip(str(missing))
+
+
+def test_connect_and_a_registry_come_and_go_with_the_sandbox(run_kops, sandboxes, tmp_path, until):
+    up = run_kops("sandbox", "up", "--connect", "--registry", "-o", "json").ok().json
+    (worker,) = up["workers"]
+    assert (up["state"], worker["state"], up["registry"]["state"]) == ("running", "running", "running")
+    context = read_config(directories(os.environ)).contexts["sandbox"]
+    assert (context["connect_urls"], context["registry_url"]) == ([up["connect_url"]], up["registry_url"])
+    registered = requests.post(f"{up['registry_url']}/subjects/x-value/versions", json={"schema": '"string"'}, timeout=30)
+    assert registered.status_code == 200
+
+    (tmp_path / "in.txt").write_text("one\n")
+    (tmp_path / "out.yaml").write_text(
+        f"name: out\nconnector.class: FileStreamSink\ntopics: lines\nfile: {tmp_path / 'out.txt'}\n---\n"
+        f"name: in\nconnector.class: FileStreamSource\ntopic: lines\nfile: {tmp_path / 'in.txt'}\n"
+    )
+    run_kops("topics", "create", "lines", "--yes").ok()
+    run_kops("connect", "apply", tmp_path / "out.yaml", "--yes").ok()
+    until(lambda: (tmp_path / "out.txt").exists() and (tmp_path / "out.txt").read_text() == "one\n")
+    assert "Kafka Connect" in run_kops("sandbox", "logs", "--worker", "1", "--lines", "5000").ok().out
+    assert run_kops("sandbox", "logs", "--worker", "2").code == 2
+
+    gone = [each["pid"] for each in (*up["brokers"], *up["workers"], up["registry"])]
+    run_kops("sandbox", "down").ok()
+    assert [start_time(pid) for pid in gone] == [None] * 3
+    stopped = run_kops("sandbox", "status", "-o", "json").json
+    assert (stopped["state"], stopped["workers"][0]["state"], stopped["registry"]["pid"]) == ("stopped", "stopped", None)
+
+    again = run_kops("sandbox", "up", "-o", "json").ok().json  # with all that it has
+    assert (again["connect_urls"], again["registry_url"]) == (up["connect_urls"], up["registry_url"])
+    assert requests.get(f"{up['registry_url']}/subjects", timeout=30).json() == ["x-value"]
+    assert run_kops("connect", "list", "-o", "name").ok().out.split() == ["in", "out"]
+    with (tmp_path / "in.txt").open("a") as file:
+        file.write("two\n")
+    until(lambda: (tmp_path / "out.txt").read_text() == "one\ntwo\n")
+
+    run_kops("sandbox", "down", "--delete").ok()
+    assert not (sandboxes / "sandbox").exists()
+    assert [start_time(each["pid"]) for each in (*again["workers"], again["registry"])] == [None] * 2

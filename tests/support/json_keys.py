@@ -1,0 +1,29 @@
+"""The keys of a command's JSON, which is a contract."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+OPAQUE = ("arguments", "guard", "before", "after", "settings", "value", "details", "facts")
+"""What is inside differs with the operation and the data."""
+
+
+def paths(value: Any, at: str = "") -> Iterator[str]:
+    """Name the keys of a JSON value: ``members[].assignment[].topic``."""
+    if isinstance(value, list):
+        for each in value:
+            yield from paths(each, f"{at}[]")
+    elif isinstance(value, dict) and value:
+        for key, each in value.items():
+            yield from paths(None if key in OPAQUE else each, f"{at}.{key}" if at else key)
+    elif at:
+        yield at
+
+
+def keys_of(out: str) -> set[str]:
+    """Return the keys of one JSON value, or of one a line."""
+    try:
+        found = [json.loads(out)]
+    except ValueError:
+        found = [json.loads(line) for line in out.splitlines()]
+    return {path.removeprefix("[].") for value in found for path in paths(value)}
