@@ -6,7 +6,7 @@ import json
 import math
 import struct
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,11 @@ class FormatGuess:
         return {"format": self.name, "schema": self.schema} if self.schema else self.name
 
 
-def guess_format(samples: Iterable[bytes | None]) -> FormatGuess:
+Registered = Callable[[bytes], "str | None"]
+"""Returns the format of a schema whose id some bytes begin with, as a registry knows it; None when it has none."""
+
+
+def guess_format(samples: Iterable[bytes | None], registered: Registered | None = None) -> FormatGuess:
     """Return the format that all samples are of."""
     data = [sample for sample in samples if sample is not None]
     if not data:
@@ -45,7 +49,10 @@ def guess_format(samples: Iterable[bytes | None]) -> FormatGuess:
     if widths in ({8}, {4}, {2}):
         return _of_numbers(data, widths.pop())
     if all(len(one) > _REGISTRY_BYTES and one[0] == _REGISTRY_MAGIC for one in data):
-        return FormatGuess(None, "they begin as a schema registry's formats do, which state files do not take")
+        name = registered(data[0]) if registered is not None else None
+        if name is not None:
+            return FormatGuess(name, "the registry has the schema")
+        return FormatGuess(None, "they begin as avro, json-schema and protobuf of a schema registry do")
     return FormatGuess("bytes", "neither text nor numbers of one width")
 
 

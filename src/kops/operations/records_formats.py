@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from kops.core.errors import NotFound, UndecodableRecord, UsageProblem
+from kops.core.errors import KopsError, NotFound, UndecodableRecord, UsageProblem
 from kops.formats.base import Format
 from kops.formats.registry import OF_REGISTRY
 from kops.operations.protocol import Services
@@ -43,6 +43,25 @@ def lookup_in(registry: SchemaRegistry) -> Callable[[int], RegisteredSchema]:
             raise UndecodableRecord(missing.message, hint=missing.hint) from missing
 
     return lookup
+
+
+def registered_format(services: Services) -> Callable[[bytes], str | None] | None:
+    """Return what tells the format of a record by the schema id in front of it; None when the context has no registry."""
+    if not services.connection.registry_url:
+        return None
+    from kops.core.schemas import FORMAT_OF
+    from kops.formats.confluent import schema_id
+    from kops.gateways.schema_registry import SchemaRegistry
+
+    registry = SchemaRegistry(services.connection)
+
+    def named(data: bytes) -> str | None:
+        try:
+            return FORMAT_OF.get(registry.schema(schema_id(data)).kind)
+        except KopsError:  # a guess goes on without
+            return None
+
+    return named
 
 
 def _written(registry: SchemaRegistry, wanted: str) -> RegisteredSchema:

@@ -31,3 +31,11 @@ def test_the_format_that_all_samples_are_of(samples, name, schema):
     found = guess_format(samples)
     assert (found.name, found.schema) == (name, schema)
     assert found.reason
+
+
+def test_what_begins_with_an_id_is_what_the_registry_says():
+    framed = [b"\0\0\0\0\x07\xff\x01", b"\0\0\0\0\x07\xfe"]
+    assert guess_format(framed, lambda data: "avro" if data == framed[0] else None).name == "avro"
+    assert guess_format(framed, lambda _: None).name is None
+    assert "schema registry" in guess_format(framed).reason
+    assert guess_format([b"\0" * 7 + b"\1"], lambda _: "avro").name == "long"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kops.core.errors import NotFound, UndecodableRecord, UsageProblem
-from kops.core.format_guess import guess_format
+from kops.core.format_guess import Registered, guess_format
 from kops.core.models import TopicPartition
 from kops.core.records import Record
 from kops.core.state_draft import Draft
@@ -21,6 +21,7 @@ from kops.formats.streams import session_keys, window_keys
 from kops.operations.changelog.settle import Settled, samples, settle_by
 from kops.operations.changelog.target import Target, frozen
 from kops.operations.protocol import Services
+from kops.operations.records_formats import registered_format
 from kops.operations.streams.look import Look, look_at
 
 DRAFTED_TYPES = (WINDOW, SESSION, VERSIONED)
@@ -81,7 +82,8 @@ def _facts(services: Services, look: Look, found: Iterable[Trace], hidden: Itera
     services.progress.step("Looking at the newest records")
     records = samples(services, targets)
     stores = {store: _store_facts(targets[topic], records.get(topic, [])) for topic, store in changelogs.items() if topic in targets}
-    inputs = {topic: _topic_facts(records.get(topic, [])) for topic in topics}
+    registered = registered_format(services)
+    inputs = {topic: _topic_facts(records.get(topic, []), registered) for topic in topics}
     return Facts(stores, inputs, _transactions([targets[topic] for topic in changelogs if topic in targets], records))
 
 
@@ -99,8 +101,8 @@ def _transactions(changelogs: Iterable[Target], records: Mapping[str, Sequence[R
     return told
 
 
-def _topic_facts(records: Sequence[Record]) -> TopicFacts:
-    return TopicFacts(guess_format(record.key for record in records), guess_format(record.value for record in records))
+def _topic_facts(records: Sequence[Record], registered: Registered | None) -> TopicFacts:
+    return TopicFacts(*(guess_format((getattr(record, part) for record in records), registered) for part in ("key", "value")))
 
 
 def _store_facts(target: Target, records: Sequence[Record]) -> StoreFacts:
