@@ -83,9 +83,8 @@ class Registered(ABC):
         if value is None:
             return None
         if self.written is None:
-            raise UsageProblem(
-                f"{self.name} is not written here", hint="to copy such records, leave the format out: their bytes stay as they are"
-            )
+            hint = "to copy such records, leave the format out; to find some: kops records consume TOPIC --filter key.id=7"
+            raise UsageProblem(f"{self.name} is not written here", hint=hint)
         found = self.written()
         if found.kind != self.kind:
             raise UsageProblem(f"schema {found.id} is {found.kind}, not {self.name}", hint=f"name the format {FORMAT_OF.get(found.kind)}")

@@ -10,6 +10,7 @@ from kops.core.errors import KopsError
 from kops.core.models import TopicPartition
 from kops.core.records import Record, timestamp_text
 from kops.core.statefile import StateFile, Store
+from kops.core.statefile.models import REGISTERED
 from kops.operations.protocol import Services
 from kops.operations.records_formats import format_for
 from kops.operations.state.query_keys import stored_key, window_size
@@ -33,11 +34,16 @@ class Question:
     key: bytes | None
     committed: Mapping[TopicPartition, int] | None = None
 
+    @property
+    def compares_values(self) -> bool:
+        """Tell whether keys of the same meaning may be other bytes: JSON in another order, or the id of another schema."""
+        return self.keys.name in ("json", *REGISTERED)
+
     def accepts(self, inner: bytes) -> bool:
-        """Tell whether a key is the one asked for. JSON of the same meaning may be other bytes."""
+        """Tell whether a key is the one asked for."""
         if self.key is None or inner == self.key:
             return True
-        return self.keys.name == "json" and shown(self.keys, inner) == shown(self.keys, self.key)
+        return self.compares_values and shown(self.keys, inner) == shown(self.keys, self.key)
 
     def has(self, record: Record) -> bool:
         """Tell whether a record of the changelog is of a key asked for."""
@@ -64,7 +70,8 @@ def questions(services: Services, state_file: StateFile, key: str | None) -> lis
     """
     asked, wrong = [], []
     for store in state_file.stores:
-        keys, values = (format_for(services, form.name) for form in (store.key_form, store.aggregate.form))
+        keys = format_for(services, store.key_form.name, f"{store.source.topic}-key")
+        values = format_for(services, store.aggregate.form.name)
         try:
             data = None if key is None else keys.encode(keys.parse(key))
         except KopsError as error:

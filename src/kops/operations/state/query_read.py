@@ -49,7 +49,7 @@ def read_records(
     it is in the partition that its producer chose. After a new key there is no elsewhere.
     """
     likely, rest = list(partitions), []
-    if question.key is not None and question.keys.name != "json":
+    if question.key is not None and not question.compares_values:
         number = partition_for(question.key, len(partitions))
         likely = [partition for partition in partitions if partition.partition == number]
         rest = [] if question.store.key_by else [partition for partition in partitions if partition.partition != number]
