@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from kops.core.errors import AuthorizationFailed, GroupActive, NotFound, Refused, UsageProblem
+from kops.core.errors import AuthorizationFailed, GroupActive, KopsError, NotFound, Refused, UsageProblem
 from kops.core.groups import WorkingGroup, WorkingMember, ranges_text
 from kops.core.models import Group, Member
 from kops.core.selection import names_matching
@@ -79,14 +79,17 @@ def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool 
     :raises AuthorizationFailed: for a plain name of a group that we may not describe
     """
     known = {group.group_id: group for group in services.kafka.groups.listed()}
-    try:
-        return {name: known[name] for name in names_matching(patterns, known, regex=regex, what="group")}
-    except NotFound as missing:
-        name = str(missing.details.get("group", ""))
-        answer = services.kafka.groups.describe_or_errors([name])[name]
-        if isinstance(answer, AuthorizationFailed):  # the brokers list only groups that we may describe
-            raise answer from missing
-        raise _with_similar(missing, list(known)) from missing
+    while True:
+        try:
+            return {name: known[name] for name in names_matching(patterns, known, regex=regex, what="group")}
+        except NotFound as missing:
+            name = str(missing.details.get("group", ""))
+            answer = services.kafka.groups.describe_or_errors([name])[name]
+            if isinstance(answer, AuthorizationFailed):  # the brokers list only groups that we may describe
+                raise answer from missing
+            if isinstance(answer, KopsError):
+                raise _with_similar(missing, list(known)) from missing
+            known[name] = answer  # its coordinator was moving to another broker while the groups were listed
 
 
 def find_group(services: Services, group_id: str) -> Group:
