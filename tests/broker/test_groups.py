@@ -129,6 +129,16 @@ def test_lag_of_each_kind_of_partition(kops, group, topic, cluster):
     (by_topic,) = kops("groups", "lag", group, "--by", "topic", "-o", "json").ok().json
     assert (by_topic["topic"], by_topic["lag"], by_topic["groups"]) == (name, 10, 1)
     assert "1 group, 4 partitions: lag 10" in kops("groups", "lag", group).ok().err
+    for every in (["--all-groups"], ["--all-groups", "--regex"]):
+        assert group in kops("groups", "lag", *every, "--by", "group", "-o", "name").out.splitlines()
+
+
+def test_a_group_that_no_broker_lists_while_its_coordinator_moves(kops, group, topic, cluster, monkeypatch):
+    cluster.commit(group, {(topic("t"), 0): 0})
+    with monkeypatch.context() as patch:
+        patch.setattr("kops.gateways.kafka.groups.Groups.listed", lambda self: [])
+        assert [row["group"] for row in kops("groups", "lag", group, "-o", "json").ok().json] == [group]
+        assert f"there is no group {group}x" in kops("groups", "lag", group, f"{group}x").err
 
 
 def test_assigned_partitions_without_a_commit_have_no_lag(kops, broker, group, topic, cluster):

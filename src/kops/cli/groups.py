@@ -21,16 +21,19 @@ _TIME = "Read the age of the first unread records, and open transactions. [defau
 
 
 def _named(command: F) -> F:
-    """Take groups as arguments, or with ``--group`` as Apache's tools do: names, globs, or with ``--regex`` regular expressions."""
+    """Take groups as arguments, or by the options of Apache's tools: names, globs, or with ``--regex`` regular expressions."""
 
     @click.argument("names", metavar="GROUP...", nargs=-1)
     @click.option("--group", "group_options", metavar="GROUP", multiple=True, help="A group, as Apache's tools take it; repeatable.")
+    @click.option("--all-groups", is_flag=True, help="Every group, as Apache's tools take it: '*'.")
     @_regex
     @functools.wraps(command)
-    def wrapped(*args: Any, names: tuple[str, ...], group_options: tuple[str, ...], **kwargs: Any) -> Any:
+    def wrapped(*args: Any, names: tuple[str, ...], group_options: tuple[str, ...], all_groups: bool, **kwargs: Any) -> Any:
         watch = kwargs.get("watch")
         if watch and not watch[:1].isdigit():  # `--watch billing`: its interval may be left out, and the next word was taken for one
             names, kwargs["watch"] = (watch, *names), WATCH_INTERVAL
+        if all_groups:
+            names = (*names, ".*" if kwargs.get("regex") else "*")
         if not names and not group_options:
             raise click.UsageError("name a GROUP, or a glob such as '*' for all", click.get_current_context())
         return command(*args, names=(*names, *group_options), **kwargs)

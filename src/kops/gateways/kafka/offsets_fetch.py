@@ -35,19 +35,22 @@ def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *
     """
     from kafka.errors import KafkaError
 
+    if not group_ids:
+        return
     doing = f"read the committed offsets of {len(group_ids)} groups"
     patience = min(AGAIN_SECONDS, client.timeout)
+    chunks = [group_ids[start : start + GROUPS_AT_ONCE] for start in range(0, len(group_ids), GROUPS_AT_ONCE)]
     try:
         client.wait(in_thread(lambda: admin._manager.run(by_coordinator, admin, group_ids)), doing, timeout=patience)
-        asked = _ask(admin, group_ids[:GROUPS_AT_ONCE], stable=stable)
-        for start in range(0, len(group_ids), GROUPS_AT_ONCE):
+        asked = _ask(admin, chunks[0], stable=stable)
+        for chunk, following in zip(chunks, [*chunks[1:], None], strict=True):
             answers = client.wait(asked, doing, timeout=patience)
-            following = group_ids[start + GROUPS_AT_ONCE :][:GROUPS_AT_ONCE]
-            asked = _ask(admin, following, stable=stable)
+            if following is not None:
+                asked = _ask(admin, following, stable=stable)
             told = {name: commits for data in answers for name, commits in read_answer(data).items() if commits is not None}
-            if len(told) < min(GROUPS_AT_ONCE, len(group_ids) - start):
+            if len(told) < len(chunk):
                 forget_coordinators(admin)
-            yield told
+            yield {name: told[name] for name in chunk if name in told}
     except (KopsError, KafkaError):
         forget_coordinators(admin)
 
