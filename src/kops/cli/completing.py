@@ -15,13 +15,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from kops.cli.options import META
-from kops.operations.names import CONTEXTS, GROUPS, SUBJECTS, TOPICS
+from kops.operations.names import CONNECTORS, CONTEXTS, GROUPS, SUBJECTS, TOPICS
 
 BUDGET_SECONDS = 0.7
 """For the question to the brokers; the rest of the second is Python's start."""
 
 _WORD = re.compile(r"[A-Z]+(?:_[A-Z]+)*")
 _KINDS = {"TOPIC": TOPICS, "GROUP": GROUPS, "APPLICATION": GROUPS, "CONTEXT": CONTEXTS, "SUBJECT": SUBJECTS}
+_KINDS |= {"CONNECTOR": CONNECTORS, "CONNECTOR_OR_GLOB": CONNECTORS}
 _OPTIONS = {"--topic": TOPICS, "--group": GROUPS, "--application": GROUPS, "--application-id": GROUPS, "--context": CONTEXTS}
 _NOUNS = {"topics": TOPICS, "groups": GROUPS, "context": CONTEXTS}
 _NEW = ("create", "add", "import")

@@ -6,13 +6,13 @@ from kops.config.load import read_config
 from kops.core.models import INTERNAL_TOPICS
 from kops.operations.protocol import Services
 
-TOPICS, GROUPS, CONTEXTS, SUBJECTS = "topics", "groups", "contexts", "subjects"
+TOPICS, GROUPS, CONTEXTS, SUBJECTS, CONNECTORS = "topics", "groups", "contexts", "subjects", "connectors"
 
 
 def names(services: Services, kind: str, prefix: str, *, seconds: float) -> list[str]:
     """Return the names of one kind that begin with a prefix; Kafka's own topics only when the prefix asks for them.
 
-    :param kind: topics, groups, contexts or subjects
+    :param kind: topics, groups, contexts, subjects or connectors
     :param seconds: that the brokers may take for one answer
     """
     if kind == CONTEXTS:
@@ -21,6 +21,8 @@ def names(services: Services, kind: str, prefix: str, *, seconds: float) -> list
         from kops.gateways.schema_subjects import Subjects
 
         return [name for name in Subjects(services.connection).names() if name.startswith(prefix)]
+    if kind == CONNECTORS:
+        return [connector.name for connector in services.connect.connectors() if connector.name.startswith(prefix)]
     from kops.gateways.kafka.names import group_names, topic_names
 
     client = services.kafka.client

@@ -1,6 +1,9 @@
 """``kops connect list`` and ``status`` of many connectors, asked of a server that counts the requests."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -74,3 +77,11 @@ def test_a_name_that_is_not_there(faulty_worker, ask):
     missing = ask(worker, "status", "nobody")
     assert (missing.code, "there is no connector nobody" in missing.err) == (1, True)
     assert ask(worker, "list", "-o", "json").ok().json == []
+
+
+def test_names_are_completed(faulty_worker, monkeypatch):
+    worker = faulty_worker(Answer(200, {name: expanded(name, "RUNNING") for name in ("orders-sink", "orders-source", "other")}))
+    words = {"_KOPS_COMPLETE": "bash_complete", "COMP_WORDS": "kops connect restart orders", "COMP_CWORD": "3"}
+    environment = {**os.environ, **words, "KOPS_CONNECT_URLS": worker.url, "KOPS_BOOTSTRAP_SERVERS": "127.0.0.1:1"}
+    done = subprocess.run([sys.executable, "-m", "kops"], env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["plain,orders-sink", "plain,orders-source"]
