@@ -5,7 +5,7 @@ Records have the columns of ``KafkaSource.read``, with headers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +82,32 @@ def with_wrong(records: DataFrame, condition: str | None, make_check: Callable[[
 
     given = records.selectExpr("*", "false as wrong")
     return given.mapInArrow(judge, given.schema)
+
+
+def ids_in(records: DataFrame, ids_seen: Callable[[Iterable[Any]], Sequence[set[int]]]) -> dict[int, set[int]]:
+    """Return the schema ids of a registry that records have, by the number of their part.
+
+    :param ids_seen: takes key, value and headers of records, and gives the ids of each part
+    """
+
+    def collect(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        def rows() -> Iterator[tuple[Any, Any, Any]]:
+            for batch in batches:
+                columns = (batch.column(name).to_pylist() for name in ("key", "value", "headers"))
+                for key, value, headers in zip(*columns, strict=True):
+                    if key is not None:
+                        yield key, value, tuple((one["key"], one["value"]) for one in headers or ())
+
+        pairs = [(part, number) for part, ids in enumerate(ids_seen(rows())) for number in ids]
+        columns = [pyarrow.array([pair[at] for pair in pairs], pyarrow.int32()) for at in (0, 1)]
+        yield pyarrow.RecordBatch.from_arrays(columns, ["part", "id"])
+
+    found: dict[int, set[int]] = {}
+    for row in records.mapInArrow(collect, "part int, id int").distinct().collect():
+        found.setdefault(row.part, set()).add(row.id)
+    return found
 
 
 def per_key(records: DataFrame, *, versions: bool) -> DataFrame:

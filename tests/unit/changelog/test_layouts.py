@@ -6,6 +6,7 @@ import pytest
 
 from kops.core.changelog_filters import Times
 from kops.core.records import Record
+from kops.core.statefile import Form
 from kops.formats.streams import suppression
 from kops.formats.streams.record_context import RecordContext
 from kops.formats.streams.suppression import BufferedChange
@@ -45,7 +46,7 @@ def test_what_is_too_short_has_no_key_and_no_time(name):
     assert layout.time(b"ab") is None
     assert Wanted(key=b"ab").fits_key(layout)(b"ab") is False
     assert Wanted(windows=Times(0, None)).fits_key(layout)(b"ab") is False
-    assert checker_named(name, "bytes", "bytes", "bytes")(b"ab", None, ()) is not None
+    assert checker_named(name, *[Form("bytes")] * 3)(b"ab", None, ()) is not None
 
 
 @pytest.mark.parametrize("length", [-1, -(2**31), 2**31 - 1, 3])

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kops.core.changelog_filters import Times
 from kops.core.changelog_stats import LARGEST, NAMED, Bad, Counts, Large, Stats
-from kops.core.errors import UsageProblem
+from kops.core.errors import UndecodableRecord
 from kops.core.models import TopicPartition
 from kops.core.records import OffsetRange, Record
-from kops.formats.registry import OF_REGISTRY
-from kops.operations.changelog.check import Check, checker_named, wrong_sql
+from kops.core.schemas import RegisteredSchema
+from kops.core.statefile import Form
+from kops.formats.base import Format
+from kops.operations.changelog.check import Check, checker_named, ids_seen, wrong_sql
 from kops.operations.changelog.find import Sought, Version, Versions
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.rows import Shape
@@ -150,18 +152,14 @@ def versions_by_spark(read: Read, layout: Layout, sought: Sought, limit: int | N
 
 
 def count_by_spark(read: Read, shape: Shape) -> Stats:
-    """Return what ``stats.count`` does.
-
-    :raises UsageProblem: for formats whose schemas only this process can look up
-    """
+    """Return what ``stats.count`` does."""
     layout = shape.layout
     names = (shape.key.name, shape.value.name, shape.right.name)
-    for name in set(names) & set(OF_REGISTRY):
-        raise UsageProblem(f"{name} is not checked with --spark", hint="leave --spark out, or name bytes")
     every = read.records()
     from kops.spark.changelog import as_record, kept_on_disk, per_key, per_partition, with_home, with_wrong
 
-    records = with_wrong(every, wrong_sql(layout, *names), partial(checker_named, layout.name, *names))
+    forms = _forms(every, shape)
+    records = with_wrong(every, wrong_sql(layout, *names), partial(checker_named, layout.name, *forms))
     with kept_on_disk(with_home(per_key(records, versions=layout.versions), layout.inner_sql(), read.target.partitions)) as keys:
         with read.reading():
             sums = {row.partition: row for row in per_partition(keys).collect()}
@@ -171,7 +169,7 @@ def count_by_spark(read: Read, shape: Shape) -> Stats:
         )
     bad: tuple[Bad, ...] = ()
     if any(row.undecodable for row in sums.values()):
-        check = checker_named(layout.name, *names)
+        check = checker_named(layout.name, *forms)
         rows = records.where("wrong").orderBy("partition", "offset").limit(NAMED).collect()
         bad = tuple(_bad(as_record(row, read.target.topic), check) for row in rows)
     counts = {}
@@ -184,6 +182,25 @@ def count_by_spark(read: Read, shape: Shape) -> Stats:
         bad,
         {place.partition: offset for place, offset in read.unstable.items()},
     )
+
+
+def _forms(records: DataFrame, shape: Shape) -> list[Form]:
+    """Return the formats of a changelog with the schemas that its records have, which tasks cannot ask a registry for."""
+    from kops.formats.confluent import Registered
+    from kops.spark.changelog import ids_in
+
+    formats = (shape.key, shape.value, shape.right)
+    registered = tuple(isinstance(one, Registered) for one in formats)
+    seen = ids_in(records, partial(ids_seen, shape.layout.name, registered)) if any(registered) else {}
+    return [Form(one.name, registered=_known(one, seen.get(part, ()))) for part, one in enumerate(formats)]
+
+
+def _known(form: Format, ids: Iterable[int]) -> tuple[RegisteredSchema, ...]:
+    found = []
+    for number in sorted(ids):
+        with suppress(UndecodableRecord):  # the registry has none of that id: its records count as undecodable
+            found.append(form.lookup(number))  # type: ignore[attr-defined]  # only formats of a registry have ids
+    return tuple(found)
 
 
 def _bad(record: Record, check: Check) -> Bad:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from kops.core.errors import UndecodableRecord
+from kops.core.statefile import Form
 from kops.formats.base import Format
+from kops.formats.confluent import schema_id
 from kops.formats.streams import store_types as types
 from kops.formats.streams.writing import Headers
 from kops.operations.changelog.layouts import LAYOUTS, Layout
@@ -38,11 +40,37 @@ def checker(layout: Layout, key_format: Format, value_format: Format, right_form
     return check
 
 
-def checker_named(layout: str, key_format: str, value_format: str, right_format: str) -> Check:
+def checker_named(layout: str, key_format: Form, value_format: Form, right_format: Form) -> Check:
     """Return what checks a record, by names: so it can be sent to where the records are."""
+    from kops.plugins.loader import format_of
+
+    return checker(LAYOUTS[layout], format_of(key_format), format_of(value_format), format_of(right_format))
+
+
+class _Ids:
+    """Stands for a format and keeps the schema ids that it sees."""
+
+    def __init__(self) -> None:
+        self.seen: set[int] = set()
+
+    def decode(self, data: bytes) -> None:
+        """Keep the id in front of some bytes."""
+        self.seen.add(schema_id(data))
+
+
+def ids_seen(layout: str, registered: Sequence[bool], records: Iterable[tuple[bytes, bytes | None, Headers]]) -> list[set[int]]:
+    """Return the schema ids of a registry in the keys, the values and the right side's values of records.
+
+    :param registered: which of the three are of a registry
+    """
     from kops.plugins.loader import load_format
 
-    return checker(LAYOUTS[layout], load_format(key_format), load_format(value_format), load_format(right_format))
+    ids = [_Ids() for _ in registered]
+    key, value, right = (one if is_one else load_format("bytes") for one, is_one in zip(ids, registered, strict=True))
+    check = checker(LAYOUTS[layout], key, value, right)  # type: ignore[arg-type]  # of a format only `decode` is called
+    for record in records:
+        check(*record)
+    return [one.seen for one in ids]
 
 
 def wrong_sql(layout: Layout, key_format: str, value_format: str, _right_format: str) -> str | None:
