@@ -57,6 +57,8 @@ ELSEWHERE = {
     "kops sandbox up": "tests/sandbox",
     "kops sandbox down": "tests/sandbox",
     "kops sandbox status": "tests/sandbox",
+    "kops replay run": "tests/replay",
+    "kops replay resume": "tests/replay",
     "kops plugins list": "tests/plugins",
     **{f"kops connect {verb}": "tests/connect" for verb in CONNECT},
     "kops journal finish": "tests/cli/test_signals.py",

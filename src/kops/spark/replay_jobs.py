@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kops.spark.replay_rounds import Places, Rows, reasons_of
-from kops.spark.transactions import BatchWriter, Names
+from kops.spark.transaction_requests import Names
+from kops.spark.transactions import BatchWriter, patiently
 
 if TYPE_CHECKING:
     import pyarrow
@@ -91,7 +92,7 @@ def copy(session: SparkSession, job: Job, parts: Sequence[Part]) -> list[Outcome
 
         for number in (row for batch in batches for row in batch.column(0).to_pylist()):
             part = parts[number]
-            source = RawBatches(job.source, job.source_settings, read_committed=True)
+            source = patiently(lambda: RawBatches(job.source, job.source_settings, read_committed=True))
             try:
                 yield _sent(
                     job, part, lambda start, part=part, source=source: rounds_of(source, part.partition, start, part.end, job.places)

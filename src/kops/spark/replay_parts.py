@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from kops.formats.record_batch_copy import added, fingerprint
 from kops.formats.record_columns import batches_of
-from kops.spark.transactions import PATIENCE_SECONDS, BatchWriter, BrokenTransaction, Position, RefusedBatch
+from kops.spark.transaction_requests import Position
+from kops.spark.transactions import PATIENCE_SECONDS, BatchWriter, BrokenTransaction, RefusedBatch
 
 if TYPE_CHECKING:
     from kops.formats.record_batches import Producer

@@ -1,7 +1,6 @@
 """Transactions of whole record batches (KIP-98), with the position that they reach inside of them (KIP-447), through kafka-python.
 
-One request a step, answered before the next; only batches go several at a time. Versions of requests are those before KIP-890, which
-every broker since 0.11 takes.
+One request a step, answered before the next; only batches go several at a time.
 """
 
 from __future__ import annotations
@@ -9,20 +8,18 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from kops.formats.record_batches import Producer
-from kops.spark.connections import connected
+from kops.spark import transaction_requests as requests
+from kops.spark.connections import connected, refresh
+from kops.spark.transaction_requests import Names, Position
 
 PATIENCE_SECONDS = 120.0
 """How long a step is tried again, as ``delivery.timeout.ms`` of the Java producer."""
-TRANSACTION_MILLISECONDS = 60_000
 _REQUEST_MILLISECONDS = 30_000
 _RETRY_SECONDS = 0.02
 _IN_FLIGHT = 4  # one below what kafka-python lets a connection have, and within the five that brokers remember of a producer
-_PRODUCE_VERSIONS = {"min_version": 3, "max_version": 9}
-_ALL_IN_SYNC_REPLICAS = -1
 _TRANSACTION, _GROUP = 1, 0
 _TOO_LARGE = ("MESSAGE_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
 _WRITTEN_ALREADY = "DUPLICATE_SEQUENCE_NUMBER"
@@ -36,6 +33,21 @@ _AGAIN = (
 _FATAL = ("AUTHORIZATION", "INVALID_RECORD", "INVALID_TIMESTAMP", "CORRUPT", "POLICY", "UNSUPPORTED")
 
 Encode = Callable[[Producer], bytes]
+T = TypeVar("T")
+
+
+def patiently(make: Callable[[], T]) -> T:
+    """Do what needs a broker, again while none answers."""
+    from kafka.errors import KafkaError
+
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return make()
+        except KafkaError as error:
+            if time.monotonic() > deadline or not (error.retriable or error.invalid_metadata):
+                raise
+            time.sleep(50 * _RETRY_SECONDS)
 
 
 class BrokenTransaction(Exception):
@@ -53,33 +65,6 @@ class RefusedBatch(Exception):
         self.too_large = error.message in _TOO_LARGE
 
 
-@dataclass(frozen=True)
-class Position:
-    """How far a replay is.
-
-    :param offset: the next one of the source
-    :param note: what belongs to it
-    """
-
-    offset: int
-    note: str
-
-
-@dataclass(frozen=True)
-class Names:
-    """What the brokers know a writer by.
-
-    :param transactional_id: None for a writer without transactions
-    :param group: its committed offset is the position, and says how far the records came
-    :param topic: of the partition, ``anchor``, under which the position is committed: any that the cluster has
-    """
-
-    group: str
-    topic: str
-    anchor: int = 0
-    transactional_id: str | None = None
-
-
 class BatchWriter:
     """Writes batches, and commits how far it came.
 
@@ -88,7 +73,7 @@ class BatchWriter:
 
     def __init__(self, settings: Mapping[str, Any], names: Names) -> None:
         self.names = names
-        self._client = connected(settings, _REQUEST_MILLISECONDS)
+        self._client = patiently(lambda: connected(settings, _REQUEST_MILLISECONDS))
         self._topics: set[str] = set()
         self._sequences: dict[tuple[str, int], int] = {}
         self._taken: set[tuple[str, int]] = set()
@@ -107,40 +92,20 @@ class BatchWriter:
 
     def begin(self) -> Position | None:
         """Become the only writer of this name, undo what it left open, and return how far it came."""
-        from kafka.protocol.producer import InitProducerIdRequest
-
         self._flying.clear()
         identity = self.names.transactional_id
-
-        def request() -> Any:
-            return InitProducerIdRequest(
-                transactional_id=identity,
-                transaction_timeout_ms=TRANSACTION_MILLISECONDS,
-                producer_id=-1,
-                producer_epoch=-1,
-                min_version=0,
-                max_version=4,
-            )
-
-        answer = self._ask(_TRANSACTION if identity else None, request, lambda answer: answer.error_code)
+        answer = self._ask(_TRANSACTION if identity else None, lambda: requests.begin(self.names), lambda answer: answer.error_code)
         self._producer = Producer(answer.producer_id, answer.producer_epoch, 0, transactional=identity is not None)
         self._sequences, self._taken = {}, set()
         return self.position()
 
     def position(self) -> Position | None:
         """Return how far records were written, waiting for a transaction that is being decided."""
-        from kafka.protocol.consumer import OffsetFetchRequest
-
-        names = self.names
-
-        def request() -> Any:
-            topic = OffsetFetchRequest.OffsetFetchRequestTopic(name=names.topic, partition_indexes=[names.anchor])
-            return OffsetFetchRequest(group_id=names.group, topics=[topic], require_stable=True, min_version=1, max_version=7)
 
         def error(answer: Any) -> int:
             return int(answer.error_code or answer.topics[0].partitions[0].error_code)
 
-        found = self._ask(_GROUP, request, error).topics[0].partitions[0]
+        found = self._ask(_GROUP, lambda: requests.committed_position(self.names), error).topics[0].partitions[0]
         return None if found.committed_offset < 0 else Position(found.committed_offset, found.metadata or "")
 
     def send(self, topic: str, partition: int, records: int, encode: Encode) -> None:
@@ -174,7 +139,7 @@ class BatchWriter:
         """
         self.flush()
         if self.names.transactional_id is None:
-            self._ask(_GROUP, lambda: self._offsets(position), lambda answer: answer.topics[0].partitions[0].error_code)
+            self._ask(_GROUP, lambda: requests.commit_alone(self.names, position), lambda answer: answer.topics[0].partitions[0].error_code)
             return
         self._with_offsets(position)
         self._end(committed=True)
@@ -190,80 +155,24 @@ class BatchWriter:
             self._taken = set()
 
     def _take(self, topic: str, partition: int) -> None:
-        from kafka.protocol.producer import AddPartitionsToTxnRequest
-
-        def request() -> Any:
-            wanted = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=[partition])
-            return AddPartitionsToTxnRequest(
-                v3_and_below_transactional_id=self.names.transactional_id,
-                v3_and_below_producer_id=self._producer.producer_id,
-                v3_and_below_producer_epoch=self._producer.epoch,
-                v3_and_below_topics=[wanted],
-                min_version=0,
-                max_version=3,
-            )
-
         self._ask(
-            _TRANSACTION, request, lambda answer: answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+            _TRANSACTION,
+            lambda: requests.take(self.names, self._producer, topic, partition),
+            lambda answer: answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code,
         )
         self._taken.add((topic, partition))
 
     def _with_offsets(self, position: Position) -> None:
-        from kafka.protocol.producer import AddOffsetsToTxnRequest, TxnOffsetCommitRequest
-
         names, who = self.names, self._producer
-        identity = {"transactional_id": names.transactional_id, "producer_id": who.producer_id, "producer_epoch": who.epoch}
+        self._ask(_TRANSACTION, lambda: requests.take_offsets(names, who), lambda answer: answer.error_code)
         self._ask(
-            _TRANSACTION,
-            lambda: AddOffsetsToTxnRequest(**identity, group_id=names.group, min_version=0, max_version=3),
-            lambda answer: answer.error_code,
-        )
-
-        def request() -> Any:
-            topics = _topics(TxnOffsetCommitRequest, "TxnOffsetCommitRequest", names, position)
-            return TxnOffsetCommitRequest(
-                **identity,
-                group_id=names.group,
-                generation_id=-1,
-                member_id="",
-                group_instance_id=None,
-                topics=topics,
-                min_version=0,
-                max_version=3,
-            )
-
-        self._ask(_GROUP, request, lambda answer: answer.topics[0].partitions[0].error_code)
-
-    def _offsets(self, position: Position) -> Any:
-        from kafka.protocol.consumer import OffsetCommitRequest
-
-        topics = _topics(OffsetCommitRequest, "OffsetCommitRequest", self.names, position)
-        return OffsetCommitRequest(
-            group_id=self.names.group,
-            generation_id_or_member_epoch=-1,
-            member_id="",
-            group_instance_id=None,
-            topics=topics,
-            min_version=2,
-            max_version=8,
+            _GROUP,
+            lambda: requests.commit_in_transaction(names, who, position),
+            lambda answer: answer.topics[0].partitions[0].error_code,
         )
 
     def _end(self, *, committed: bool) -> None:
-        from kafka.protocol.producer import EndTxnRequest
-
-        who = self._producer
-
-        def request() -> Any:
-            return EndTxnRequest(
-                transactional_id=self.names.transactional_id,
-                producer_id=who.producer_id,
-                producer_epoch=who.epoch,
-                committed=committed,
-                min_version=0,
-                max_version=3,
-            )
-
-        self._ask(_TRANSACTION, request, lambda answer: answer.error_code)
+        self._ask(_TRANSACTION, lambda: requests.end(self.names, self._producer, committed=committed), lambda answer: answer.error_code)
 
     def _ask(self, kind: int | None, request: Callable[[], Any], code_of: Callable[[Any], int]) -> Any:
         """Ask a coordinator, again where that may help.
@@ -325,32 +234,21 @@ class BatchWriter:
         return None if leader in (None, -1) else int(leader)
 
     def _refresh(self, topic: str) -> None:
-        from kops.spark.connections import refresh
-
         refresh(self._client, topic, _REQUEST_MILLISECONDS // 10)
 
     def _post(self, topic: str, partition: int, batch: bytes) -> Any:
         from kafka.errors import KafkaError
-        from kafka.protocol.producer import ProduceRequest
 
         leader = self._leader(topic, partition)
         if leader is None:
             self._refresh(topic)
             raise BrokenTransaction(f"{topic}:{partition} has no leader")
-        data = ProduceRequest.TopicProduceData
-        request = ProduceRequest(
-            transactional_id=self.names.transactional_id,
-            acks=_ALL_IN_SYNC_REPLICAS,
-            timeout_ms=_REQUEST_MILLISECONDS,
-            topic_data=[data(name=topic, partition_data=[data.PartitionProduceData(index=partition, records=batch)])],
-            **_PRODUCE_VERSIONS,
-        )
         try:
             self._client.await_ready(leader, timeout_ms=_REQUEST_MILLISECONDS)
         except KafkaError as error:
             self._refresh(topic)
             raise BrokenTransaction(str(error)) from error
-        return self._client.send(leader, request)
+        return self._client.send(leader, requests.produce(self.names, topic, partition, batch))
 
     def _land(self) -> None:
         """Wait for the oldest batch that flies."""
@@ -387,21 +285,3 @@ class BatchWriter:
                 time.sleep(5 * _RETRY_SECONDS)
             else:
                 return
-
-
-def _topics(request: Any, prefix: str, names: Names, position: Position) -> list[Any]:
-    topic = getattr(request, f"{prefix}Topic")
-    partition = getattr(topic, f"{prefix}Partition")
-    return [
-        topic(
-            name=names.topic,
-            partitions=[
-                partition(
-                    partition_index=names.anchor,
-                    committed_offset=position.offset,
-                    committed_leader_epoch=-1,
-                    committed_metadata=position.note,
-                )
-            ],
-        )
-    ]

@@ -59,7 +59,7 @@ class Client:
                 self.second.close()
         self.second = None
         self.__dict__.pop("admin", None)
-        self._fresh = None
+        self._fresh = self._trouble = None
 
     @cached_property
     def settings(self) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from kops.spark.replay_jobs import Job, Outcome, Part
 
 _LARGEST_BATCH = 900_000
+ROWS: Mapping[str, str] = {
+    "archive": "kops.operations.replay.restore_rows:rows_of_archive",
+    "dead letters": "kops.operations.replay.redrive_rows:rows_of_dead_letters",
+}
+"""What a plan calls its rows -> the function that makes them, in the order of the parts and of their offsets."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,8 @@ class Work:
         from kops.spark.source import TopicRange
 
         changes, given = self.changes, self.arguments
+        if "rows" in given:
+            return rows_named(given["rows"])(self, parts)
         key, value = parse_form(changes.key), parse_form(changes.value)
         ranges = {part.partition: (part.start, part.end) for part in parts}
         wanted = TopicRange(given["source"], ranges, read_committed=True, headers=True, split=False)
@@ -118,7 +126,15 @@ class Work:
 
         session = self.engine.session  # has started before anything else imports pyspark
         with explained(f"replay {job.source}"):
-            return send_rows(self.rows(parts), job, parts) if self.changes.some else copy(session, job, parts)
+            made = self.changes.some or "rows" in self.arguments
+            return send_rows(self.rows(parts), job, parts) if made else copy(session, job, parts)
+
+
+def rows_named(name: str) -> Callable[[Work, Sequence[Part]], DataFrame]:
+    """Return what makes the rows of a replay that reads something else than a range of a topic: of ``ROWS``."""
+    module, attribute = ROWS[name].split(":")
+    found: Callable[[Work, Sequence[Part]], DataFrame] = getattr(importlib.import_module(module), attribute)
+    return found
 
 
 def parts_of(plan: Plan, done: Mapping[int, int]) -> list[Part]:

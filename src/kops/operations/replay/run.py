@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved
+from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, TimedOut, Unreachable
 from kops.core.models import TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.offsets_items import partition_of
@@ -21,6 +22,9 @@ from kops.operations.state.engine import start_engine
 if TYPE_CHECKING:
     from kops.spark.replay_jobs import Outcome
     from kops.spark.replay_parts import Sent
+
+T = TypeVar("T")
+_PATIENCE_SECONDS = 120.0
 
 
 class Replay(Mutation):
@@ -65,7 +69,7 @@ class Replay(Mutation):
                     outcomes = work.send(parts, {number: sent.records for number, sent in done.items()})
             except KopsError as broken:
                 failure = broken
-        after = progress_of(services, given["replay"], _partitions(plan))
+        after = _patiently(services, lambda: progress_of(services, given["replay"], _partitions(plan)))
         by_partition = {outcome.partition: outcome for outcome in outcomes}
         full = given["limit"] is not None and sum(sent.records for sent in after.values()) >= given["limit"]
         for item in plan.changes:
@@ -109,6 +113,19 @@ class Replay(Mutation):
 
 
 REPLAY = Replay()
+
+
+def _patiently(services: Services, ask: Callable[[], T]) -> T:
+    """Ask again while no broker answers: what was sent is there, and is to be told."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return ask()
+        except (Unreachable, TimedOut):
+            if time.monotonic() > deadline:
+                raise
+            services.kafka.close()  # it remembers that nobody answered
+            time.sleep(1.0)
 
 
 def _partitions(plan: Plan) -> list[int]:
