@@ -174,6 +174,8 @@ def parameters(path):
         ("cluster health", "--context", ["contexts"]),
         ("journal show", "entry_id", []),
         ("sandbox up", "--name", []),
+        ("schemas show", "subject", ["subjects"]),
+        ("schemas list", "patterns", ["subjects"]),
     ],
 )
 def test_which_names_a_parameter_takes(path, parameter, kinds):
