@@ -38,7 +38,7 @@ def test_a_source_moved_back_reads_its_rows_again(kops, pipeline, until, tmp_pat
     assert shown()[0]["offset"] == {"position": end}
 
 
-def test_a_sink_moved_writes_its_rows_again(kops, pipeline, until):
+def test_a_sink_moved_writes_its_rows_again(kops, kops_process, pipeline, connect_workers, until):
     def shown():
         return kops("offsets", "show", pipeline.sink, "-o", "json").ok().json
 
@@ -62,3 +62,15 @@ def test_a_sink_moved_writes_its_rows_again(kops, pipeline, until):
     kops("resume", pipeline.sink, "--yes").ok()
     kops("offsets", "alter", pipeline.sink, f"{pipeline.name}=start", "--yes").ok()
     until("all rows to be written again", lambda: pipeline.output == pipeline.lines + pipeline.lines[7:] + pipeline.lines)
+
+    until("its offset to be committed", lambda: [row["lag"] for row in shown()] == [0])
+    killed = kops_process(
+        "connect", "offsets", "alter", pipeline.sink, f"{pipeline.name}:0=9", "--yes", "-B", connect_workers.bootstrap_servers
+    )
+    assert any("changing offsets" in line for line in killed.stderr)
+    killed.kill()
+    killed.wait(30)
+    assert kops("list", pipeline.sink, "-o", "json").ok().json[0]["state"] == "STOPPED"
+    kops.other("journal", "finish", "last", "--yes").ok()
+    assert kops("list", pipeline.sink, "-o", "json").ok().json[0]["state"] == "RUNNING"
+    until("the last row to be written once more", lambda: pipeline.output[-2:] == pipeline.lines[9:] * 2)

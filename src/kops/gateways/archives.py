@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tarfile
 import zipfile
@@ -32,26 +33,33 @@ def registry_folder(cache_directory: Path, *, progress: Report | None = None, fe
         report(f"fetching the schema registry {REGISTRY_VERSION}, once (a minute or two)")
         return unpack(retrieved(REGISTRY, "all", "tar.gz", work, report), work / "whole")
 
-    return once(jars / f"apicurio-registry-{REGISTRY_VERSION}", unpacked if fetch else None, report=report, lock=jars)
+    return once(jars, f"apicurio-registry-{REGISTRY_VERSION}", unpacked if fetch else None, report=report)
 
 
-def once(folder: Path, make: Callable[[Path], Path] | None, *, report: Report, lock: Path) -> Path:
-    """Return a folder of the cache, made when it is not there.
+def once(jars: Path, name: str, make: Callable[[Path], Path] | None, *, report: Report) -> Path:
+    """Return a folder under the jars of the cache, made when it is not there; ``KOPS_JARS_DIR`` is looked into first.
 
+    :param name: of the folder, relative to the jars
     :param make: makes it somewhere under the folder that it is given, and returns where; None: it must be there
-    :param lock: the folder of the lock that keeps two kops from making it at once
     :raises MissingRequirement: when it is not there and must be
     """
+    given = Path(os.environ["KOPS_JARS_DIR"]) / name if os.environ.get("KOPS_JARS_DIR") else None
+    if given is not None and given.is_dir():
+        return given
+    folder = jars / name
     if folder.is_dir():
         return folder
     if make is None:
         raise MissingRequirement(f"{folder.name} is not in {folder.parent}", hint=OFFLINE_HINT)
-    with locked(lock, report):
+    with locked(jars, report):
         if not folder.is_dir():
-            work = folder.parent / f".{folder.name}.part"
+            work = jars / f".{folder.name}.part"
             work.mkdir(parents=True, exist_ok=True)
-            make(work).rename(folder)
-            shutil.rmtree(work, ignore_errors=True)
+            try:
+                folder.parent.mkdir(exist_ok=True)
+                make(work).rename(folder)
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
     return folder
 
 

@@ -61,7 +61,9 @@ def bring_up(
         _refuse_other_settings(found, wanted)  # another kops may have made it just now
     elif new_ports:
         found = cluster.move_ports(found)
-    paths = [str(plugins_directory(services.directories.cache)), *(str(folder.resolve()) for folder in plugins)] if connect_workers else ()
+    cache = services.directories.cache
+    own = [plugin_folder(cache, FILE_STREAM).parent, plugins_directory(cache)] if connect_workers else []
+    paths = [str(folder.resolve()) for folder in (*own, *plugins)]
     found = cluster.add(found, connect_workers=connect_workers, registry=registry, plugin_path=paths)
     _register(services, found)
     cluster.all_up(found, programs, tell=services.progress.step)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import click
 
 from kops.cli.connect.shared import group
 from kops.cli.session import Session
 
+WIDEST = 120
 KINDS = ("source", "sink", "converter", "header_converter", "transformation", "predicate")
 
 
@@ -41,9 +47,21 @@ def describe(session: Session, /, *, plugin: str, required: bool) -> None:
     settings = [each for each in body["settings"] if each["required"] or not required]
     if session.output_format in ("json", "yaml"):
         session.render_object({**body, "settings": settings}, name="class")
+    elif session.output_format == "table":
+        _write(settings)
     else:
         session.render(settings, SETTING_COLUMNS)
-        session.note(f"{body['class']}: {len(settings)} settings")
+    session.note(f"{body['class']}: {len(settings)} settings")
+
+
+def _write(settings: Sequence[Mapping[str, Any]]) -> None:
+    """Write settings for people: a line each, and below it what it is for."""
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    for each in settings:
+        value = "required" if each["required"] else f"default {each['default']}" if each["default"] not in (None, "") else "optional"
+        click.echo(f"{each['name']}  {each['type']}, {value}")
+        for line in textwrap.wrap(each["documentation"], width - 4):
+            click.echo(f"    {line}")
 
 
 @plugins.command("add")

@@ -10,7 +10,7 @@ from kops.core.errors import MissingRequirement, UsageProblem
 from kops.gateways import ivy
 from kops.gateways.archives import once, retrieved, unpack
 from kops.gateways.ivy import Artifact, Report
-from kops.gateways.jars import KAFKA_VERSION, OFFLINE_HINT, repository
+from kops.gateways.jars import KAFKA_VERSION, repository
 from kops.gateways.jdk import require_jdk
 
 FILE_STREAM = f"org.apache.kafka:connect-file:{KAFKA_VERSION}"
@@ -18,12 +18,14 @@ ARCHIVES = (("plugin", "tar.gz"), ("plugin", "zip"), ("package", "tar.gz"))
 """How plugins are packed on Maven Central: Debezium's and Aiven's, others', Camel's."""
 _OF_THE_WORKER = ("org.slf4j", "ch.qos.logback", "ch.qos.reload4j", "log4j", "org.apache.logging.log4j")
 _WORKER_JARS = re.compile(r"(connect-api|connect-json|connect-runtime|connect-transforms|kafka-clients|jakarta\.ws\.rs-api)-\d.*\.jar")
+_HINT = "check the coordinate, and the network (KOPS_MAVEN_REPOSITORY=URL names a mirror)"
+_FOLDER = "connect-plugins"
 _PART = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def plugins_directory(cache_directory: Path) -> Path:
     """Return the folder that holds a folder for each plugin of the cache: a ``plugin.path``."""
-    return cache_directory / "jars" / "connect-plugins"
+    return cache_directory / "jars" / _FOLDER
 
 
 def parse_coordinate(text: str) -> Artifact:
@@ -58,8 +60,8 @@ def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Report | 
                 continue
         return _jars(artifact, work, report)
 
-    folder = plugins_directory(cache_directory) / f"{artifact.name}-{artifact.version}"
-    return once(folder, make if fetch else None, report=report, lock=cache_directory / "jars")
+    name = f"{_FOLDER}/{artifact.name}-{artifact.version}"
+    return once(cache_directory / "jars", name, make if fetch else None, report=report)
 
 
 def _jars(artifact: Artifact, work: Path, report: Report) -> Path:
@@ -68,7 +70,7 @@ def _jars(artifact: Artifact, work: Path, report: Report) -> Path:
     try:
         files = ivy.resolve([artifact], java=java, work=work, repository=repository(), exclude=_OF_THE_WORKER, report=report)
     except MissingRequirement as missing:
-        raise MissingRequirement(missing.message, hint=missing.hint or OFFLINE_HINT) from missing
+        raise MissingRequirement(f"{artifact.organisation}:{artifact.name}:{artifact.version}: {missing.message}", hint=_HINT) from missing
     whole = work / "whole"
     shutil.rmtree(whole, ignore_errors=True)
     whole.mkdir()

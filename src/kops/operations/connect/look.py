@@ -71,11 +71,12 @@ def summary(connectors: Sequence[Connector]) -> str:
     states = Counter(connector.state for connector in connectors)
     tasks = Counter(task.state for connector in connectors for task in connector.tasks)
     number = sum(tasks.values())
-    return f"{counted(connectors)}: {_counts(states)}; {number} task{'' if number == 1 else 's'}{': ' if tasks else ''}{_counts(tasks)}"
+    said = [f"{counted(connectors)}{_counts(states)}", f"{number} task{'' if number == 1 else 's'}{_counts(tasks)}"]
+    return "; ".join(said)
 
 
 def _counts(states: Counter[str]) -> str:
-    return ", ".join(f"{count} {state}" for state, count in states.most_common()) or "none"
+    return ": " + ", ".join(f"{count} {state}" for state, count in states.most_common()) if states else ""
 
 
 def describe_body(services: Services, connector: Connector, *, trace: bool = False) -> Row:

@@ -136,27 +136,31 @@ class ChangeOffsets(ConnectMutation):
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
         """Return the plan that sets the offsets that the connector had when it was stopped."""
-        connector = _found(services, plan)
         values = {result.target: (result.value or {}) for result in results}
-        current = _offsets(services, connector.name)
-        moves = []
-        for item, move in zip(plan.changes, [Move(**move) for move in plan.arguments["offsets"]], strict=True):
-            earlier = values.get(item.target, {}).get("before", move.before)
-            moves.append(Move(move.partition, current.get(move.name), earlier))
-        return plan_moves(services, connector, moves)
+        wanted = []
+        for item, move in zip(plan.changes, plan.arguments["offsets"], strict=True):
+            wanted.append({**move, "after": values.get(item.target, {}).get("before", move["before"])})
+        return _again(services, plan, wanted, interrupted=not results)
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan that does what is left, and gives the connector the state that it had before all of it."""
-        connector = _found(services, plan)
-        current = _offsets(services, connector.name)
-        moves = [Move(move["partition"], current.get(name_of(move["partition"])), move["after"]) for move in plan.arguments["offsets"]]
-        if all(move.before == move.after for move in moves) and connector.wanted_state == plan.arguments["state"]:
-            return plan_moves(services, connector, moves)
-        unread = [Move(move.partition, move.before if move.before != move.after else None, move.after) for move in moves]
-        return plan_moves(services, connector, unread, state=plan.arguments["state"])
+        return _again(services, plan, plan.arguments["offsets"], interrupted=True)
 
 
 CHANGE_OFFSETS = ChangeOffsets()
+
+
+def _again(services: Services, plan: Plan, wanted: Sequence[Mapping[str, Any]], *, interrupted: bool) -> Plan:
+    """Return a plan for offsets of an earlier one, from what is there now.
+
+    :param interrupted: the earlier one may have left the connector stopped, so the plan gives it its state also where no offset changes
+    """
+    connector = _found(services, plan)
+    current, state = _offsets(services, connector.name), plan.arguments["state"] if interrupted else ""
+    moves = [Move(one["partition"], current.get(name_of(one["partition"])), one["after"]) for one in wanted]
+    if interrupted and connector.wanted_state != state and all(move.before == move.after for move in moves):
+        moves = [Move(move.partition, None if move.after is not None else {}, move.after) for move in moves]
+    return plan_moves(services, connector, moves, state=state)
 
 
 def _found(services: Services, plan: Plan) -> Connector:
