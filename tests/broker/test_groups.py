@@ -1,5 +1,7 @@
 """Groups of every type on the real broker: what is listed, described and how far behind; a typo is no DEAD group."""
 
+from dataclasses import replace
+
 import pytest
 from confluent_kafka import ShareConsumer
 
@@ -7,6 +9,7 @@ from kops.config.connection import Connection
 from kops.core.errors import GroupActive, NotFound
 from kops.core.models import Committed, TopicPartition
 from kops.gateways.kafka import Kafka
+from kops.gateways.kafka.topics import Topics
 from support.consumer_groups import member
 from support.programs import Record
 from support.streams_apps import wait_for
@@ -139,6 +142,28 @@ def test_a_group_that_no_broker_lists_while_its_coordinator_moves(kops, group, t
         patch.setattr("kops.gateways.kafka.groups.Groups.listed", lambda self: [])
         assert [row["group"] for row in kops("groups", "lag", group, "-o", "json").ok().json] == [group]
         assert f"there is no group {group}x" in kops("groups", "lag", group, f"{group}x").err
+
+
+def test_groups_without_a_coordinator_are_not_passed_over_in_silence(kops, group, topic, cluster, monkeypatch):
+    name = topic("t")
+    cluster.commit(group, {(name, 0): 0})
+    existing = Topics.existing
+
+    def leaderless(self, names):
+        found = existing(self, names)
+        return {
+            name: replace(one, partitions=(replace(one.partitions[0], leader=None), *one.partitions[1:])) for name, one in found.items()
+        }
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Topics, "existing", leaderless)
+        for command in (["groups", "list", f"{group}*"], ["groups", "lag", f"{group}*"]):
+            partial = kops(*command, "-o", "json")
+            assert (partial.code, [row["group"] for row in partial.json]) == (6, [group])
+            assert "groups are missing: 1 of " in partial.err
+        planned = kops("offsets", "reset", f"{group}*", "--all-topics", "--to-earliest", "-n", "-o", "json").ok().json
+        assert "groups are missing: 1 of " in planned["warnings"][0]
+        assert kops("groups", "lag", group, "-o", "json").ok().err == "1 group, 1 partition: lag 0\n"
 
 
 def test_assigned_partitions_without_a_commit_have_no_lag(kops, broker, group, topic, cluster):

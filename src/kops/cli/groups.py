@@ -55,15 +55,20 @@ def group() -> None:
 @click.option("--state", "states", metavar="STATE", multiple=True, help="Only groups in this state, such as empty or stable; repeatable.")
 @click.option("--type", "types", metavar="TYPE", multiple=True, help="Only classic, consumer, streams, share or connect; repeatable.")
 @click.pass_obj
-def list_groups(session: Session, *, names: tuple[str, ...], regex: bool, states: tuple[str, ...], types: tuple[str, ...]) -> None:
+def list_groups(session: Session, *, names: tuple[str, ...], regex: bool, states: tuple[str, ...], types: tuple[str, ...]) -> int:
     """List the groups of every type."""
+    from kops.core.errors import ExitCode
     from kops.operations.groups import list_groups as rows
     from kops.operations.groups import unseen
+    from kops.operations.groups_unlisted import unlisted
 
     found = rows(session, names, regex=regex, states=states, types=types)
     session.render(found, ["group", "type", "state"])
     if sentence := unseen(found):
         session.note(sentence)
+    if missing := unlisted(session):
+        session.note(f"warning: {missing.message}")
+    return int(ExitCode.PARTIAL if missing else ExitCode.DONE)
 
 
 @group.command("describe")

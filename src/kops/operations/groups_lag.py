@@ -18,6 +18,7 @@ from kops.gateways.kafka.offsets_many import GroupOffsets
 from kops.operations.groups import WITH_OFFSETS, matching_listed
 from kops.operations.groups_details import NO_DETAILS, Details, details_of
 from kops.operations.groups_lag_rows import LagRows
+from kops.operations.groups_unlisted import KEPT_IN, unlisted
 from kops.operations.protocol import Services
 
 Row = dict[str, Any]
@@ -86,6 +87,8 @@ def lag(
             raise Refused(f"{name} is a {answer.type} group: it has no committed offsets", hint="`kops groups describe` shows it")
         else:
             without.append(f"{name} ({answer.type})")
+    if any(regex or is_glob(name) for name in patterns) and (missing := unlisted(services)):
+        problems[KEPT_IN] = missing
     offsets: dict[str, GroupOffsets] = {}
     seen: dict[str, set[int]] = defaultdict(set)
     for name, committed in services.kafka.group_offsets.read(sorted(groups)):

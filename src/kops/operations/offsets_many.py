@@ -16,6 +16,7 @@ from kops.core.plan import Plan
 from kops.core.selection import is_glob, names_matching
 from kops.gateways.kafka.offsets_many import GroupOffsets
 from kops.operations.groups import POLL_SECONDS, WITH_OFFSETS, matching_groups, refuse_active
+from kops.operations.groups_unlisted import unlisted
 from kops.operations.offsets_move_many import plan_many
 from kops.operations.offsets_plan import looks_like_streams
 from kops.operations.offsets_targets import Targets, topic_moves
@@ -137,6 +138,8 @@ def plan_groups(
     left = [GroupMoves(name, str(problem.details.get("state")), left=_members(problem)) for name, problem in chosen.active.items()]
     left += [GroupMoves(name, "UNKNOWN", left=f"could not be read: {problem.message}") for name, problem in problems.items()]
     warnings = [*_warnings(chosen, left), *_kept_behind({name: committed[name] for name in places if places[name]}, idle)]
+    if chosen.groups.keys() != chosen.named and (missing := unlisted(services)):
+        warnings.append(missing.message)
     return plan_many(services, [*left, *groups], summary=summary, warnings=warnings)
 
 

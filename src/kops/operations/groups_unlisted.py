@@ -1,0 +1,25 @@
+"""Groups that no broker can list: only the leader of a partition of ``__consumer_offsets`` knows those that are kept there."""
+
+from __future__ import annotations
+
+from kops.core.errors import KopsError, Unreachable
+from kops.core.findings import counted
+from kops.operations.protocol import Services
+
+KEPT_IN = "__consumer_offsets"
+
+
+def unlisted(services: Services) -> KopsError | None:
+    """Return why a list of groups may lack some; None when every broker that has any could be asked, or when that may not be seen."""
+    try:
+        topic = services.kafka.topics.existing([KEPT_IN]).get(KEPT_IN)
+    except KopsError:
+        return None
+    partitions = topic.partitions if topic else ()
+    leaderless = sum(part.leader is None for part in partitions)
+    if not leaderless:
+        return None
+    return Unreachable(
+        f"groups are missing: {leaderless} of {counted(len(partitions), 'partition')} of {KEPT_IN} without a leader",
+        hint="`kops cluster health` tells which brokers are down",
+    )
