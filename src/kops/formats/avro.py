@@ -28,7 +28,7 @@ class AvroSchema:
     def __init__(self, text: str, referenced: Sequence[tuple[str, str]] = ()) -> None:
         import fastavro
         from fastavro.read import SchemaResolutionError
-        from fastavro.schema import SchemaParseException
+        from fastavro.schema import SchemaParseException, UnknownType
 
         self._read, self._unresolvable = fastavro.schemaless_reader, SchemaResolutionError
         self._named: dict[str, Any] = {}
@@ -36,8 +36,10 @@ class AvroSchema:
             for _, each in referenced:
                 fastavro.parse_schema(json.loads(each), named_schemas=self._named)
             self._parsed = fastavro.parse_schema(json.loads(text), named_schemas=self._named)
+        except UnknownType as wrong:
+            raise OperationFailed(f"no Avro schema that can be read: there is no type {str(wrong.name)[:200]}") from wrong
         except (SchemaParseException, ValueError, KeyError, TypeError) as wrong:
-            raise OperationFailed(f"no Avro schema that can be read: {wrong}") from wrong
+            raise OperationFailed(f"no Avro schema that can be read: {str(wrong)[:200]}") from wrong
 
     def decode(self, data: bytes, read_as: AvroSchema | None = None) -> Any:
         """Return the value of some bytes, all of which it takes.

@@ -79,7 +79,7 @@ class Subjects:
         :raises UsageProblem: when it is no schema
         """
         path = f"/compatibility/subjects/{quote(subject, safe='')}/versions/{version}?verbose=true"
-        body = self.registry.ask("POST", path, f"check of {subject}", schema.as_json(), needs="is_compatible")
+        body = self.registry.ask("POST", path, f"the check of {subject}", schema.as_json(), needs="is_compatible")
         return bool(body["is_compatible"]), [str(message) for message in body.get("messages") or ()]
 
     def register(self, subject: str, schema: Schema) -> int:
@@ -87,7 +87,7 @@ class Subjects:
 
         :raises IncompatibleSchema: when the subject's level forbids it
         """
-        return int(self.registry.ask("POST", f"{_path(subject)}/versions", f"schema for {subject}", schema.as_json(), needs="id")["id"])
+        return int(self.registry.ask("POST", f"{_path(subject)}/versions", f"the schema for {subject}", schema.as_json(), needs="id")["id"])
 
     def delete(self, subject: str, version: int) -> None:
         """Delete a version softly: the schema stays readable by its id."""

@@ -150,7 +150,9 @@ def parsed(subjects: Subjects, schema: Schema) -> RegisteredSchema:
     try:
         parse(whole)
     except OperationFailed as wrong:
-        raise UsageProblem(wrong.message, hint="mend it, or name another --type; nothing was registered") from wrong
+        raise UsageProblem(
+            wrong.message, hint="mend it, name another --type, or what it needs with --reference; nothing was registered"
+        ) from wrong
     return whole
 
 
@@ -167,6 +169,9 @@ def _versions(subjects: Subjects, subject: str, level: str, against: str | None)
 
 
 def _verdict(subjects: Subjects, whole: RegisteredSchema, schema: Schema, version: SchemaVersion, level: str) -> Verdict:
+    if schema.kind != version.schema.kind and level != "NONE":  # some registries cannot even compare them
+        kinds = FORMAT_OF[schema.kind], FORMAT_OF.get(version.schema.kind, version.schema.kind)
+        return Verdict(version, False, problems=(f"it is {kinds[0]}, and the version is {kinds[1]}",))
     compatible, messages = subjects.compatible(version.subject, schema, version.version)
     problems = () if compatible else tuple(_explained(subjects, whole, version, level))
     return Verdict(version, compatible, tuple(messages), problems)
@@ -174,9 +179,6 @@ def _verdict(subjects: Subjects, whole: RegisteredSchema, schema: Schema, versio
 
 def _explained(subjects: Subjects, new: RegisteredSchema, old: SchemaVersion, level: str) -> Iterator[str]:
     """Yield which fields are why; of Avro in the direction of the level, of others what differs."""
-    if new.kind != old.schema.kind:
-        yield f"it is {new.kind}, and version {old.version} is {old.schema.kind}"
-        return
     before = subjects.registry.schema(old.id)
     if new.kind == AVRO:
         yield from _explained_avro(new, before, f"version {old.version}", level)

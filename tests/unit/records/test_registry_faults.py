@@ -80,7 +80,7 @@ def test_a_schema_that_is_refused(server):
     )
     with pytest.raises(IncompatibleSchema, match="x at /fields/1"):
         found.register("a", INT)
-    with pytest.raises(UsageProblem, match="does not take schema for b: no schema"):
+    with pytest.raises(UsageProblem, match="does not take the schema for b: no schema"):
         found.register("b", INT)
     assert found.newest("none") is None
     assert found.versions("none") == []
@@ -104,6 +104,8 @@ def test_the_registrys_own_words_and_level(server, monkeypatch):
         "string is written, and int is read (read with the new schema)",
         "int is written, and string is read (read with version 3)",
     )
+    other = Schema("JSON", "{}")
+    assert schemas.checked(found, "s", found.whole(other), other).verdicts[0].problems == ("it is json-schema, and the version is avro",)
     with pytest.raises(NotFound, match="has no version 2"):
         schemas.checked(found, "s", found.whole(INT), INT, against="2")
     assert ("GET", "/subjects/s/versions/1") not in found.asked  # FULL looks at the last one
