@@ -10,7 +10,7 @@ from kops.core.statefile import Form
 from kops.formats.streams import suppression
 from kops.formats.streams.record_context import RecordContext
 from kops.formats.streams.suppression import BufferedChange
-from kops.operations.changelog.check import checker_named
+from kops.operations.changelog.check import checker_named, ids_seen
 from kops.operations.changelog.layouts import LAYOUTS
 from kops.operations.changelog.settle import settle_by
 from kops.operations.changelog.target import Target
@@ -86,3 +86,11 @@ def test_a_named_type_is_taken_and_what_speaks_against_it_is_said():
     settled = settle_by(target, [Record("t", 0, 0, T, b"k", b"v")], "suppress-window")
     assert settled.layout.name == "suppress-window"
     assert settled.sentence.startswith("read as suppress-window, as was said, although ")
+
+
+def test_the_schema_ids_of_a_registry_are_seen_in_keys_and_values():
+    key, value = b"\0\0\0\0\x07k", b"\0\0\0\0\x09v"
+    windowed = key + bytes(8) + bytes(4)
+    records = [(windowed, value, ()), (windowed, None, ()), (windowed, b"plain", ()), (windowed, b"\0\0\0\0\x0av", ())]
+    assert ids_seen("window", (True, True, True), records) == [{7}, {9, 10}, set()]
+    assert ids_seen("window", (False, True, False), records) == [set(), {9, 10}, set()]
