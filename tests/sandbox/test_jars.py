@@ -4,33 +4,15 @@ import json
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
 from kops.core.errors import MissingRequirement, UsageProblem
 from kops.gateways import ivy, jars
+from support.maven import Repository
 
 pytestmark = pytest.mark.usefixtures("jdk")
 VERSION = "4.9.9"
-
-
-class Repository:
-    """A Maven repository in a folder."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def add(self, organisation: str, name: str, version: str, *needs: tuple[str, str, str]) -> None:
-        folder = self.root / organisation.replace(".", "/") / name / version
-        folder.mkdir(parents=True)
-        coordinates = "<groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>"
-        dependencies = "".join(f"<dependency>{coordinates.format(*need)}</dependency>" for need in needs)
-        own = coordinates.format(organisation, name, version)
-        pom = f"<project><modelVersion>4.0.0</modelVersion>{own}<dependencies>{dependencies}</dependencies></project>"
-        (folder / f"{name}-{version}.pom").write_text(pom)
-        with zipfile.ZipFile(folder / f"{name}-{version}.jar", "w") as jar:
-            jar.writestr("it", name)
 
 
 @pytest.fixture

@@ -4,9 +4,11 @@ import contextlib
 import http.server
 import json
 import socket
+import ssl
 import threading
 from collections import deque
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,9 +37,10 @@ class FaultyWorker:
     """One such server.
 
     :param answers: given in their order, the last one for ever
+    :param certificate: PEM with its key: it speaks TLS then
     """
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: Answer, certificate: Path | None = None) -> None:
         self._answers = deque(answers)
         self.asked: list[str] = []
         self.bodies: list[Any] = []
@@ -78,7 +81,11 @@ class FaultyWorker:
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self._server.server_port}"
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     def stop(self) -> None:
@@ -96,8 +103,8 @@ def faulty_worker():
     """Start such servers: ``faulty_worker(Answer(409, REBALANCING), Answer(200, {}))``."""
     started: list[FaultyWorker] = []
 
-    def start(*answers: Answer) -> FaultyWorker:
-        started.append(FaultyWorker(*answers))
+    def start(*answers: Answer, certificate: Path | None = None) -> FaultyWorker:
+        started.append(FaultyWorker(*answers, certificate=certificate))
         return started[-1]
 
     yield start

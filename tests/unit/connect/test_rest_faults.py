@@ -1,9 +1,13 @@
 """Connect on a bad day: what is asked again, of whom, and what is told when nothing helps."""
 
+import shutil
+import subprocess
+from dataclasses import replace
+
 import pytest
 
-from kops.config.connection import Connection
-from kops.core.errors import KopsError, NotFound, OperationFailed, StateMoved, TimedOut, Unreachable
+from kops.config.connection import Connection, Http, Secret
+from kops.core.errors import AuthenticationFailed, KopsError, NotFound, OperationFailed, StateMoved, TimedOut, Unreachable
 from kops.gateways.connect import Connect
 from support.faulty_connect import HANG_UP, REBALANCING, SLEEP, Answer, faulty_worker
 
@@ -146,3 +150,49 @@ def test_one_session_for_all_requests_and_names_are_quoted(faulty_worker, connec
     connect(worker).offsets("a b/c?")
     assert worker.asked == ["GET /connectors/a%20b%2Fc%3F/offsets"]
     assert worker.headers[0]["Accept"] == "application/json"
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """A certificate of 127.0.0.1 that signs itself, with its key."""
+    if not shutil.which("openssl"):
+        pytest.skip("needs the openssl command")
+    file = tmp_path / "worker.pem"
+    name = ("-subj", "/CN=worker", "-addext", "subjectAltName=IP:127.0.0.1")
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        *name,
+        "-keyout",
+        file,
+        "-out",
+        tmp_path / "only.pem",
+        "-days",
+        "2",
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    file.write_text(file.read_text() + (tmp_path / "only.pem").read_text())
+    return file
+
+
+def test_tls_and_a_login(faulty_worker, certificate):
+    worker, said = faulty_worker(Answer(200, {}), certificate=certificate), []
+    login = Http(ca_file=str(certificate), connect_username="me", connect_password=Secret("test", lambda: "hunter2"))
+    trusting = Connection(("b:1",), connect_urls=(worker.url,), http=login, timeout=5.0)
+    assert Connect(trusting, said.append).connectors() == ()
+    assert worker.headers[0]["Authorization"] == "Basic bWU6aHVudGVyMg=="
+    with pytest.raises(Unreachable) as untrusted:
+        Connect(replace(trusting, http=Http())).connectors()
+    assert untrusted.value.hint == "its certificate is not trusted: set http_ca_file"
+    plain = faulty_worker(Answer(200, {}))
+    with pytest.raises(Unreachable) as no_tls:
+        Connect(replace(trusting, connect_urls=(plain.url.replace("http:", "https:"),))).connectors()
+    assert "does not speak TLS" in no_tls.value.hint
+    refused = faulty_worker(Answer(401, {"error_code": 401, "message": "no"}))
+    with pytest.raises(AuthenticationFailed) as unknown:
+        Connect(replace(trusting, connect_urls=(refused.url,))).connectors()
+    assert "hunter2" not in str(unknown.value.as_json())
