@@ -1,6 +1,6 @@
 """State of windows and of joined tables rebuilt, beside the applications reprocessing; and a long changelog verified, beside a bare read.
 
-    python tests/benchmarks/state.py [--records 10000000] [--runs 2]
+    python tests/benchmarks/state.py [windows] [join] [verify] [--records 10000000] [--runs 2]
 
 Same broker, same machine, one run. kops is timed as a whole process with one core and with two, Python's and Spark's start included, and
 kops verifies both what the application wrote and what it rebuilt. The bare read is Apache's console consumer, its output thrown away.
@@ -9,6 +9,7 @@ kops verifies both what the application wrote and what it rebuilt. The bare read
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import tempfile
@@ -25,21 +26,27 @@ from support.streams_apps import Cluster
 from support.tables import TableProgram
 
 HOUR_MS = 3_600_000
+WHAT = {"windows": "windowed count", "join": "table join", "verify": "verify"}
 MASTERS = {1: "local[1]", 2: "local[2]"}
 
 
 def main() -> int:
     """Run the comparisons and print them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", metavar="what", help=f"{', '.join(WHAT)}: all unless named")
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=2, help="of kops with each number of cores; the applications run once")
     options = parser.parse_args()
+    if unknown := {*options.what} - {*WHAT}:
+        parser.error(f"there is no {', '.join(sorted(unknown))}")
     start = int(time.time() * 1000) - options.records - HOUR_MS  # windows that have not expired
     with tempfile.TemporaryDirectory(prefix="kops-benchmark-") as name, kafka(Path(name)) as servers:
         folder = Path(name)
-        for what, made in (("windowed count", windows), ("table join", join)):
-            compare(what, made(servers, folder, options.records, start), options.runs)
-        verify(servers, folder, options.records, start, options.runs)
+        for what, made in (("windows", windows), ("join", join)):
+            if what in (options.what or WHAT):
+                compare(WHAT[what], made(servers, folder, options.records, start), options.runs)
+        if "verify" in (options.what or WHAT):
+            verify(servers, folder, options.records, start, options.runs)
     return 0
 
 
@@ -47,14 +54,18 @@ def compare(what: str, rebuild: Rebuild, runs: int) -> None:
     """Let an application process its input, and kops rebuild what it holds."""
     rebuild.fill()
     application = rebuild.application()
-    print(f"{what}: Kafka Streams, 2 threads, {rebuild.records:,} records: {application.seconds:.1f} s", flush=True)
+    told = f"{what}: Kafka Streams, 2 threads, {rebuild.records:,} records: {application.seconds:.1f} s, {application.megabytes} MB"
+    print(f"{told} (load {os.getloadavg()[0]:.1f})", flush=True)
     rebuild.rebuild(show=False)
     for cores, master in MASTERS.items():
         found = [rebuild.rebuild("--master", master, show=cores > 1 and not number) for number in range(runs)]
         middle = statistics.median(run.seconds for run in found)
         each = ", ".join(f"{run.seconds:.1f}" for run in found)
         ratio = application.seconds / middle
-        print(f"{what}: kops on {cores} core(s): {each} s, {ratio:.2f} times faster, {found[-1].megabytes} MB", flush=True)
+        load = os.getloadavg()[0]
+        print(
+            f"{what}: kops on {cores} core(s): {each} s, {ratio:.2f} times faster, {found[-1].megabytes} MB (load {load:.1f})", flush=True
+        )
 
 
 def windows(servers: str, folder: Path, records: int, start: int) -> Rebuild:

@@ -84,6 +84,7 @@ class Frames:
     """A Kafka source that gives these rows."""
 
     SCHEMA = "key binary, value binary, partition int, offset bigint, timestamp_ms bigint"
+    batches = None
 
     def __init__(self, spark: Any, rows: Mapping[str, Sequence[tuple[Any, ...]]]) -> None:
         self.frames = {topic: spark.createDataFrame(list(several), self.SCHEMA).coalesce(1) for topic, several in rows.items()}

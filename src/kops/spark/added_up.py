@@ -56,6 +56,11 @@ def adds_up(store: Store) -> bool:
     return aggregate.kind in CHOSEN and aggregate.is_whole_value and aggregate.form.name == value and value in _AS_THEY_ARE
 
 
+def is_plain(key: Form, value: Form) -> bool:
+    """Tell whether the bytes of keys and values need no SQL."""
+    return key.name in _AS_THEY_ARE and value.name in _AS_THEY_ARE
+
+
 def added_up(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:
     """Return what the tasks make of a topic, as rows of ``SCHEMA``; of a key there is one for each task, or a few."""
     return source.reduced(wanted, SCHEMA, add_up_of(store))

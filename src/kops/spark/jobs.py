@@ -132,6 +132,9 @@ def _views(kafka: KafkaSource, job: Job) -> Iterator[View]:
         windows = added_up_windows_view(kafka, kafka.batches, job)
         if windows is not None:
             yield windows
+    if kafka.batches and job.store.type == TABLES:
+        yield tables_view(kafka, job, any_order=False)
+    kafka = replace(kafka, batches=None)
     viewer = merged_view if job.others and job.store.type == KEY_VALUE else VIEWS[job.store.type]
     if _is_float_sum(job.store) and _looks_order_free(kafka, job):
         yield viewer(kafka, job, any_order=True)

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import ConfigError
 from kops.core.statefile import Source
+from kops.core.statefile.models import TABLE
 from kops.core.statefile.table_models import Table
+from kops.spark.added_up import FATES as COUNTED
+from kops.spark.added_up import SCHEMA, AddUp, is_plain
 from kops.spark.codec import written_again
-from kops.spark.observing import Watch
-from kops.spark.prepare import KEPT, NEGATIVE_TIME, NULL_KEY, UNDECODABLE, Place, Prepared, decoded_records
+from kops.spark.observing import Watch, watched
+from kops.spark.prepare import FATES, KEPT, NEGATIVE_TIME, NULL_KEY, UNDECODABLE, Place, Prepared, decoded_records
 from kops.spark.views import observed_records, refuse_undecodable
 
 if TYPE_CHECKING:
@@ -39,28 +42,34 @@ class Topics:
     job: Job
     clocks: bool
     _seen: dict[str, tuple[Prepared, Watch]] = field(default_factory=dict)
+    _newest: dict[str, Watch] = field(default_factory=dict)
 
     def records(self, table: Table, source: Source) -> DataFrame:
         """Return the records of a table's topic that count: ``_partition, _key, key, value, _raw, _ts, _ord, offset``."""
-        prepared = self._prepared(table, source)
+        prepared = self._prepared(table, source, self.kafka.read(replace(self.range_of(source), split=not self.clocks)))
         if source.topic in self._seen:
             judged = prepared.judged
         else:
             judged, observation = observed_records(prepared)
             self._seen[source.topic] = prepared, observation
-        kept = judged.where(f"fate = {KEPT}").drop("fate", "key_wrong")
-        if table.history_ms is not None:
-            kept = not_expired(kept, table.history_ms)
-        return kept.selectExpr(
-            "partition as _partition",
-            "_key",
-            "key",
-            "value",
-            "_raw",
-            "timestamp_ms as _ts",
-            "struct(clock, feed, offset) as _ord",
-            "offset",
-        )
+        kept = _kept(judged)
+        return _columns(kept if table.history_ms is None else not_expired(kept, table.history_ms))
+
+    def newest(self, table: Table, source: Source) -> DataFrame:
+        """Return of the records that count at least the last one of every key; tasks find those where they can (``added_up``)."""
+        batches, wanted = self.kafka.batches, self.range_of(source)
+        if batches is None or self.clocks or table.history_ms is not None or not is_plain(source.key, source.value):
+            return self.records(table, source)
+        rows = batches.reduced(wanted, SCHEMA, AddUp(TABLE, source.key, source.value))
+        if source.topic not in {*self._newest, *self._seen}:
+            rows, self._newest[source.topic] = watched(rows, {name: f"coalesce(sum({name}), 0)" for name in COUNTED})
+        records = rows.where("key is not null").select("key", "value", "partition", "offset", "timestamp_ms")
+        return _columns(_kept(self._prepared(table, source, records).judged))
+
+    @property
+    def unfit(self) -> int:
+        """Return how many records only the way without tasks can judge, once all were computed."""
+        return sum(int(watch.get["unfit"]) for watch in self._newest.values())
 
     def range_of(self, source: Source) -> TopicRange:
         """Return what is read of a topic."""
@@ -71,17 +80,18 @@ class Topics:
 
         :raises UndecodableInput: when some are not of the formats, and they are not to be skipped
         """
-        total: dict[str, int] = {}
+        total = dict.fromkeys(("read", *FATES.values()), 0)
+        for watch in (watch for topic, watch in self._newest.items() if topic not in self._seen):
+            total = {name: count + watch.get.get(name, 0) for name, count in total.items()}
         for topic, (prepared, observation) in self._seen.items():
             found = observation.get
             source = next(source for source in self.job.store.inputs if source.topic == topic)
             refuse_undecodable(prepared, _for_topic(self.job, source, self.range_of(source)), found["undecodable"])
-            total = {name: total.get(name, 0) + count for name, count in found.items()}
+            total = {name: count + found[name] for name, count in total.items()}
         return total
 
-    def _prepared(self, table: Table, source: Source) -> Prepared:
+    def _prepared(self, table: Table, source: Source, records: DataFrame) -> Prepared:
         store = replace(self.job.store, source=source)
-        records = self.kafka.read(replace(self.range_of(source), split=not self.clocks))
         place = Expressions(self.job.state_file, store, table)
         decoded = decoded_records(records, store, place, lenient=self.job.skip_undecodable)
         fate = (
@@ -106,6 +116,23 @@ class Topics:
             ),
             "",
         )
+
+
+def _kept(judged: DataFrame) -> DataFrame:
+    return judged.where(f"fate = {KEPT}").drop("fate", "key_wrong")
+
+
+def _columns(kept: DataFrame) -> DataFrame:
+    return kept.selectExpr(
+        "partition as _partition",
+        "_key",
+        "key",
+        "value",
+        "_raw",
+        "timestamp_ms as _ts",
+        "struct(clock, feed, offset) as _ord",
+        "offset",
+    )
 
 
 @dataclass(frozen=True)
@@ -159,7 +186,7 @@ def _of_topic(topics: Topics, table: Table, source: Source) -> DataFrame:
     """Take the last record of every key; a versioned table has the one with the greatest timestamp."""
     order = "offset" if table.history_ms is None else "struct(_ts, offset)"
     last = f"max_by(struct(key, value, _raw, _ts, _ord), {order}) as last"
-    rows = topics.records(table, source).groupBy("_partition", "_key").agg(expression(last))
+    rows = topics.newest(table, source).groupBy("_partition", "_key").agg(expression(last))
     return rows.selectExpr("_partition", "_key", "last.*", "true as _sure").select(*ROW)
 
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def tables_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # noqa: ARG001 - the contract: sums say themselves whether they round
-    """Compute a table made of others, or what is grouped from one."""
+    """Compute a table made of others, or what is grouped from one.
+
+    A record that tasks cannot judge makes all of it void; without ``kafka.batches`` nothing is left to them.
+    """
     table = job.store.table
     if table is None:
         raise TypeError(f"{job.store.name} is no table")
@@ -60,4 +63,4 @@ def _stored(rows: DataFrame, place: Expressions, table: Table) -> DataFrame:
 def _seen(topics: Topics, of_keys: Watch) -> Seen:
     fates, keys = topics.fates(), of_keys.get
     dropped = {name: fates[name] for name in FATES.values()}
-    return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], noted={"timed": keys["timed"]})
+    return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], topics.unfit, noted={"timed": keys["timed"]})
