@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
-from kops.core.column_types import NOTHING, Type, fitted, merged
+from kops.core.column_types import NOTHING, Disagreement, Type, fitted, merged
 from kops.core.errors import UndecodableRecord
 from kops.core.schemas import AVRO, RegisteredSchema
 from kops.core.statefile.models import Form
 from kops.formats.avro import AvroSchema
 from kops.formats.avro_columns import avro_column
 from kops.formats.confluent import BY_NAME, HEADER_BYTES, Registered, schema_id
-from kops.formats.protobuf import ProtobufSchema
+from kops.formats.protobuf import ProtobufSchema, message_indexes
 from kops.formats.protobuf_columns import message_type
 
 WRONG = object()
@@ -70,23 +70,32 @@ def _avro(form: Form) -> tuple[Type, Decode]:
 
 
 def _protobuf(form: Form) -> tuple[Type, Decode]:
-    """Decode messages of any place in their files; the type has the fields of those that stand first in each, which serializers use."""
+    """Decode messages that do not stand in others.
+
+    The type has the fields of all of them in a file, or of the first alone where theirs do not go together; then the others are not of the
+    format.
+    """
     format_ = format_with(form)
-    kind = _merged([_first(ProtobufSchema(each.text, each.referenced)) for each in form.registered])
+    types, first_only = [], set[int]()
+    for each in form.registered:
+        messages = [message_type(message) for message in ProtobufSchema(each.text, each.referenced).messages()]
+        try:
+            types.append(_merged(messages))
+        except Disagreement:
+            types.append(messages[0])
+            first_only.add(each.id)
+    kind = _merged(types)
 
     def decode(data: bytes) -> Any:
         try:
-            schema_id(data)
+            number, (indexes, _) = schema_id(data), message_indexes(data[HEADER_BYTES:])
+            if len(indexes) > 1 or (number in first_only and indexes != (0,)):
+                return WRONG
             return fitted(kind, format_.decode(data))
         except UndecodableRecord:
             return WRONG
 
     return kind, decode
-
-
-def _first(schema: ProtobufSchema) -> Type:
-    kinds = [message_type(message) for message in schema.messages()]
-    return kinds[0] if len(kinds) == 1 else _merged(kinds[:1])
 
 
 def _merged(kinds: Sequence[Type]) -> Type:

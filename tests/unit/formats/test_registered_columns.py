@@ -148,6 +148,18 @@ def test_protobuf():
     assert column_of(found)[1](b"x") is WRONG
 
 
+def test_several_messages_of_a_file():
+    head = b"\0\0\0\0\1"
+    both = "message A { int32 a = 1; } message B { int64 a = 1; string b = 2; message C {} }"
+    together = form(f'syntax = "proto3"; {both}', name="protobuf", kind="PROTOBUF")
+    assert ddl(column_of(together)[0]) == "struct<`a`: bigint, `b`: string>"
+    rows, wrong = read(together, head + b"\0\x08\1", head + b"\2\2\x08\2\x12\1x", head + b"\4\2\0")
+    assert (rows[:2], wrong) == ([{"a": 1, "b": None}, {"a": 2, "b": "x"}], [False, False, True])
+    apart = form('syntax = "proto3"; message A { int32 a = 1; } message B { string a = 1; }', name="protobuf", kind="PROTOBUF")
+    rows, wrong = read(apart, head + b"\0\x08\1", head + b"\2\2\x0a\1x")
+    assert (rows[0], wrong) == ({"a": 1}, [False, True])
+
+
 def parsed(source, **store):
     body = {"application": "a", "stores": {"s": {"from": {"topic": "t", "key": "string"} | source, **store}}}
     return parse_state_file("f", body).stores[0]
