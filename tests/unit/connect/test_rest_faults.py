@@ -91,6 +91,9 @@ def test_what_may_have_been_done_is_not_sent_twice(faulty_worker, connect):
     with pytest.raises(TimedOut, match="hung up") as unknown:
         connect(bad, good).restart("c")
     assert "it may have been done all the same" in unknown.value.hint
+    page = faulty_worker(Answer(504, b"<title>504 Gateway Time-out</title>"))
+    with pytest.raises(TimedOut, match="504 Gateway Time-out"):  # the proxy may have passed it on
+        connect(page, good).restart("c")
     assert good.asked == []
     connect("http://127.0.0.1:1", good).restart("c")  # it never got there
     assert len(good.asked) == 1

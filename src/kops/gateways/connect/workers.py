@@ -19,6 +19,7 @@ from kops.gateways.connect.answers import Again, body_of
 _JSON = {"Accept": "application/json"}
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 2.0
 _LONG_AGO = 5.0
+_BROKEN = 500
 OUTCOME_UNKNOWN = "it may have been done all the same: `kops connect status` shows what is"
 
 Tell = Callable[[str], None]
@@ -114,11 +115,11 @@ class Workers:
             raise _Elsewhere(Unreachable(f"no Connect worker answers at {shown}", hint=_reason(error))) from error
         except requests.RequestException as error:
             raise OperationFailed(f"could not ask Connect at {shown}: {type(error).__name__}", hint="check connect_urls") from error
-        if is_no_worker(answer) and len(self._urls) > 1 and repeatable:
+        if is_no_worker(answer) and (len(self._urls) > 1 or not repeatable):
             try:
                 body_of(shown, answer)
             except KopsError as error:
-                raise _Elsewhere(error) from error
+                raise (_after_sending(error, repeatable=repeatable) if answer.status_code >= _BROKEN else _Elsewhere(error)) from error
         return answer
 
 

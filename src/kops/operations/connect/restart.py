@@ -104,7 +104,8 @@ class Restart(ConnectMutation):
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Look until everything runs and goes on running, or has failed again."""
-        watches = {name: _Watch(plan.arguments["tasks"]) for name in done(results)}
+        taskless = plan.arguments["without_tasks"]
+        watches = {name: _Watch(plan.arguments["tasks"], needs_tasks=name not in taskless) for name in done(results)}
         deadline = time.monotonic() + plan.arguments["wait_ms"] / 1000
         while watches:
             found = {connector.name: connector for connector in select(services, ())}
@@ -133,8 +134,9 @@ RESTART = Restart()
 class _Watch:
     """Follows one connector after its restart."""
 
-    def __init__(self, tasks: Sequence[int]) -> None:
+    def __init__(self, tasks: Sequence[int], *, needs_tasks: bool) -> None:
         self._tasks = tuple(tasks)
+        self._needs_tasks = needs_tasks
         self._began: float | None = None
         self._running_since: float | None = None
         self._was_other = False
@@ -146,7 +148,9 @@ class _Watch:
         self._began = now if self._began is None else self._began
         self._last = connector
         states = [] if connector is None else self._states(connector)
-        runs = bool(states) and all(state == RUNNING for state in states) and (self._tasks or len(states) > 1)
+        runs = (
+            bool(states) and all(state == RUNNING for state in states) and (bool(self._tasks) or len(states) > 1 or not self._needs_tasks)
+        )
         self._running_since = (self._running_since or now) if runs else None
         self._was_other = self._was_other or not any(state == FAILED for state in states)
         again = any(state == FAILED for state in states) and (self._was_other or now - self._began > STALE_SECONDS)
