@@ -8,7 +8,7 @@ import pytest
 
 from support.programs import Record
 from support.streams import compacted_view
-from support.streams_apps import Application, running
+from support.streams_apps import run_all_to_the_end, run_to_the_end
 from support.streams_cases import START
 from support.table_cases import HISTORY_MS, observable
 from support.tables import TableProgram
@@ -88,16 +88,9 @@ def test_after_a_rebuild_the_application_counts_on_as_its_twin_does(cluster, run
 
     def process(half: int) -> None:
         users, preferences = movements(half)
-        applications = []
-        try:
-            for program in programs:
-                cluster.produce_all({f"{program.application}-in-users": users, f"{program.application}-in-preferences": preferences})
-                applications.append(Application(cluster.servers, program, tmp_path / program.application, "--stop-when-idle"))
-            for application in applications:
-                application.wait_for("STOPPED")
-        finally:
-            for application in applications:
-                application.kill()
+        for program in programs:
+            cluster.produce_all({f"{program.application}-in-users": users, f"{program.application}-in-preferences": preferences})
+        run_all_to_the_end(cluster.servers, [(program, tmp_path / program.application) for program in programs])
 
     def view(program: TableProgram, store: str):
         return compacted_view(cluster.read(program.changelog(store)))
@@ -148,8 +141,7 @@ def test_a_versioned_store_is_made_anew_with_the_right_partitions_and_the_applic
         Record(b"key-%d" % (at * 5 % 17), None if at % 9 == 8 else b"%d" % at, time, (), at % PARTITIONS) for at, time in enumerate(times)
     ]
     cluster.produce(topic, made[:200])
-    with running(cluster.servers, program, tmp_path, "--stop-when-idle") as application:
-        application.wait_for("STOPPED")
+    run_to_the_end(cluster.servers, program, tmp_path)
     file = tmp_path / "state.yaml"
     file.write_text(json.dumps(program.state_file()), encoding="utf-8")
     common = (str(file), "-B", cluster.servers)
@@ -178,8 +170,7 @@ def test_a_versioned_store_is_made_anew_with_the_right_partitions_and_the_applic
     assert (observable(cluster.read(changelog)), cluster.config(changelog)) == (right, settings)
     shutil.rmtree(tmp_path / "state")
     cluster.produce(topic, made[200:])
-    with running(cluster.servers, program, tmp_path, "--stop-when-idle") as application:
-        application.wait_for("STOPPED")
+    run_to_the_end(cluster.servers, program, tmp_path)
     run_kops("state", "verify", *common).ok()
 
 
@@ -194,8 +185,7 @@ def test_a_table_whose_topic_is_its_changelog_is_explained_and_never_written(clu
     cluster.create(topic, PARTITIONS, {"cleanup.policy": "compact"})
     made = [Record(b"key-%d" % (at % 7), b"%d" % at, START + at, (("h", b"1"),), at % PARTITIONS) for at in range(60)]
     cluster.produce(topic, made)
-    with running(cluster.servers, program, tmp_path, "--stop-when-idle") as application:
-        application.wait_for("STOPPED")
+    run_to_the_end(cluster.servers, program, tmp_path)
     assert program.changelog("t") not in cluster.topics(prefix)
     cluster.produce(topic, [Record(b"later", b"1", START, (), 0)])
     file = tmp_path / "state.yaml"

@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,13 +52,10 @@ class Application:
     """
 
     def __init__(self, servers: str, program: Program, folder: Path, *options: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self.program = program
         self.state = folder / "state"
         self.log = folder / f"{program.application}.log"
-        specification = folder / f"{program.application}.json"
-        specification.write_text(json.dumps(program.as_json()), encoding="utf-8")
-        command = [*java_command("StreamsRunner"), servers, str(specification), str(self.state), *options]
+        command = [*java_command("StreamsRunner"), *_arguments(servers, program, folder), *options]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
 
@@ -109,6 +106,23 @@ def run_to_the_end(servers: str, program: Program, folder: Path, *options: str) 
     with running(servers, program, folder, *options, "--stop-when-idle") as application:
         application.wait_for("STOPPED")
         assert application.process.wait(SECONDS) == 0
+
+
+def run_all_to_the_end(servers: str, programs: Sequence[tuple[Program, Path]]) -> None:
+    """Run applications, each with its folder, in one process until all have processed what is there, and close them."""
+    options: list[str] = []
+    for program, folder in programs:
+        options += [*(["--and"] if options else []), *_arguments(servers, program, folder), "--stop-when-idle"]
+    done = subprocess.run([*java_command("StreamsRunner"), *options], capture_output=True, text=True, timeout=2 * SECONDS, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert done.stdout.splitlines().count("STOPPED") == len(programs), done.stdout[-3000:]
+
+
+def _arguments(servers: str, program: Program, folder: Path) -> list[str]:
+    folder.mkdir(parents=True, exist_ok=True)
+    specification = folder / f"{program.application}.json"
+    specification.write_text(json.dumps(program.as_json()), encoding="utf-8")
+    return [servers, str(specification), str(folder / "state")]
 
 
 class Cluster:

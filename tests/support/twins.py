@@ -11,7 +11,7 @@ from pathlib import Path
 from support.command_line import Outcome
 from support.programs import Program, Record
 from support.streams import Entry, compacted_view
-from support.streams_apps import SECONDS, Application, Cluster
+from support.streams_apps import Cluster, run_all_to_the_end
 
 PARTITIONS = 3
 
@@ -68,17 +68,10 @@ def process(twins: Sequence[Twin], records: Sequence[Record]) -> None:
 
 def process_each(work: Sequence[tuple[Twin, Sequence[Record]]]) -> None:
     """Give each application its records, and let all process them to the end at once; then all are closed."""
-    running: list[Application] = []
-    try:
-        for twin, records in work:
-            twin.cluster.produce(twin.program.topic, records)
-            running.append(Application(twin.cluster.servers, twin.program, twin.folder, "--stop-when-idle"))
-        for application in running:
-            application.wait_for("STOPPED")
-            assert application.process.wait(SECONDS) == 0
-    finally:
-        for application in running:
-            application.kill()
+    for twin, records in work:
+        twin.cluster.produce(twin.program.topic, records)
+    first, *_ = (twin for twin, _records in work)
+    run_all_to_the_end(first.cluster.servers, [(twin.program, twin.folder) for twin, _records in work])
 
 
 def rebuild(twin: Twin, kops: Callable[..., Outcome], *options: str) -> None:

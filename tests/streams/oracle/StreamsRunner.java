@@ -3,6 +3,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -10,6 +11,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
@@ -27,8 +29,9 @@ import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThr
  * A real application of a {@link Topologies} specification.
  *
  * <p>Arguments: BOOTSTRAP_SERVERS SPEC_FILE STATE_DIR, then any of --application ID, --guarantee at_least_once|exactly_once_v2,
- * --threads N, --config name=value, --client-config FILE, --stop-when-idle. Prints READY when it runs, CAUGHT_UP when its committed
- * offsets have reached the end of its topics, FAILED and the cause, and STOPPED after a clean close; SIGTERM closes it and leaves the group.
+ * --threads N, --config name=value, --client-config FILE, --stop-when-idle; then --and, and the same for a further application beside it.
+ * Prints READY when one runs, CAUGHT_UP when its committed offsets have reached the end of its topics, FAILED and the cause, and STOPPED
+ * after a clean close; SIGTERM closes all and leaves their groups. Exits when all are closed, with 1 when one failed.
  */
 public final class StreamsRunner {
     private static final Duration PATIENCE = Duration.ofSeconds(30);
@@ -37,6 +40,30 @@ public final class StreamsRunner {
     private StreamsRunner() {}
 
     public static void main(String[] arguments) throws Exception {
+        Thread main = Thread.currentThread();
+        List<FutureTask<Integer>> running = new ArrayList<>();
+        int from = 0;
+        for (int to = 0; to <= arguments.length; to++) {
+            if (to == arguments.length || arguments[to].equals("--and")) {
+                String[] one = Arrays.copyOfRange(arguments, from, to);
+                running.add(new FutureTask<>(() -> runOne(one, main)));
+                from = to + 1;
+            }
+        }
+        running.forEach(application -> new Thread(application).start());
+        int exit = 0;
+        for (FutureTask<Integer> application : running) {
+            try {
+                exit |= application.get();
+            } catch (ExecutionException problem) {
+                problem.getCause().printStackTrace();
+                exit = 1;
+            }
+        }
+        Runtime.getRuntime().halt(exit); // the shutdown hooks wait for this thread, so this thread ends the process
+    }
+
+    private static int runOne(String[] arguments, Thread main) throws Exception {
         Properties settings = new Properties();
         JsonNode spec = Codecs.JSON.readTree(Files.readString(Path.of(arguments[1])));
         settings.putAll(Topologies.settings(spec));
@@ -61,13 +88,12 @@ public final class StreamsRunner {
                 default -> throw new IllegalArgumentException("unknown option: " + arguments[at]);
             }
         }
-        System.exit(run(spec, settings, stopWhenIdle));
+        return run(spec, settings, stopWhenIdle, main);
     }
 
-    private static int run(JsonNode spec, Properties settings, boolean stopWhenIdle) throws Exception {
+    private static int run(JsonNode spec, Properties settings, boolean stopWhenIdle, Thread main) throws Exception {
         KafkaStreams streams = new KafkaStreams(Topologies.build(spec), settings);
         CountDownLatch closing = new CountDownLatch(1);
-        Thread main = Thread.currentThread();
         int[] exit = {0};
         streams.setUncaughtExceptionHandler(problem -> {
             say("FAILED " + problem);
@@ -93,8 +119,7 @@ public final class StreamsRunner {
         boolean clean = streams.close(
                 CloseOptions.groupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP).withTimeout(PATIENCE));
         say(clean ? "STOPPED" : "FAILED to close in time");
-        Runtime.getRuntime().halt(clean ? exit[0] : 1); // the shutdown hook waits for this thread, so this thread ends the process
-        return 0;
+        return clean ? exit[0] : 1;
     }
 
     /** Says CAUGHT_UP each time the application reaches the end of its topics after having been behind. */
