@@ -105,7 +105,7 @@ class Restart(ConnectMutation):
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Look until everything runs and goes on running, or has failed again."""
         taskless = plan.arguments["without_tasks"]
-        watches = {name: _Watch(plan.arguments["tasks"], needs_tasks=name not in taskless) for name in done(results)}
+        watches = {name: Watch(plan.arguments["tasks"], needs_tasks=name not in taskless) for name in done(results)}
         deadline = time.monotonic() + plan.arguments["wait_ms"] / 1000
         while watches:
             found = {connector.name: connector for connector in select(services, ())}
@@ -131,7 +131,7 @@ class Restart(ConnectMutation):
 RESTART = Restart()
 
 
-class _Watch:
+class Watch:
     """Follows one connector after its restart."""
 
     def __init__(self, tasks: Sequence[int], *, needs_tasks: bool) -> None:
