@@ -1,0 +1,34 @@
+"""What Connect workers are told."""
+
+from pathlib import Path
+
+from kops.sandbox import cluster
+from kops.sandbox.model import SASL_SSL, Node, Sandbox, Worker, load, save
+from kops.sandbox.workers import ConnectCluster, worker_settings
+
+WORKERS = (Worker(1, 21010), Worker(2, 21011))
+
+
+def test_workers_share_a_group_and_reach_kafka_as_every_client_does():
+    client = {"bootstrap.servers": "127.0.0.1:9092", "security.protocol": "SASL_SSL"}
+    made = ConnectCluster("x", Path("/x"), "x-connect", client, WORKERS, ("/a", "/b"), replicas=3)
+    one, two = (worker_settings(made, worker) for worker in WORKERS)
+    assert {name for name in one if one[name] != two[name]} == {"listeners", "rest.advertised.port"}
+    assert (one["listeners"], one["plugin.path"]) == ("http://127.0.0.1:21010", "/a,/b")
+    assert {one[f"{part}.storage.replication.factor"] for part in ("config", "offset", "status")} == {"3"}
+    for prefix in ("", "producer.", "consumer.", "admin."):
+        assert {name: one[f"{prefix}{name}"] for name in client} == client
+
+
+def test_a_sandbox_remembers_what_it_has(tmp_path):
+    plain = Sandbox(tmp_path, "x", "4.3.1", "id", (Node(1, 21001, 21002),), SASL_SSL)
+    save(plain)
+    assert (load(tmp_path).connect_urls, load(tmp_path).registry_url) == ((), None)
+    wide = cluster.add(plain, connect_workers=2, registry=True, plugin_path=["/p"])
+    assert load(tmp_path) == wide
+    assert [part.name for part in cluster.parts_of(wide)] == ["broker 1", "worker 1", "worker 2", "registry"]
+    assert cluster.add(wide, connect_workers=1) == wide  # it has more
+    assert wide.context()["connect_urls"] == list(wide.connection().connect_urls) == list(wide.connect_urls)
+    moved = cluster.move_ports(wide)
+    assert not {part.port for part in cluster.parts_of(moved)} & {part.port for part in cluster.parts_of(wide)}
+    assert (len(moved.workers), moved.plugin_path) == (2, ("/p",))
