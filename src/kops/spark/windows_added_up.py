@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 TOLD = ("late", "null_values")
 """What is counted besides ``added_up.FATES``."""
 
+ROWS_AT_ONCE = 1_000_000
+"""Rows that are made of records at once: each has one in every window that it is in."""
+
 
 def windows_add_up(store: Store) -> bool:
     """Tell whether tasks can add the windows of a store up by themselves."""
@@ -79,9 +82,16 @@ class AddUpWindows(AddUp):
                     columns, stream_time = columns.where(~without_value), stream_time[~without_value]
                 elif self.kind in CHOSEN:  # where a null value deletes, the timestamp begins anew
                     counts["unfit"] += int(without_value.sum())
-                yield self._rows(columns, stream_time - self.windows.grace_ms, counts)
+                yield from self._pieces(columns, stream_time - self.windows.grace_ms, counts)
             else:
                 yield self._rows(columns, columns.timestamps, counts)
+
+    def _pieces(self, columns: RecordColumns, closed: NDArray[numpy.int64], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
+        """Yield the rows of some records, of so many records at a time that their windows are not too many."""
+        at_once = max(1, ROWS_AT_ONCE * self.windows.advance_ms // self.windows.size_ms)
+        for first in range(0, len(columns), at_once):
+            piece = slice(first, first + at_once)
+            yield self._rows(columns.where(piece), closed[piece], counts)
 
     def _rows(self, columns: RecordColumns, closed: NDArray[numpy.int64], counts: dict[str, int]) -> pyarrow.Table:
         """Return the rows of some records.

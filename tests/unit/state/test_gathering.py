@@ -5,10 +5,14 @@ import random
 import pyarrow
 import pytest
 
-from kops.spark import gathering
+from kops.core.statefile import Form, Windows
+from kops.formats.record_batches import Producer, columns_of, encode
+from kops.formats.record_columns import batches_of, decode
+from kops.spark import gathering, windows_added_up
 from kops.spark.added_up import AddUp, big_endian
 from kops.spark.columns_difference import stage_rows
 from kops.spark.gathering import gathered, newest_of_each_key, whole
+from kops.spark.windows_added_up import AddUpWindows
 
 
 @pytest.fixture
@@ -52,6 +56,29 @@ def test_the_value_of_a_record_keeps_the_greatest_time(kind, value, offset):
     columns = {"key": [b"k", b"k", b"k"], "timestamp_ms": [5, 8, 7], "value": [b"b", b"x", b"c"], "offset": [2, 4, 9]}
     found = AddUp(kind, None, None).merge(pyarrow.table(columns))
     assert found.to_pylist() == [{"key": b"k", "timestamp_ms": 8, "value": value, "offset": offset}]
+
+
+@pytest.mark.parametrize("at_once", [1, 30, 1_000_000])
+def test_records_are_put_into_as_many_windows_at_once_as_is_wanted(at_once, monkeypatch):
+    rng = random.Random(8)
+    rows = [(b"%d" % rng.randrange(3), at - rng.choice([0, 0, 5, 30])) for at in range(100, 160)]
+    keys, times = pyarrow.array([key for key, _ in rows], pyarrow.binary()), pyarrow.array([time for _, time in rows])
+    data = encode(columns_of(keys, keys, times), Producer(1, 0, 0))
+    wanted, late, latest = {}, 0, 0
+    for key, time in rows:
+        latest = max(latest, time)
+        starts = [start for start in range(0, 200, 4) if start <= time < start + 20]
+        late += any(start + 20 <= latest - 3 for start in starts)
+        for start in (start for start in starts if start + 20 > latest - 3):
+            count, newest = wanted.get((key, start), (0, 0))
+            wanted[key, start] = (count + 1, max(newest, time))
+    monkeypatch.setattr(windows_added_up, "ROWS_AT_ONCE", at_once)
+    add_up = AddUpWindows("count", Form("bytes"), Form("bytes"), Windows("window", 20, 4, 3, 1000))
+    counts = dict.fromkeys(AddUpWindows.counted, 0)
+    found = whole(add_up.tables([decode(data, batches_of(data))], counts), add_up.merge).to_pylist()
+    assert {(row["key"], row["start"]): (row["number"], row["timestamp_ms"]) for row in found} == wanted
+    assert (counts["late"], counts["read"]) == (late, 60)
+    assert late > 0
 
 
 def test_numbers_wrap_to_their_width():
