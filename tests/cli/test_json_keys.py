@@ -22,6 +22,7 @@ PINNED: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "json_key
 NO_JSON = {"kops completion", "kops demo", "kops sandbox logs", "kops offsets edit"}
 """Scripts, a tour, a log and an editor: no data of their own."""
 CONNECT = (
+    "workers",
     "alter",
     "plugins list",
     "plugins describe",

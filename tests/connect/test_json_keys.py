@@ -16,6 +16,7 @@ OF_THE_CONNECTOR = ("config", "partition", "offset")
 RUNS = {
     "plugins list": "",
     "plugins describe": "FileStreamSink",
+    "workers": "",
     "list": "{sink}",
     "status": "{sink}",
     "status --trace": "{sink}",

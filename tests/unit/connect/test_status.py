@@ -85,3 +85,16 @@ def test_names_are_completed(faulty_worker, monkeypatch):
     environment = {**os.environ, **words, "KOPS_CONNECT_URLS": worker.url, "KOPS_BOOTSTRAP_SERVERS": "127.0.0.1:1"}
     done = subprocess.run([sys.executable, "-m", "kops"], env=environment, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["plain,orders-sink", "plain,orders-source"]
+
+
+def test_each_worker_is_asked_for_itself(faulty_worker, run_kops, monkeypatch):
+    about = {"version": "4.3.1", "commit": "c0ffee", "kafka_cluster_id": "id"}
+    good, page = faulty_worker(Answer(200, about)), faulty_worker(Answer(502, b"<title>Bad Gateway</title>"))
+    monkeypatch.setenv("KOPS_CONNECT_URLS", f"{good.url},{page.url},http://127.0.0.1:1")
+    found = run_kops("connect", "workers", "-B", "127.0.0.1:1", "-o", "json")
+    assert found.code == 1
+    assert found.json[0] == {"url": good.url, **about, "problem": None}
+    assert ["Bad Gateway" in found.json[1]["problem"], found.json[2]["problem"]] == [
+        True,
+        "no Connect worker answers at http://127.0.0.1:1",
+    ]

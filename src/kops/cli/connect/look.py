@@ -1,4 +1,4 @@
-"""``kops connect``: list, status, describe."""
+"""``kops connect``: workers, list, status, describe."""
 
 from __future__ import annotations
 
@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 LIST_COLUMNS = ("name", "type", "state", Column("shown", "TASKS"), "plugin")
 STATUS_COLUMNS = ("name", "task", "state", "worker", Column("cause", "ERROR"))
 SHORTEST_MS = 100
+
+
+@group.command("workers")
+@click.pass_obj
+def workers(session: Session, /) -> int:
+    """Ask each worker of connect_urls for its version and its Kafka; the exit code is 1 when one does not answer."""
+    from kops.operations.connect.workers import worker_rows
+
+    rows = worker_rows(session)
+    columns = ["url", "version", "commit", "kafka_cluster_id", "problem"]
+    session.render(rows, columns if session.output_format != "table" or any(row["problem"] for row in rows) else columns[:-1])
+    return int(any(row["problem"] for row in rows))
 
 
 @group.command("list")
