@@ -31,6 +31,11 @@ def can_go_on(batch: Batch) -> bool:
     return batch.records == batch.last_offset - batch.base_offset + 1 and not batch.attributes & ~(_COMPRESSION | _TRANSACTIONAL)
 
 
+def is_compressed(batch: Batch) -> bool:
+    """Tell whether the records of a batch are compressed."""
+    return bool(batch.attributes & _COMPRESSION)
+
+
 def is_sound(data: bytes, batch: Batch) -> bool:
     """Tell whether the checksum of a batch is right."""
     import google_crc32c

@@ -74,6 +74,27 @@ class Overtaken(RuntimeError):
 
 
 @dataclass
+class _Chunk:
+    """What was sent since the last commit."""
+
+    rounds: list[Round] = field(default_factory=list)
+    size: int = 0
+    records: int = 0
+
+    def add(self, each: Round) -> None:
+        self.rounds.append(each)
+        self.size += each.size
+        self.records += each.records
+
+
+def _chunk_of(rounds: Iterable[Round]) -> _Chunk:
+    chunk = _Chunk()
+    for each in rounds:
+        chunk.add(each)
+    return chunk
+
+
+@dataclass
 class PartSender:
     """Sends rounds in order; everything since the last commit is kept until it is committed.
 
@@ -90,7 +111,7 @@ class PartSender:
     rate: float | None = None
     inflated: bool = False
     done: Sent = field(init=False)
-    _chunk: list[Round] = field(default_factory=list, init=False)
+    _chunk: _Chunk = field(default_factory=_Chunk, init=False)
     _now: Sent = field(init=False)
     _since: float = field(default=0.0, init=False)
 
@@ -104,9 +125,9 @@ class PartSender:
         if self.done.offset < self.end and not self._is_full(self.done.records):
             for each in self._paced(rounds_from(self.done.offset)):
                 self._add(each)
-                if sum(kept.size for kept in self._chunk) >= CHUNK_BYTES or time.monotonic() - self._since > CHUNK_SECONDS:
+                if self._chunk.size >= CHUNK_BYTES or time.monotonic() - self._since > CHUNK_SECONDS:
                     self._commit(each.end)
-                if self._is_full(self.done.records + sum(kept.records for kept in self._chunk)):
+                if self._is_full(self.done.records + self._chunk.records):
                     self._commit(each.end)
                     return self.done
             self._commit(self.end)
@@ -119,7 +140,7 @@ class PartSender:
         """Yield rounds no faster than they are wanted, and no more records than are."""
         began, given = time.monotonic(), 0
         for each in rounds:
-            left = None if self.most is None else self.most - self.done.records - sum(kept.records for kept in self._chunk)
+            left = None if self.most is None else self.most - self.done.records - self._chunk.records
             wanted = each if left is None or each.records <= left else each.first(left)
             for part in self._small(wanted):
                 yield part
@@ -140,12 +161,12 @@ class PartSender:
     def _begin(self) -> None:
         position = self.writer.begin()
         self.done = sent_of(position.offset, position.note) if position else Sent(self.start)
-        self._now, self._chunk = self.done, []
+        self._now, self._chunk = self.done, _Chunk()
 
     def _add(self, each: Round) -> None:
-        if not self._chunk:
+        if not self._chunk.rounds:
             self._since = time.monotonic()
-        self._chunk.append(each)
+        self._chunk.add(each)
         try:
             self._send(each)
         except BrokenTransaction:
@@ -184,7 +205,7 @@ class PartSender:
                 self._without_refused(refused)
             else:
                 self.done = self._now = reached
-                self._chunk = []
+                self._chunk = _Chunk()
                 return
 
     def _again(self, committing: int | None = None) -> bool:
@@ -200,7 +221,7 @@ class PartSender:
                 raise Overtaken(f"somebody else replays the same, and is at offset {self.done.offset}")
             self._chunk = kept
             try:
-                for each in kept:
+                for each in kept.rounds:
                     self._send(each)
             except BrokenTransaction:
                 if time.monotonic() > deadline:
@@ -211,25 +232,25 @@ class PartSender:
     def _without_refused(self, refused: RefusedBatch) -> None:
         """Find what is refused: halve it, or commit what comes before it and give up."""
         while True:
-            kept = self._chunk
+            kept = self._chunk.rounds
             index, why = self._first_refused(kept, refused)
             if index is None:
                 return
             halves = kept[index].halves() if why.too_large else ()
             if halves:
-                self._chunk = [*kept[:index], *halves, *kept[index + 1 :]]
+                self._chunk = _chunk_of([*kept[:index], *halves, *kept[index + 1 :]])
                 continue
             culprit = kept[index]
-            self._chunk = kept[:index]
-            if self._chunk:
+            self._chunk = _chunk_of(kept[:index])
+            if index:
                 self._again()
-                self._commit(self._chunk[-1].end)
+                self._commit(kept[index - 1].end)
             raise RecordRefused(culprit.start(), str(why)) from why
 
     def _first_refused(self, chunk: list[Round], refused: RefusedBatch) -> tuple[int | None, RefusedBatch]:
         """Send a chunk again, one round after another."""
         self._begin()
-        self._chunk = chunk
+        self._chunk = _chunk_of(chunk)
         for index, each in enumerate(chunk):
             try:
                 self._send(each)

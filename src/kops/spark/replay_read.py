@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from kops.formats.record_batch_copy import can_go_on, is_sound
+from kops.formats.record_batch_copy import can_go_on, is_compressed, is_sound
 from kops.formats.record_columns import Batch, decode, offsets_between
 from kops.spark.raw_batches import RawBatches
 from kops.spark.replay_rounds import Decoded, Places, Round, WholeBatch
+
+_SMALL = 64 << 10
+"""Bytes of a batch below which a request of its own costs more than to decode it, and to encode many of them as one."""
 
 
 def rounds_of(source: RawBatches, partition: int, start: int, end: int, places: Places) -> Iterator[Round]:
@@ -19,7 +22,8 @@ def rounds_of(source: RawBatches, partition: int, start: int, end: int, places: 
 
     def whole(batch: Batch) -> bool:
         inside = start <= batch.base_offset and batch.last_offset < end
-        return not places.by_key and inside and can_go_on(batch) and batch.end - batch.at <= places.most
+        size = batch.end - batch.at
+        return not places.by_key and inside and can_go_on(batch) and size <= places.most and (size >= _SMALL or is_compressed(batch))
 
     for data, batches in source.batches(partition, start, end):
         for goes_on, some in groupby(batches, whole):
