@@ -42,13 +42,9 @@ def plan_restart(
     items = [_item(connector, only_failed=only_failed, tasks=tasks) for connector in found]
     changing = [item.target for item in items if item.changes]
     what = f"restart {'what has failed of ' if only_failed else ''}{named(changing)}" if changing else "nothing is to be restarted"
-    return connect_plan(
-        services,
-        NAME,
-        what,
-        items,
-        arguments={"only_failed": only_failed, "tasks": list(tasks), "wait_ms": wait_ms, "connectors": changing},
-    )
+    arguments = {"only_failed": only_failed, "tasks": list(tasks), "wait_ms": wait_ms}
+    arguments["without_tasks"] = [connector.name for connector in found if not connector.tasks and connector.state == RUNNING]
+    return connect_plan(services, NAME, what, items, arguments=arguments)
 
 
 def _item(connector: Connector, *, only_failed: bool, tasks: Sequence[int]) -> Item:
