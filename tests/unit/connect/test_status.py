@@ -76,6 +76,7 @@ def test_a_name_that_is_not_there(faulty_worker, ask):
     worker = faulty_worker(Answer(200, {}))
     missing = ask(worker, "status", "nobody")
     assert (missing.code, "there is no connector nobody" in missing.err) == (1, True)
+    assert "`kops connect list` shows what there is" in missing.err
     assert ask(worker, "list", "-o", "json").ok().json == []
 
 

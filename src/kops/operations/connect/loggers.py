@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from kops.core.errors import KopsError, UsageProblem, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.core.selection import names_matching
 from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done
+from kops.operations.connect.select import matching
 from kops.operations.protocol import Services, failed
 
 NAME = "connect.loggers"
@@ -24,7 +24,7 @@ def logger_rows(services: Services, patterns: Sequence[str], *, regex: bool = Fa
     :raises NotFound: for a plain name that has no level of its own
     """
     found = services.connect.loggers()
-    names = names_matching(patterns, found, regex=regex, what="logger") if patterns else sorted(found)
+    names = matching(patterns, found, "logger", "kops connect loggers list", regex=regex) if patterns else sorted(found)
     return [{"logger": name, "level": found[name]["level"], "last_modified": _time(found[name].get("last_modified"))} for name in names]
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kops.core.connect import Connector
-from kops.core.errors import UsageProblem
+from kops.core.errors import NotFound, UsageProblem
 from kops.core.selection import names_matching
 from kops.operations.protocol import Services
 
@@ -16,7 +16,20 @@ def select(services: Services, patterns: Sequence[str], *, regex: bool = False) 
     :raises NotFound: for a plain name that does not exist
     """
     found = {connector.name: connector for connector in services.connect.connectors()}
-    return [found[name] for name in names_matching(patterns, found, regex=regex, what="connector")]
+    return [found[name] for name in matching(patterns, found, "connector", "kops connect list", regex=regex)]
+
+
+def matching(patterns: Sequence[str], names: Iterable[str], what: str, command: str, *, regex: bool = False) -> list[str]:
+    """Return the names that patterns match.
+
+    :param command: lists what there is
+    :raises NotFound: for a plain name that is not there
+    """
+    try:
+        return names_matching(patterns, names, regex=regex, what=what)
+    except NotFound as missing:
+        missing.hint = f"`{command}` shows what there is"
+        raise
 
 
 def select_some(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[Connector]:
