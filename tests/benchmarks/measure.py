@@ -103,7 +103,11 @@ class Peak:
 def family(pid: int) -> Iterator[int]:
     """Yield a process and all its descendants."""
     yield pid
-    for thread in Path(f"/proc/{pid}/task").glob("*"):  # a JVM starts processes from any of its threads
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())  # a JVM starts processes from any of its threads
+    except OSError:
+        return
+    for thread in threads:
         try:
             children = (thread / "children").read_text().split()
         except OSError:
