@@ -8,6 +8,8 @@ import click
 
 from kops.cli.lazy import Group
 from kops.cli.options import Approval, mutation, spark_option
+from kops.cli.replay_archive import archive, restore
+from kops.cli.replay_redrive import redrive
 from kops.cli.session import Session
 
 
@@ -88,6 +90,11 @@ def resume(session: Session, *, entry_id: str, approval: Approval) -> int:
     from kops.operations.journal_actions import plan_finish
 
     entry = session.journal.read(entry_id)
-    if entry.plan.operation != "replay.run":
+    if entry.plan.operation not in ("replay.run", "replay.restore", "replay.redrive"):
         raise UsageProblem(f"{entry.id} is a {entry.plan.operation}, no replay", hint="`kops journal finish` is for all kinds")
     return session.carry_out(plan_finish(session, entry), approval, finishes=entry.id)
+
+
+group.add_command(archive)
+group.add_command(restore)
+group.add_command(redrive)

@@ -27,6 +27,8 @@ MUTATIONS = {
     "schemas.register": "kops.operations.schemas_register:REGISTERING",
     "schemas.unregister": "kops.operations.schemas_register:UNREGISTERING",
     "replay.run": "kops.operations.replay.run:REPLAY",
+    "replay.restore": "kops.operations.replay.restore:RESTORE",
+    "replay.redrive": "kops.operations.replay.redrive:REDRIVE",
     "replay.undo": "kops.operations.replay.undo:TAKE_BACK",
     "connect.change": "kops.operations.connect.change:CHANGE_CONNECTORS",
     "connect.state": "kops.operations.connect.states:CHANGE_STATES",

@@ -139,7 +139,7 @@ class AsRows:
                 "timestamp_ms": pyarrow.array(columns.timestamps),
             }
             if self.headers:
-                found["headers"] = _headers(columns)
+                found["headers"] = header_column(columns)
             yield pyarrow.table(found)
 
 
@@ -182,7 +182,7 @@ def partition_column(partition: int, count: int) -> pyarrow.Array:
     return pyarrow.array(numpy.full(count, partition, dtype=numpy.int32))
 
 
-def _headers(columns: RecordColumns) -> pyarrow.Array:
+def header_column(columns: RecordColumns) -> pyarrow.Array:
     """Return the headers of each record; null where there are none, as Spark's own source has it."""
     import numpy
     import pyarrow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,12 @@ _RECORD = ("partition", "offset", "key", "value", "timestamp_ms", "headers")
 _PARTS = ("struct", "array", "map")
 
 
-def decoded(records: DataFrame, topic: str, key: Form, value: Form, *, skip: bool) -> DataFrame:
+def decoded(records: DataFrame, topic: str, key: Form, value: Form, *, skip: bool, more: Sequence[str] = ()) -> DataFrame:
     """Add what expressions see: ``key`` and ``value`` decoded, ``timestamp``, ``topic``; keep the bytes as ``_key`` and ``_value``.
 
     :param records: as ``BatchSource.read`` gives them, with headers
     :param skip: leave out what is not of its format; else such a record ends the job
+    :param more: columns of the records to keep
     :raises UsageProblem: when the schema of a format is none
     """
     keys, values = decoding("_key", key), decoding("_value", value)
@@ -35,6 +36,7 @@ def decoded(records: DataFrame, topic: str, key: Form, value: Form, *, skip: boo
         "offset",
         "timestamp_ms",
         f"coalesce(headers, cast(array() as {_HEADERS})) as headers",
+        *more,
     )
     try:
         seen = raw.selectExpr(

@@ -1,0 +1,49 @@
+"""``kops replay redrive``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kops.cli.lazy import Command
+from kops.cli.options import Approval, mutation, spark_option
+from kops.cli.session import Session
+
+
+@click.command("redrive", cls=Command)
+@click.argument("source", metavar="DLQ[:PARTITIONS]")
+@click.option("--cause", "causes", metavar="TEXT", multiple=True, help="Only those whose cause has this text; repeatable.")
+@click.option("--range", "span", metavar="FROM..TO", help="Of the dead letters: 100..200, @-1h.. [default: all]")
+@click.option("--where", metavar="SQL", help="Only those for which it is true.")
+@click.option("--set", "assignments", metavar="FIELD=SQL", multiple=True, help="key, value, timestamp or headers[NAME]; repeatable.")
+@click.option("--key", "key_name", metavar="FORMAT", default="bytes", help="What expressions see of keys: string, long, json:DDL, ...")
+@click.option("--value", "value_name", metavar="FORMAT", default="bytes", help="Likewise of values.")
+@click.option("--skip-undecodable", is_flag=True, help="Leave what is not of its format.")
+@click.option("--route", metavar="TOPIC", help="Where those go that do not say where they came from.")
+@click.option("--max-attempts", type=click.IntRange(min=1), default=3, show_default=True, help="Leave those that were sent back so often.")
+@click.option("--parked", metavar="TOPIC", help="Put those there instead, as they are.")
+@click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records a second in all.")
+@click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="A target may have LogAppendTime.")
+@click.option("--take-over", is_flag=True, help="Go on after a redrive that was killed where its journal is gone.")
+@spark_option()
+@mutation
+@click.pass_obj
+def redrive(session: Session, /, *, source: str, approval: Approval, **given: Any) -> int:
+    """Send dead letters back to where they came from.
+
+    Understood are the headers of Kafka Connect, Kafka Streams, share groups and Spring. The plan counts by cause, with a sample of each;
+    --dry-run stops there. Error headers are taken away, and kops-redrive-attempts counts. Each is sent once: what was sent back is left
+    out the next time. Expressions see, beside those of `kops replay run`, dead_letter (cause, topic, ...) and attempts.
+    """
+    from kops.operations.replay.redrive_plan import Redriven, plan_redrive
+    from kops.operations.replay.wanted import Changes, parse_assignments
+
+    changes = Changes(
+        key=given.pop("key_name"),
+        value=given.pop("value_name"),
+        where=given.pop("where"),
+        assignments=parse_assignments(given.pop("assignments")),
+        skip=given.pop("skip_undecodable"),
+    )
+    return session.carry_out(plan_redrive(session, Redriven(source=source, changes=changes, **given)), approval)

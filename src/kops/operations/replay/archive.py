@@ -1,0 +1,213 @@
+"""Archives a topic: what is new since the last time, as Parquet, with what is needed to restore it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import kops
+from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
+from kops.core.models import Committed
+from kops.core.selection import parse_selection
+from kops.core.times import time_text, to_milliseconds
+from kops.core.topic_settings import own_settings
+from kops.operations.locks import exclusive
+from kops.operations.protocol import Services
+from kops.operations.replay.archive_manifest import Archive, Run, archive_json, archive_of_json
+from kops.operations.replay.archive_place import Place, place_of, refuse_others
+from kops.operations.replay.source import Range, range_of, settings_of, source_of
+from kops.operations.replay.wanted import Wanted
+from kops.operations.state.engine import Engine, start_engine
+
+OWN_GROUPS = ("kops-replay-", "kops-redrive-")
+"""What kops itself notes how far it came by."""
+
+
+def take_archive(
+    services: Services,
+    topic: str,
+    to: str,
+    *,
+    span: str | None = None,
+    by: str | None = None,
+    accept_gap: bool = False,
+    master: str | None = None,
+) -> tuple[Archive, Run | None, tuple[str, ...]]:
+    """Add what is new of a topic to an archive, or begin one.
+
+    :param span: ``FROM..TO``: no more than that
+    :param by: ``day`` or ``hour``; that of the archive when None
+    :param accept_gap: go on although records were deleted from the topic that are not archived
+    :return: the archive now, what was added, and sentences about it
+    :raises Refused: when the archive is another topic's, or would get a gap
+    """
+    if parse_selection(topic).partitions is not None:
+        raise UsageProblem(f"{topic} names partitions", hint="a whole topic is archived")
+    place = place_of(to)
+    source = source_of(services, None)
+    settings = settings_of(services.connection, "source")
+    found = range_of(services, source, Wanted(source=topic, target=None, span=span))
+    engine = start_engine(services, master)
+    with exclusive(services.directories.state / "locks", "archives", [place.path]):
+        before = read_archive_of(engine, place)
+        if before is None:
+            refuse_others(place)
+        now = _as_it_is(services, topic, before, by)
+        ranges, notes = _new_ranges(found, now, accept_gap=accept_gap)
+        groups, unread = _groups_of(services, topic)
+        now = replace(now, groups=groups)
+        run = _written(engine, place, now, settings, ranges) if any(start < end for start, end in ranges.values()) else None
+        after = now.with_run(run or (_looked(services, ranges) if not now.runs else None))
+        place.write(engine, archive_json(after))
+    said = tuple(note.replace(" is sent", " is archived") for note in found.notes)
+    return after, run, (*said, *notes, *unread, *(_left_out(run) if run else ()))
+
+
+def read_archive_of(engine: Engine, place: Place) -> Archive | None:
+    """Return an archive; None when there is none."""
+    body = place.read(engine)
+    return None if body is None else archive_of_json(body, place.path)
+
+
+def open_archive(engine: Engine, path: str) -> tuple[Place, Archive]:
+    """Return an archive that is there.
+
+    :raises NotFound: when it is not
+    """
+    place = place_of(path)
+    found = read_archive_of(engine, place)
+    if found is None:
+        raise NotFound(f"{path} is no archive: it has no manifest", hint="name what `kops replay archive --to` made")
+    return place, found
+
+
+def _as_it_is(services: Services, topic: str, before: Archive | None, by: str | None) -> Archive:
+    """Return the archive with the topic as it is now.
+
+    :raises Refused: when the archive is of something else
+    """
+    described = services.kafka.topics.describe([topic])[topic]
+    cluster_id = services.kafka.cluster().cluster_id
+    if before is not None:
+        if (before.topic, before.cluster_id) != (topic, cluster_id):
+            raise Refused(
+                f"the archive is of {before.topic} of cluster {before.cluster_id}, not of {topic} of {cluster_id}",
+                hint="a folder of its own for each topic",
+            )
+        if before.topic_id != described.topic_id:
+            raise Refused(f"{topic} was deleted and made anew since it was archived: its offsets are others", hint="begin a new archive")
+        if by not in (None, before.by):
+            raise Refused(f"the archive is by {before.by}", hint=f"leave --by out, or begin a new archive by {by}")
+    own = own_settings(services.kafka.topics.settings([topic])[topic])
+    return Archive(
+        topic=topic,
+        topic_id=described.topic_id,
+        cluster_id=cluster_id,
+        partitions=len(described.partitions),
+        replication_factor=described.replication_factor,
+        settings={name: value for name, value in own.items() if "throttled" not in name},
+        by=before.by if before else by or "day",
+        taken=time_text(to_milliseconds(services.now())),
+        kops=kops.__version__,
+        runs=before.runs if before else (),
+    )
+
+
+def _new_ranges(found: Range, archive: Archive, *, accept_gap: bool) -> tuple[dict[int, tuple[int, int]], list[str]]:
+    """Return what is to be archived: from where the archive ends, without gap and overlap.
+
+    :raises Refused: when what comes next is not there any more, or ``--range`` leaves it out
+    """
+    ranges, notes = {}, []
+    for number, some in sorted(found.ranges.items()):
+        known = archive.span(number)
+        if known is None:
+            ranges[number] = (some.start, some.end)
+            continue
+        first, last = known
+        start = last
+        if some.start > last:
+            gap = f"{archive.topic}:{number} is archived up to offset {last}, and what comes now begins at {some.start}"
+            if not accept_gap:
+                raise Refused(
+                    f"{gap}: {some.start - last:,} offsets would be missing",
+                    hint="begin --range earlier if you gave one; if they are deleted for good, --accept-gap notes it and goes on",
+                )
+            notes.append(f"{gap}: a gap, as accepted")
+            start = some.start
+        elif some.start < first:
+            notes.append(f"{archive.topic}:{number} has records before offset {first}, where the archive begins: only new ones are added")
+        ranges[number] = (start, max(start, some.end))
+    return ranges, notes
+
+
+def _written(engine: Engine, place: Place, archive: Archive, settings: Mapping[str, str], ranges: Mapping[int, tuple[int, int]]) -> Run:
+    """Write a run's records where no manifest names them yet."""
+    from kops.spark.archive import read_topic, write_archive
+    from kops.spark.failures import explained
+
+    services, session = engine.services, engine.session  # has started before anything else imports pyspark
+    place.forget_others([run.name for run in archive.runs])
+    name = f"{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+    some = {number: bounds for number, bounds in ranges.items() if bounds[0] < bounds[1]}
+    services.progress.step(f"archiving up to {sum(end - start for start, end in some.values()):,} records of {archive.topic}")
+    with explained(f"archive {archive.topic}"):
+        held = write_archive(read_topic(session, archive.topic, settings, some), place.records(name), archive.by)
+    if held:
+        place.require_seen(engine, name)
+    return Run(name, archive.taken, dict(ranges), {number: asdict(one) for number, one in held.items()})
+
+
+def _looked(services: Services, ranges: Mapping[int, tuple[int, int]]) -> Run:
+    """Return a run without records: it says where the archive of an empty topic begins."""
+    return Run("", time_text(to_milliseconds(services.now())), dict(ranges), {})
+
+
+def _groups_of(services: Services, topic: str) -> tuple[dict[str, dict[int, Committed]], list[str]]:
+    """Return what groups have committed of a topic, and who could not be asked."""
+    ids = [each.group_id for each in services.kafka.groups.listed() if each.type != "share" and not each.group_id.startswith(OWN_GROUPS)]
+    answers = services.kafka.groups.committed_or_errors(ids, metadata=True) if ids else {}
+    errors = [f"group {group}: {answer.message}" for group, answer in answers.items() if isinstance(answer, KopsError)]
+    found = {
+        group: {place.partition: one for place, one in answer.items() if place.topic == topic and one is not None}
+        for group, answer in answers.items()
+        if not isinstance(answer, KopsError)
+    }
+    return {group: offsets for group, offsets in found.items() if offsets}, [f"not archived: the offsets of {error}" for error in errors]
+
+
+def _left_out(run: Run) -> list[str]:
+    empty = sum(end - start for start, end in run.ranges.values()) - run.records
+    return [f"{empty:,} offsets have no record: aborted transactions, markers of transactions, or compacted away"] if empty else []
+
+
+def described(archive: Archive, run: Run | None, path: str) -> dict[str, Any]:
+    """Return an archive as the command shows it."""
+    spans = {number: archive.span(number) or (0, 0) for number in range(archive.partitions)}
+    return {
+        "path": path,
+        "topic": archive.topic,
+        "cluster_id": archive.cluster_id,
+        "by": archive.by,
+        "taken": archive.taken,
+        "records_added": run.records if run else 0,
+        "offsets_added": sum(end - start for start, end in run.ranges.values()) if run else 0,
+        "records": sum(archive.records(number) for number in range(archive.partitions)),
+        "runs": len(archive.runs),
+        "partitions": [
+            {
+                "partition": number,
+                "start": start,
+                "end": end,
+                "records": archive.records(number),
+                "added": run.contents.get(number, {}).get("records", 0) if run else 0,
+                "gaps": [{"start": one, "end": other} for one, other in archive.gaps(number)],
+            }
+            for number, (start, end) in spans.items()
+        ],
+        "groups": {
+            group: {str(number): found.offset for number, found in sorted(offsets.items())} for group, offsets in archive.groups.items()
+        },
+    }

@@ -1,0 +1,139 @@
+"""What an archive says of itself, as JSON: the topic, the runs with the offsets that each archived, and where groups were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+from kops.core.errors import ConfigError
+from kops.core.models import Committed, NewTopic
+from kops.operations.offsets_items import committed_json
+from kops.operations.state.snapshot_manifest import held_json
+
+VERSION = 1
+_TEXTS = ("topic", "topic_id", "cluster_id", "partitions", "replication_factor", "settings", "by", "taken", "kops")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one call of `kops replay archive` added.
+
+    :param name: of its folder
+    :param ranges: partition -> offsets from, and to before; what of it has no record was aborted, a marker, or compacted away
+    :param contents: partition -> what its files hold (``spark.snapshot.Held``)
+    """
+
+    name: str
+    taken: str
+    ranges: Mapping[int, tuple[int, int]]
+    contents: Mapping[int, Mapping[str, int]]
+
+    @property
+    def records(self) -> int:
+        """Return how many records it has."""
+        return sum(held["records"] for held in self.contents.values())
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An archive.
+
+    :param settings: of the topic itself
+    :param by: ``day`` or ``hour``
+    :param groups: group -> partition -> committed offset, when the last run began
+    """
+
+    topic: str
+    topic_id: str | None
+    cluster_id: str
+    partitions: int
+    replication_factor: int | None
+    settings: Mapping[str, str]
+    by: str
+    taken: str
+    kops: str
+    runs: tuple[Run, ...] = ()
+    groups: Mapping[str, Mapping[int, Committed]] = field(default_factory=dict)
+
+    def span(self, partition: int) -> tuple[int, int] | None:
+        """Return the offsets of a partition that are archived; None before the first run that looked at it."""
+        found = [run.ranges[partition] for run in self.runs if partition in run.ranges]
+        return (found[0][0], found[-1][1]) if found else None
+
+    def gaps(self, partition: int) -> list[tuple[int, int]]:
+        """Return the offsets between runs that had been deleted from the topic before they were archived."""
+        found = [run.ranges[partition] for run in self.runs if partition in run.ranges]
+        return [(one[1], other[0]) for one, other in pairwise(found) if other[0] > one[1]]
+
+    def records(self, partition: int) -> int:
+        """Return how many records of a partition it has."""
+        return sum(run.contents[partition]["records"] for run in self.runs if partition in run.contents)
+
+    @property
+    def held_partitions(self) -> list[int]:
+        """Return the partitions with records."""
+        return sorted({number for run in self.runs for number in run.contents})
+
+    def new_topic(self, name: str) -> NewTopic:
+        """Return the topic as it was, under a name."""
+        return NewTopic(name, self.partitions, self.replication_factor, dict(self.settings))
+
+    def with_run(self, run: Run | None) -> Archive:
+        """Return it with a run more."""
+        return self if run is None else replace(self, runs=(*self.runs, run))
+
+
+def archive_json(archive: Archive) -> dict[str, Any]:
+    """Return an archive as JSON."""
+    return {
+        "version": VERSION,
+        **{name: getattr(archive, name) for name in _TEXTS},
+        "runs": [
+            {
+                "name": run.name,
+                "taken": run.taken,
+                "ranges": {str(number): list(some) for number, some in sorted(run.ranges.items())},
+                "contents": held_json_of(run.contents),
+            }
+            for run in archive.runs
+        ],
+        "groups": {
+            group: {str(number): committed_json(found) for number, found in sorted(offsets.items())}
+            for group, offsets in sorted(archive.groups.items())
+        },
+    }
+
+
+def held_json_of(contents: Mapping[int, Any]) -> dict[str, Any]:
+    """Return what files hold as JSON: of ``Held``, or of what was read back."""
+    plain = {number: held for number, held in contents.items() if isinstance(held, Mapping)}
+    counted = held_json({number: held for number, held in contents.items() if number not in plain})
+    return {str(number): dict(held) for number, held in sorted({**plain, **counted}.items())}
+
+
+def archive_of_json(body: Mapping[str, Any], path: str) -> Archive:
+    """Read back what ``archive_json`` made.
+
+    :raises ConfigError: when it is something else
+    """
+    if body.get("version") != VERSION:
+        raise ConfigError(f"{path} is not an archive of version {VERSION}", hint="use the version of kops that wrote it")
+    try:
+        runs = tuple(
+            Run(
+                run["name"],
+                run["taken"],
+                {int(number): (int(some[0]), int(some[1])) for number, some in run["ranges"].items()},
+                {int(number): held for number, held in run["contents"].items()},
+            )
+            for run in body["runs"]
+        )
+        groups = {
+            group: {int(number): Committed(found["offset"], found.get("metadata", "")) for number, found in offsets.items()}
+            for group, offsets in body["groups"].items()
+        }
+        return Archive(**{name: body[name] for name in _TEXTS}, runs=runs, groups=groups)
+    except (KeyError, TypeError, ValueError, AttributeError) as broken:
+        raise ConfigError(f"the manifest of {path} is damaged: {broken!r}", hint="is it an archive that kops wrote?") from broken

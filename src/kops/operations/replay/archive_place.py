@@ -1,0 +1,155 @@
+"""Where an archive lies: a folder of this machine, or anything else that Spark reaches by a URI.
+
+Either way a run that is killed leaves the archive as it was: only what the newest manifest names belongs to it. In a folder of this machine
+that is ``manifest.json``, renamed when it is written; elsewhere Spark writes ``manifests/NUMBER``, a number more each time, which is there
+once its committer has moved it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import ConfigError, OperationFailed, UsageProblem
+from kops.operations.state.engine import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FILE, MANIFESTS, RECORDS = "manifest.json", "manifests", "records"
+_NUMBERED = re.compile(rf"/{MANIFESTS}/(\d+)/[^/]+$")
+
+
+@dataclass(frozen=True)
+class Place:
+    """An archive's place.
+
+    :param path: absolute, or a URI
+    """
+
+    path: str
+
+    @property
+    def folder(self) -> Path | None:
+        """Return the folder of this machine; None for a URI."""
+        return None if "://" in self.path else Path(self.path)
+
+    def records(self, run: str) -> str:
+        """Return where the records of a run lie."""
+        return f"{self.path}/{RECORDS}/{run}"
+
+    def read(self, engine: Engine) -> dict[str, Any] | None:
+        """Return the newest manifest; None when there is none.
+
+        :raises ConfigError: when it is no JSON
+        """
+        text = _read_local(self.folder) if self.folder else _read_numbered(engine.session, self.path)[1]
+        try:
+            body = None if text is None else json.loads(text)
+        except ValueError as broken:
+            raise ConfigError(f"the manifest of {self.path} is damaged: {broken}", hint="is it an archive that kops wrote?") from broken
+        if body is not None and not isinstance(body, dict):
+            raise ConfigError(f"the manifest of {self.path} is none", hint="is it an archive that kops wrote?")
+        return body
+
+    def write(self, engine: Engine, body: dict[str, Any]) -> None:
+        """Make a manifest the newest."""
+        if self.folder:
+            _write_local(self.folder, json.dumps(body, indent=2, ensure_ascii=False))
+            return
+        session = engine.session
+        number = _read_numbered(session, self.path)[0] + 1
+        from kops.spark.failures import explained
+
+        rows = session.createDataFrame([(json.dumps(body, ensure_ascii=False),)], "value string").coalesce(1)
+        with explained(f"write the manifest of {self.path}"):
+            rows.write.mode("errorifexists").text(f"{self.path}/{MANIFESTS}/{number:06}")
+
+    def forget_others(self, runs: Collection[str]) -> None:
+        """Delete what killed runs have left; elsewhere than on this machine it stays, and does not count."""
+        left = self.folder / RECORDS if self.folder else None
+        for folder in left.iterdir() if left and left.is_dir() else ():
+            if folder.name not in runs:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def require_seen(self, engine: Engine, run: str) -> None:
+        """Refuse when Spark's workers wrote where this machine does not see it.
+
+        :raises UsageProblem: before the manifest names it
+        """
+        if self.folder and not any(Path(self.records(run)).rglob("*.parquet")):
+            raise UsageProblem(
+                f"Spark at {engine.master} wrote where this machine does not see it",
+                hint="name a folder that its workers and this machine share, or a URI such as s3a://bucket/orders",
+            )
+
+
+def place_of(path: str) -> Place:
+    """Return the place that a path or URI names.
+
+    :raises UsageProblem: when the folder could not be made
+    """
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", path):
+        scheme, rest = path.split(":", 1)
+        return Place(f"{scheme}://{rest.removeprefix('//').rstrip('/')}")
+    folder = Path(path).absolute()
+    if not folder.exists() and not folder.parent.is_dir():
+        raise UsageProblem(f"there is no folder {folder.parent}", hint="make it first")
+    if folder.exists() and not folder.is_dir():
+        raise UsageProblem(f"{folder} is no folder", hint="name a new one, or one that `kops replay archive` made")
+    return Place(str(folder))
+
+
+def refuse_others(place: Place) -> None:
+    """Refuse to begin an archive in a folder that has something else in it.
+
+    :raises UsageProblem: when it does
+    """
+    if place.folder and place.folder.is_dir() and any(each.name != RECORDS for each in place.folder.iterdir()):
+        raise UsageProblem(f"{place.folder} has other things in it and no {FILE}", hint="name a folder of its own")
+
+
+def _read_local(folder: Path) -> str | None:
+    try:
+        return (folder / FILE).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"cannot read {folder / FILE}: {error.strerror}", hint="may you read it?") from error
+
+
+def _write_local(folder: Path, text: str) -> None:
+    part = folder / f".{FILE}.{os.getpid()}"
+    try:
+        folder.mkdir(exist_ok=True)
+        with part.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(folder / FILE)
+    except OSError as error:
+        raise OperationFailed(f"cannot write {folder / FILE}: {error.strerror}", hint="the archive is as it was") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _read_numbered(session: SparkSession, path: str) -> tuple[int, str | None]:
+    from pyspark.errors import AnalysisException
+
+    from kops.spark.failures import explained
+
+    try:
+        found = session.read.text(f"{path}/{MANIFESTS}/*", wholetext=True).selectExpr("_metadata.file_path as at", "value").collect()
+    except AnalysisException as missing:
+        if missing.getCondition() == "PATH_NOT_FOUND":
+            return 0, None
+        with explained(f"read the manifest of {path}"):
+            raise
+    numbered = sorted((int(match[1]), str(row.value)) for row in found if (match := _NUMBERED.search(row["at"])))
+    return numbered[-1] if numbered else (0, None)

@@ -1,0 +1,146 @@
+"""The offsets of groups in a restored topic: those of the same records."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import KopsError, NotFound, OperationFailed
+from kops.core.models import Committed, TopicPartition
+from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.operations.groups import refuse_active
+from kops.operations.offsets_items import not_as_written, offset_of
+from kops.operations.offsets_move import group_or_none
+from kops.operations.protocol import Services, failed
+from kops.operations.replay.archive_manifest import Archive
+from kops.operations.replay.jobs import Work
+from kops.operations.state.engine import start_engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MOVE = "commit"
+
+
+def groups_wanted(archive: Archive, patterns: Sequence[str]) -> dict[str, Mapping[int, Committed]]:
+    """Return the archived groups that patterns name.
+
+    :raises NotFound: when one names none
+    """
+    found: dict[str, Mapping[int, Committed]] = {}
+    for pattern in patterns:
+        named = {group: offsets for group, offsets in archive.groups.items() if fnmatch.fnmatchcase(group, pattern)}
+        if not named:
+            raise NotFound(
+                f"the archive has no offsets of a group {pattern}", hint=f"groups: {', '.join(sorted(archive.groups)) or 'it has none'}"
+            )
+        found |= named
+    return found
+
+
+def translated(archive: Archive, rows: DataFrame | None, groups: Mapping[str, Mapping[int, Committed]]) -> dict[str, dict[str, list[int]]]:
+    """Return for each group and partition: its archived offset, how many archived records are before it, and how many there are.
+
+    :param rows: of the archive; None when it has no records
+    """
+    from kops.spark.archive import records_before
+    from kops.spark.failures import explained
+
+    offsets: dict[int, list[int]] = {}
+    for committed in groups.values():
+        for number, one in committed.items():
+            offsets.setdefault(number, []).append(one.offset)
+    before: Mapping[tuple[int, int], int] = {}
+    if rows is not None and offsets:
+        with explained("count the records before the groups' offsets"):
+            before = records_before(rows, offsets)
+    return {
+        group: {
+            str(number): [one.offset, before.get((number, one.offset), 0), archive.records(number)]
+            for number, one in sorted(committed.items())
+        }
+        for group, committed in sorted(groups.items())
+    }
+
+
+def group_items(archive: Archive, target: str, found: Mapping[str, Mapping[str, Sequence[int]]]) -> Iterator[Item]:
+    """Yield an item for each partition of a group."""
+    for group, partitions in found.items():
+        for number, (offset, before, records) in partitions.items():
+            start, end = archive.span(int(number)) or (0, 0)
+            said = f"archived offset {offset}"
+            if offset > end:
+                said += f" is after what is archived, which ends at {end}: {offset - end:,} are read again or are not here"
+            elif offset < start:
+                said += f" is before what is archived, which begins at {start}"
+            yield Item(f"{group} {target}:{number}", MOVE, offset, f"after {before:,} of {records:,} records", said)
+
+
+def refuse_active_groups(services: Services, groups: Sequence[str]) -> None:
+    """Refuse while a group has members.
+
+    :raises GroupActive: naming it
+    """
+    for name in groups:
+        group = group_or_none(services, name)
+        if group is not None:
+            refuse_active(group)
+
+
+def commit_groups(services: Services, plan: Plan, producers: Sequence[int]) -> Iterator[ItemResult]:
+    """Commit what the groups had, at the offsets that their records have now."""
+    given = plan.arguments
+    items = {item.target: item for item in plan.items}
+    places = new_offsets(services, plan, producers)
+    for group, partitions in given["groups"].items():
+        wanted = {int(number): places.get((int(number), before)) for number, (_, before, _) in partitions.items()}
+        commits = {TopicPartition(given["anchor"], number): Committed(offset) for number, offset in wanted.items() if offset is not None}
+        try:
+            outcome = services.kafka.groups.commit(group, commits)
+        except KopsError as refusal:
+            outcome = dict.fromkeys(commits, refusal)
+        for number in wanted:
+            place = TopicPartition(given["anchor"], number)
+            item = items[f"{group} {place}"]
+            error = outcome[place] if place in outcome else OperationFailed(f"{place} has not the records that {group} had read")
+            value = offset_of(commits.get(place))
+            yield ItemResult(item.target, Status.DONE, value=value) if error is None else failed(item, error)
+
+
+def verified_groups(services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    """Read the offsets back."""
+    groups = list(plan.arguments["groups"])
+    found = services.kafka.groups.committed(groups) if groups else {}
+
+    def judged(result: ItemResult) -> ItemResult:
+        if result.status is not Status.DONE:
+            return result
+        group, _, where = result.target.rpartition(" ")
+        topic, _, number = where.rpartition(":")
+        error = not_as_written(result.target, Committed(result.value), found[group].get(TopicPartition(topic, int(number))))
+        return result if error is None else ItemResult(result.target, Status.FAILED, error=error.as_json(), value=result.value)
+
+    return tuple(judged(result) for result in results)
+
+
+def new_offsets(services: Services, plan: Plan, producers: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Return the offset in the target that comes after so many restored records: markers of transactions are between them."""
+    from kops.spark.archive_positions import positions
+    from kops.spark.failures import explained
+
+    given: Mapping[str, Any] = plan.arguments
+    wanted: dict[int, set[int]] = {}
+    for partitions in given["groups"].values():
+        for number, (_, before, _) in partitions.items():
+            wanted.setdefault(int(number), set()).add(before)
+    places = [TopicPartition(given["anchor"], number) for number in wanted]
+    bounds = services.kafka.offsets.bounds(places, isolation="read_committed") if places else {}
+    tails = {place.partition: (given["ends"][str(place)], bounds[place].log_end_offset) for place in places}
+    work = Work(services, start_engine(services, given["master"]), given)
+    settings, session = work.job(1).target_settings, work.engine.session
+    with explained("find the records of the groups"):
+        numbers = {number: sorted(some) for number, some in wanted.items()}
+        found = positions(session, given["anchor"], settings, tails=tails, wanted=numbers, producers=producers)
+    empty = {(number, 0): tails[number][0] for number, some in wanted.items() if 0 in some}
+    return {**empty, **found}

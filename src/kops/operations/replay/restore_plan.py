@@ -1,0 +1,203 @@
+"""Plans a restore: an archive's records into a topic, and the offsets of groups after them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kops.core.durations import duration_text
+from kops.core.errors import Refused, UsageProblem
+from kops.core.models import NewTopic, Setting, TopicPartition
+from kops.core.plan import Item, Plan
+from kops.core.selection import parse_selection
+from kops.core.times import to_milliseconds
+from kops.operations.protocol import Services
+from kops.operations.replay.archive import open_archive
+from kops.operations.replay.archive_manifest import Archive
+from kops.operations.replay.archive_place import Place
+from kops.operations.replay.restore_groups import group_items, groups_wanted, refuse_active_groups, translated
+from kops.operations.replay.restore_rows import runs_of
+from kops.operations.replay.source import settings_of
+from kops.operations.replay.targets import Targets, guard_of, placement, targets_of
+from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Changes, Wanted
+from kops.operations.state.engine import Engine, start_engine
+from kops.operations.topics_create import new_topic_json, prepare_creation
+
+OPERATION = "replay.restore"
+
+
+def plan_restore(
+    services: Services,
+    path: str,
+    *,
+    target: str,
+    groups: Sequence[str] = (),
+    accept_new_times: bool = False,
+    rate: float | None = None,
+    master: str | None = None,
+) -> Plan:
+    """Decide what is sent where, once the archive was read and found to hold what its manifest says.
+
+    :param groups: patterns of groups whose offsets are committed
+    :raises Refused: with the reason, before anything is sent
+    """
+    if parse_selection(target).partitions is not None:
+        raise UsageProblem(f"{target} names partitions", hint="--to takes a topic")
+    settings_of(services.connection, "target")
+    engine = start_engine(services, master)
+    place, archive = open_archive(engine, path)
+    wanted = Wanted(source=archive.topic, target=target, partition_by=KEEP, accept_new_times=accept_new_times, rate=rate)
+    created = _creation(services, archive, target)
+    targets = _new_targets(created, wanted) if created else targets_of(services, [target], wanted)
+    _, said = placement(wanted, archive.partitions, targets, changed=False)
+    chosen = groups_wanted(archive, groups)
+    refuse_active_groups(services, list(chosen))
+    places = _read_and_compared(engine, place, archive, chosen)
+    ranges = {number: archive.span(number) or (0, 0) for number in archive.held_partitions}
+    items = [
+        *([Item(target, "create", None, new_topic_json(created), "as it was archived")] if created else ()),
+        *(
+            Item(f"{archive.topic}:{number}", "send", start, end, f"{archive.records(number):,} records to {target}:{number}")
+            for number, (start, end) in ranges.items()
+        ),
+        *group_items(archive, target, places),
+    ]
+    records = sum(archive.records(number) for number in ranges)
+    return Plan(
+        operation=OPERATION,
+        summary=f"restore {records:,} records of {archive.topic} from {path} to {target}",
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=tuple(items),
+        guard=guard_of(targets) if not created else {"topics": {}, "partitions": {}, "empty_ends": {}},
+        arguments=_arguments(services, wanted, archive, targets, engine.master)
+        | {
+            "path": place.path,
+            "runs": runs_of(archive),
+            "create": new_topic_json(created) if created else None,
+            "groups": places,
+            "ranges": {str(number): list(bounds) for number, bounds in ranges.items()},
+        },
+        warnings=tuple(_warnings(services, archive, targets, accept_new_times=accept_new_times)),
+        notes=(said, *_notes(targets, archive, chosen)),
+    )
+
+
+def _creation(services: Services, archive: Archive, target: str) -> NewTopic | None:
+    """Return the topic to be created; None when it is there."""
+    if services.kafka.topics.existing([target]):
+        return None
+    wanted = archive.new_topic(target)
+    if services.kafka.cluster().cluster_id != archive.cluster_id:
+        most = len(services.kafka.cluster().brokers)
+        wanted = NewTopic(target, wanted.partitions, min(wanted.replication_factor or 1, most), wanted.settings)
+    return prepare_creation(services, [wanted], services.kafka.topics.names()).topics[0]
+
+
+def _new_targets(created: NewTopic, wanted: Wanted) -> Targets:
+    """Return a topic that is not there yet as one that is."""
+    settings = {name: Setting(name, value, "topic") for name, value in created.settings.items()}
+    settings.setdefault("cleanup.policy", Setting("cleanup.policy", "delete", "default"))
+    ends = {TopicPartition(created.name, number): 0 for number in range(created.partitions or 0)}
+    targets = Targets({created.name: created.partitions or 0}, {created.name: None}, ends, {created.name: settings}, own=True)
+    if targets.appends_times and not wanted.accept_new_times:
+        raise Refused(
+            f"{created.name} would be made as it was archived, with LogAppendTime: every record would get a new time",
+            hint=f"make it first with CreateTime (kops topics create {created.name}), or --accept-new-timestamps",
+        )
+    return targets
+
+
+def _read_and_compared(engine: Engine, place: Place, archive: Archive, groups: Mapping[str, Any]) -> dict[str, dict[str, list[int]]]:
+    """Read the archive once, compare it with its manifest, and find where groups were.
+
+    :raises Refused: when it holds something else
+    """
+    from dataclasses import asdict
+
+    session = engine.session  # has started before anything else imports pyspark
+    from kops.spark.archive import contents_of, read_archive
+    from kops.spark.failures import explained
+
+    runs = runs_of(archive)
+    if not runs:
+        return translated(archive, None, groups)
+    engine.services.progress.step(f"reading the archive of {archive.topic}")
+    added = ("records", "tombstones", "with_headers", "high", "low")
+    rows = read_archive(session, [place.records(run) for run in runs])
+    with explained(f"read the archive {place.path}"):
+        found = {number: asdict(held) for number, held in contents_of(rows).items()}
+    for number in archive.held_partitions:
+        said = [run.contents[number] for run in archive.runs if number in run.contents]
+        wanted = {name: sum(each[name] for each in said) for name in added}
+        there = {name: found.get(number, {}).get(name, 0) for name in added}
+        if wanted != there:
+            raise Refused(
+                f"the files of {archive.topic}:{number} do not hold what the manifest says: {there['records']:,} records, not"
+                f" {wanted['records']:,}" + ("" if there["records"] != wanted["records"] else " with the same content"),
+                hint="the archive is damaged, or was changed; nothing was sent",
+            )
+    return translated(archive, rows, groups)
+
+
+def _arguments(services: Services, wanted: Wanted, archive: Archive, targets: Targets, master: str) -> dict[str, Any]:
+    return {
+        "replay": f"kops-replay-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
+        "rows": "archive",
+        "source": archive.topic,
+        "source_context": None,
+        "target": wanted.target,
+        "changes": Changes().as_json(),
+        "partition_by": KEEP,
+        "rate": wanted.rate,
+        "limit": None,
+        "guarantee": EXACTLY_ONCE,
+        "compression": wanted.compression,
+        "new_times": wanted.accept_new_times,
+        "master": master,
+        "targets": dict(targets.counts),
+        "anchor": wanted.target,
+        "largest": targets.largest,
+        "inflated": any(targets.setting(topic, "compression.type") not in ("", "producer") for topic in targets.counts),
+        "own": targets.own,
+        "ends": {str(place): end for place, end in sorted(targets.ends.items())},
+    }
+
+
+def _warnings(services: Services, archive: Archive, targets: Targets, *, accept_new_times: bool) -> list[str]:
+    warnings = []
+    earliest = min((held["earliest"] for run in archive.runs for held in run.contents.values()), default=None)
+    for topic in targets.counts:
+        kept = targets.retention(topic)
+        old = kept is not None and earliest is not None and 0 <= earliest < to_milliseconds(services.now()) - kept
+        if old and not accept_new_times:
+            warnings.append(
+                f"{topic} keeps records for {duration_text(kept or 0)}, and some of these are older: brokers may delete them at once"
+            )
+    if targets.appends_times:
+        warnings.append(f"{', '.join(targets.appends_times)} gives each record the time of its appending")
+    if targets.compacted:
+        warnings.append(
+            f"{', '.join(targets.compacted)} is compacted: records without a key are refused, and older ones of a key disappear"
+        )
+    return warnings
+
+
+def _notes(targets: Targets, archive: Archive, groups: Mapping[str, Any]) -> list[str]:
+    name = next(iter(targets.counts))
+    notes = [
+        f"the archive was read: it holds what its manifest of {archive.taken} says",
+        "exactly once: transactions hold the records and how far they came; killed or failed, `kops replay resume` goes on there",
+    ]
+    if groups:
+        notes.append("offsets of groups are those of the same records, found by reading back: markers of transactions take offsets too")
+    elif archive.groups:
+        notes.append(f"no offsets are committed; the archive has those of {', '.join(sorted(archive.groups))}: --groups GLOB")
+    if targets.compacted:
+        notes.append(f"no undo: brokers delete no records of a compacted topic ({name})")
+    elif targets.own:
+        notes.append(f"{name} is empty: `kops undo` deletes what was sent, while nobody else writes there; offsets of groups stay")
+    else:
+        notes.append(f"{name} has records already: Kafka cannot take out what is among others, so there is no undo")
+    return notes

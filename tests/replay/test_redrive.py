@@ -1,0 +1,138 @@
+"""Dead letters sent back to where they came from, by cause, each once."""
+
+import signal
+
+import pytest
+
+from support.connect import FILE_SINK
+from support.programs import Record
+from support.streams_apps import SECONDS, wait_for
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+START = 1_760_000_000_000
+TRACE = b"org.apache.kafka.connect.errors.DataException: bad id %d\n\tat Converter.convert\n"
+
+
+def letters(scene, origin):
+    """Return dead letters of all who write them, in two partitions."""
+
+    def connect(n):
+        prefix = "__connect.errors."
+        return (("own", b"x"), (f"{prefix}topic", origin.encode()), (f"{prefix}partition", b"1"), (f"{prefix}offset", b"%d" % n),
+                (f"{prefix}connector.name", b"sink"), (f"{prefix}exception.stacktrace", TRACE % n))  # fmt: skip
+
+    def spring(n):
+        return (("kafka_dlt-original-topic", origin.encode()), ("kafka_dlt-original-partition", (0).to_bytes(4, "big")),
+                ("kafka_dlt-exception-fqcn", b"com.shop.TimedOut"), ("kafka_dlt-exception-message", b"no answer in %d ms" % n))  # fmt: skip
+
+    def streams(n):
+        return (("__streams.errors.topic", origin.encode()), ("__streams.errors.partition", b"1"),
+                ("__streams.errors.exception", b"java.lang.ArithmeticException"), ("__streams.errors.message", b"/ by zero"))  # fmt: skip
+
+    def share(n):
+        return (("__dlq.errors.topic", origin.encode()), ("__dlq.errors.partition", b"0"), ("__dlq.errors.group", b"g"),
+                ("__dlq.errors.message", b"released too often"))  # fmt: skip
+
+    found = [Record(b"k%d" % n, b"v%d" % n, START + n, (connect, spring, streams, share)[n % 4](n), n % 2) for n in range(80)]
+    no_copy = Record(None, None, START + 80, share(80), 0)
+    unknown = [Record(b"k%d" % n, b"?%d" % n, START + n, (("own", b"x"),), n % 2) for n in range(81, 85)]
+    often = [Record(b"k%d" % n, b"v%d" % n, START + n, (*connect(n), ("kops-redrive-attempts", b"2")), n % 2) for n in range(85, 89)]
+    return [*found, no_copy, *unknown, *often]
+
+
+def plain(record):
+    return (record.key, record.value, record.timestamp)
+
+
+def test_by_cause_and_each_once(scene, kops):
+    origin, queue, parked, routed = scene.topic("origin"), scene.topic("queue"), scene.topic("parked"), scene.topic("routed", 3)
+    given = letters(scene, origin)
+    scene.cluster.produce(queue, given)
+    dry = kops("replay", "redrive", queue, "--dry-run", "-o", "json").json
+    counts = {(one["cause"], one["fate"]): one["count"] for one in dry["arguments"]["histogram"]}
+    assert counts == {
+        ("DataException: bad id …", "send"): 24,
+        ("TimedOut: no answer in … ms", "send"): 20,
+        ("ArithmeticException: / by zero", "send"): 20,
+        ("released too often", "send"): 20,
+        ("released too often", "no copy"): 1,
+        ("no error headers", "no origin"): 4,
+    }
+    assert scene.read(origin) == []
+
+    change = ("--set", "headers[repaired]='yes'", "--where", "partition = 1 or dead_letter.written_by = 'spring'")
+    kops("replay", "redrive", queue, "--cause", "no answer in", "--cause", "bad id", *change, "--max-attempts", "2", "--yes").ok()
+    spring = given[1:80:4]
+    assert sorted(plain(r) for r in scene.read(origin)) == sorted(plain(r) for r in spring)
+    assert {(r.partition, r.headers) for r in scene.read(origin)} == {(0, (("kops-redrive-attempts", b"1"), ("repaired", b"yes")))}
+
+    rest = ("--max-attempts", "2", "--parked", parked, "--route", routed)
+    done = kops("replay", "redrive", queue, *rest, "--yes", "-o", "json").ok().json
+    assert sum(item["value"]["records"] for item in done["items"]) == 20 + 20 + 20 + 4 + 4
+    there = scene.read(origin)
+    assert sorted(plain(r) for r in there) == sorted(plain(r) for r in given[:80])
+    connects = {r.headers for r in there if int(r.value[1:]) % 4 == 0}
+    assert connects == {(("own", b"x"), ("kops-redrive-attempts", b"1"))}
+    assert sorted((plain(r), r.headers) for r in scene.read(parked)) == [(plain(r), r.headers) for r in given[85:]]
+    assert sorted(plain(r) for r in scene.read(routed)) == sorted(plain(r) for r in given[81:85])
+
+    again = kops("replay", "redrive", queue, *rest, "--yes", "-o", "json").ok()
+    assert [item["status"] for item in again.json["items"]] == ["unchanged", "unchanged"]
+    assert (len(scene.read(origin)), len(scene.read(parked)), len(scene.read(routed))) == (80, 4, 4)
+    failed_again = Record(b"k", b"new", START + 99, given[0].headers, 1)
+    scene.cluster.produce(queue, [failed_again])
+    kops("replay", "redrive", queue, *rest, "--yes").ok()
+    assert [plain(r) for r in scene.read(origin) if r.value == b"new"] == [plain(failed_again)]
+    assert len(scene.read(origin)) == 81
+    undo = kops("undo", "last", "--yes")
+    assert (undo.code, "groups delete" in undo.err) == (5, True)
+    scene.cluster.admin.delete_consumer_groups([f"kops-redrive-{queue}"])
+
+
+def test_killed_and_gone_on_with(scene, kops, kops_process, broker, unique):
+    """The broker slows the writer down; after SIGKILL a new redrive is refused, and resume sends each once."""
+    origin, queue = scene.topic("origin"), scene.topic("queue")
+    back = (("__streams.errors.topic", origin.encode()), ("__streams.errors.partition", b"1"), ("__streams.errors.message", b"late"))
+    scene.cluster.produce(queue, (Record(b"k", (b"%d-" % n).ljust(1000, b"v"), START + n, back, n % 2) for n in range(2000)))
+    scene.cluster.slow_down(slow := unique("slow"), 50_000)
+    process = kops_process("replay", "redrive", queue, "--yes", "-B", broker.bootstrap_servers, "-X", f"client.id={slow}")
+    wait_for("it to send", lambda: process.poll() is not None or sum(high for _, high in scene.cluster.ends(origin).values()) > 0)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=SECONDS)
+    assert process.returncode == -signal.SIGKILL
+    refused = kops("replay", "redrive", queue, "--yes")
+    assert (refused.code, "kops replay resume ID" in refused.err) == (5, True)
+    assert "proven: 2,000 records" in kops("replay", "resume", "last", "--yes").ok().err
+    assert sorted(plain(r) for r in scene.read(origin)) == sorted(plain(r) for r in scene.read(queue))
+    again = kops("replay", "redrive", queue, "--yes", "-o", "json").ok().json
+    assert [item["status"] for item in again["items"]] == ["unchanged", "unchanged"]
+    scene.cluster.admin.delete_consumer_groups([f"kops-redrive-{queue}"])
+
+
+def test_of_a_real_connector(scene, kops, connectors, unique, tmp_path):
+    """A sink that takes JSON only: its dead letters are repaired, taken, and not sent a second time."""
+    origin, queue, output = scene.topic("origin"), scene.topic("queue"), tmp_path / "out.txt"
+    dead = {
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": queue,
+        "errors.deadletterqueue.topic.replication.factor": "1",
+        "errors.deadletterqueue.context.headers.enable": "true",
+    }
+    values = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": "false"}
+    file = {"connector.class": FILE_SINK, "file": str(output), "topics": origin, "tasks.max": "1"}
+    connectors(unique("sink"), file | values | dead)
+    scene.cluster.produce(origin, [Record(b"k%d" % n, b"poison %d" % n, START + n, (), n % 2) for n in range(20)])
+    wait_for("the dead letters", lambda: len(scene.read(queue)) == 20)
+    plan = kops("replay", "redrive", queue, "--dry-run", "-o", "json").json
+    assert [(one["written_by"], one["to"], one["fate"], one["count"]) for one in plan["arguments"]["histogram"]] == [
+        ("connect", origin, "send", 20)
+    ]
+    repair = ("--set", """value=concat('"', cast(value as string), '"')""")
+    kops("replay", "redrive", queue, *repair, "--yes").ok()
+    wait_for("the sink to take them", lambda: output.exists() and len(output.read_text().splitlines()) == 20)
+    assert sorted(output.read_text().splitlines()) == sorted(f"poison {n}" for n in range(20))
+    again = kops("replay", "redrive", queue, *repair, "--yes", "-o", "json").ok().json
+    assert {item["status"] for item in again["items"]} == {"unchanged"}
+    assert (len(scene.read(origin)), len(scene.read(queue))) == (40, 20)
+    scene.cluster.admin.delete_consumer_groups([f"kops-redrive-{queue}"])

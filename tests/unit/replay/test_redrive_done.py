@@ -1,0 +1,33 @@
+"""Which dead letters were sent back, as it is committed."""
+
+from kops.core.models import Committed
+from kops.operations.replay.redrive_done import Done, _done_of, fits
+
+
+def test_committed_and_read_back():
+    for done in (
+        Done(),
+        Done(((0, 7),)),
+        Done(((0, 7), (9, 12), (20, 21)), ((12, 15), (30, 40)), "kops-redrive-x"),
+        Done(((3, 7),), ((0, 3),), "kops-redrive-x"),
+    ):
+        assert _done_of("g", done.committed()) == done
+    assert Done(((0, 7), (9, 12))).committed().offset == 7
+    assert Done(((3, 7),)).committed().offset == 0
+    assert _done_of("g", None) == _done_of("g", Committed(0, "")) == Done()
+
+
+def test_folded_as_far_as_it_came():
+    done = Done(((0, 7), (9, 12)), ((7, 9), (12, 15), (30, 40)), "kops-redrive-x")
+    assert done.folded(None) == Done(((0, 7), (9, 12)))
+    assert done.folded(13) == Done(((0, 13),))
+    assert done.folded(40) == Done(((0, 15), (30, 40)))
+
+
+def test_what_fits():
+    import random
+
+    random.seed(7)
+    assert fits(Done(tuple((n * 3, n * 3 + 2) for n in range(100_000))))
+    scattered = sorted(random.sample(range(10**6), 20_000))
+    assert not fits(Done(tuple(zip(scattered[::2], scattered[1::2], strict=True))))
