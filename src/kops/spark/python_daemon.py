@@ -7,15 +7,17 @@ they are forked, once.
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.machinery import PathFinder
+from pathlib import Path
 
-_ARCHIVES = (".jar", ".zip")
+_OF_SPARK = re.compile(r"(spark-core_.*\.jar|pyspark\.zip|py4j-.*\.zip)")
 
 
 def without_archives(path: list[str]) -> list[str]:
-    """Return the places to import from that are no archives; all of them, where PySpark itself comes from an archive."""
-    kept = [place for place in path if not place.endswith(_ARCHIVES)]
+    """Return the places to import from without Spark's archives; all of them, where PySpark comes from those."""
+    kept = [place for place in path if not _OF_SPARK.fullmatch(Path(place).name)]
     return kept if all(PathFinder.find_spec(name, kept) for name in ("pyspark", "py4j")) else path
 
 
