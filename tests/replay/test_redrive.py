@@ -124,10 +124,6 @@ def test_of_a_real_connector(scene, kops, connectors, unique, tmp_path):
     connectors(unique("sink"), file | values | dead)
     scene.cluster.produce(origin, [Record(b"k%d" % n, b"poison %d" % n, START + n, (), n % 2) for n in range(20)])
     wait_for("the dead letters", lambda: len(scene.read(queue)) == 20)
-    plan = kops("replay", "redrive", queue, "--dry-run", "-o", "json").json
-    assert [(one["written_by"], one["to"], one["fate"], one["count"]) for one in plan["arguments"]["histogram"]] == [
-        ("connect", origin, "send", 20)
-    ]
     repair = ("--set", """value=concat('"', cast(value as string), '"')""")
     kops("replay", "redrive", queue, *repair, "--yes").ok()
     wait_for("the sink to take them", lambda: output.exists() and len(output.read_text().splitlines()) == 20)

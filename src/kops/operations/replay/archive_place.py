@@ -14,16 +14,12 @@ import shutil
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kops.core.errors import ConfigError, OperationFailed, UsageProblem
 from kops.operations.state.engine import Engine
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 FILE, MANIFESTS, RECORDS = "manifest.json", "manifests", "records"
-_NUMBERED = re.compile(rf"/{MANIFESTS}/(\d+)/[^/]+$")
 
 
 @dataclass(frozen=True)
@@ -40,6 +36,11 @@ class Place:
         """Return the folder of this machine; None for a URI."""
         return None if "://" in self.path else Path(self.path)
 
+    @property
+    def manifests(self) -> str:
+        """Return where Spark writes manifests."""
+        return f"{self.path}/{MANIFESTS}"
+
     def records(self, run: str) -> str:
         """Return where the records of a run lie."""
         return f"{self.path}/{RECORDS}/{run}"
@@ -49,7 +50,7 @@ class Place:
 
         :raises ConfigError: when it is no JSON
         """
-        text = _read_local(self.folder) if self.folder else _read_numbered(engine.session, self.path)[1]
+        text = _read_local(self.folder) if self.folder else _newest(engine, self.manifests)[1]
         try:
             body = None if text is None else json.loads(text)
         except ValueError as broken:
@@ -63,13 +64,10 @@ class Place:
         if self.folder:
             _write_local(self.folder, json.dumps(body, indent=2, ensure_ascii=False))
             return
-        session = engine.session
-        number = _read_numbered(session, self.path)[0] + 1
-        from kops.spark.failures import explained
+        number = _newest(engine, self.manifests)[0] + 1
+        from kops.spark.manifests import write_manifest
 
-        rows = session.createDataFrame([(json.dumps(body, ensure_ascii=False),)], "value string").coalesce(1)
-        with explained(f"write the manifest of {self.path}"):
-            rows.write.mode("errorifexists").text(f"{self.path}/{MANIFESTS}/{number:06}")
+        write_manifest(engine.session, self.manifests, number, json.dumps(body, ensure_ascii=False))
 
     def forget_others(self, runs: Collection[str]) -> None:
         """Delete what killed runs have left; elsewhere than on this machine it stays, and does not count."""
@@ -139,17 +137,8 @@ def _write_local(folder: Path, text: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def _read_numbered(session: SparkSession, path: str) -> tuple[int, str | None]:
-    from pyspark.errors import AnalysisException
+def _newest(engine: Engine, path: str) -> tuple[int, str | None]:
+    session = engine.session  # has started before anything else imports pyspark
+    from kops.spark.manifests import newest_manifest
 
-    from kops.spark.failures import explained
-
-    try:
-        found = session.read.text(f"{path}/{MANIFESTS}/*", wholetext=True).selectExpr("_metadata.file_path as at", "value").collect()
-    except AnalysisException as missing:
-        if missing.getCondition() == "PATH_NOT_FOUND":
-            return 0, None
-        with explained(f"read the manifest of {path}"):
-            raise
-    numbered = sorted((int(match[1]), str(row.value)) for row in found if (match := _NUMBERED.search(row["at"])))
-    return numbered[-1] if numbered else (0, None)
+    return newest_manifest(session, path)
