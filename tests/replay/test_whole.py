@@ -75,7 +75,8 @@ def test_a_range_begins_and_ends_within_batches(scene, kops):
     expected = scene.cluster.read(source)
     kops("replay", "run", source, "--to", target, "--range", f"7..@{START + 900}", "--yes").ok()
     assert scene.read(target) == [r for r in scene.read(source) if START + 14 <= r.timestamp < START + 900]
-    done = kops("replay", "run", f"{source}:1", "--to", target, "--from-group", f"{scene.prefix}-g", "--yes", "-o", "json").ok().json
+    again = ("--guarantee", "at-least-once", "--yes")
+    done = kops("replay", "run", f"{source}:1", "--to", target, "--from-group", f"{scene.prefix}-g", *again, "-o", "json").ok().json
     assert [item["value"]["records"] for item in done["items"]] == [10]
     tail = [record for record in scene.read(target) if record.partition == 1][-10:]
     assert tail == [record for record in scene.read(source) if record.partition == 1][490:]
@@ -103,15 +104,23 @@ def test_by_the_key_as_other_producers_do(scene, kops):
     scene.cluster.produce(other, [Record(r.key, r.value, r.timestamp, r.headers) for r in records])
     done = kops("replay", "run", source, "--to", target, "--yes", "--compression", "lz4").ok()
     assert "murmur2 of the key" in done.err
-    assert sorted(scene.read(target), key=repr) == sorted(scene.read(other), key=repr)
+    by_rows = scene.topic("rows", 5)
+    kops("replay", "run", source, "--to", by_rows, "--key", "string", "--set", "key=key", "--compression", "zstd", "--yes").ok()
+    placed = sorted(scene.read(other), key=repr)
+    assert sorted(scene.read(target), key=repr) == sorted(scene.read(by_rows), key=repr) == placed
     for key in (b"key-0", b"key-299"):  # the order of a key, which was in one partition
         assert [r.value for r in scene.read(target) if r.key == key] == [r.value for r in records if r.key == key]
 
 
-def test_what_can_be_taken_back_and_what_cannot(scene, kops):
+def test_what_can_be_taken_back_and_what_cannot(scene, kops, tmp_path):
     source, target = scene.topic("source"), scene.topic("target")
     scene.cluster.produce(source, every_kind(100))
-    before = kops("replay", "run", source, "--to", target, "--yes", "-o", "json").ok().json
+    saved = tmp_path / "plan.json"
+    kops("replay", "run", source, "--to", target, "--plan-out", saved).ok()
+    before = kops("apply", saved, "--yes", "-o", "json").ok().json
+    twice = kops("apply", saved, "--yes")
+    assert (twice.code, before["journal_id"] in twice.err) == (5, True)
+    assert scene.read(target) == scene.read(source)
     dry = kops("replay", "run", source, "--to", source, "--range", "..5", "--dry-run", "-o", "json").ok().json
     assert dry["arguments"]["preview"]["records"] == 10
     assert len(dry["arguments"]["preview"]["samples"]) == 5
@@ -119,7 +128,7 @@ def test_what_can_be_taken_back_and_what_cannot(scene, kops):
     shared = kops("replay", "run", source, "--to", source, "--range", "..5", "--yes", "-o", "json").ok().json
     assert len(scene.read(source)) == 110
     refused = kops("undo", shared["journal_id"], "--confirm", source)
-    assert (refused.code, "10 records that the replay sent" in refused.err, "had records before" in refused.err) == (5, True, True)
+    assert (refused.code, "10 records that the replay sent" in refused.err, "had records" in refused.err) == (5, True, True)
     kops("undo", before["journal_id"], "--confirm", target).ok()
     assert scene.read(target) == []
     again = kops("replay", "run", source, "--to", target, "--yes", "-o", "json").ok().json

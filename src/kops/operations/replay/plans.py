@@ -49,7 +49,8 @@ def plan_replay(services: Services, wanted: Wanted, *, look: bool = False) -> Pl
         "partition_by": where,
         "largest": targets.largest,
         "inflated": any(targets.setting(topic, "compression.type") not in ("", "producer") for topic in targets.counts),
-        "own": targets.own,
+        "own": not targets.no_undo,
+        "no_undo": targets.no_undo,
         "ends": {str(place): end for place, end in sorted(targets.ends.items())},
     }
     plan = Plan(
@@ -141,18 +142,15 @@ def _exactness(wanted: Wanted) -> str:
             " who reads uncommitted data may see what was aborted"
         )
     return (
-        "at least once: killed or failed, what was sent since the last commit (at most 32 MiB or 5 s of each source partition) is sent"
+        "at least once: killed or failed, what was sent since the last commit (about 32 MiB or 5 s of each source partition) is sent"
         " again by `kops replay resume`"
     )
 
 
 def _undo(targets: Targets) -> list[str]:
-    names = ", ".join(targets.counts)
-    if targets.compacted:
-        return [f"no undo: brokers delete no records of a compacted topic ({', '.join(targets.compacted)})"]
-    if targets.own:
-        return [f"{names} is empty now: `kops undo` deletes what was sent, while nobody else writes there"]
-    return [f"{names} has records already: Kafka cannot take out what is among others, so there is no undo"]
+    if not targets.no_undo:
+        return [f"{', '.join(targets.counts)} is empty now: `kops undo` deletes what was sent, while nobody else writes there"]
+    return [f"no undo: {targets.no_undo}"]
 
 
 def _warnings(services: Services, source: Source, found: Range, wanted: Wanted, targets: Targets) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kops.core.errors import VerificationFailed
+from kops.core.errors import TimedOut, VerificationFailed
 from kops.core.models import TopicPartition
 from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.offsets_items import partition_of
@@ -53,7 +53,8 @@ def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -
     from kops.spark.replay_jobs import found_in
 
     before = {partition_of(place): end for place, end in plan.arguments["ends"].items()}
-    after = services.kafka.offsets.bounds(before, isolation="read_committed")
+    after = services.kafka.offsets.bounds(before)
+    _wait_until_decided(services, {place: bound.log_end_offset for place, bound in after.items()})
     tails = {
         (place.topic, place.partition): (max(end, after[place].log_start_offset), after[place].log_end_offset)
         for place, end in before.items()
@@ -68,6 +69,17 @@ def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -
     with explained("read the target back"):
         found = found_in(session, settings, tails, producers, inflated=plan.arguments["inflated"])
     return {TopicPartition(*place): each for place, each in found.items()}
+
+
+def _wait_until_decided(services: Services, ends: Mapping[TopicPartition, int]) -> None:
+    """Wait for the ends of transactions: of the last one here the brokers may still be writing it, and others have theirs."""
+    from kops.operations.state.tail import wait_until_stable
+
+    try:
+        wait_until_stable(services, ends)
+    except TimedOut as late:
+        late.hint = "somebody's transaction is open; `kops replay resume ID` reads back again when it has ended"
+        raise
 
 
 def _producers(values: Any) -> list[int]:

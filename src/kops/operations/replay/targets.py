@@ -50,6 +50,14 @@ class Targets:
         """Return those that keep the last record of a key only."""
         return [topic for topic in self.counts if "compact" in self.setting(topic, _POLICY)]
 
+    @property
+    def no_undo(self) -> str:
+        """Return why records that are sent there cannot be taken back; empty when they can."""
+        only_compacted = [topic for topic in self.counts if self.setting(topic, _POLICY) == "compact"]
+        if only_compacted:
+            return f"{only_compacted[0]} is compacted, and brokers delete no records there"
+        return "" if self.own else f"{' or '.join(self.counts)} had records before"
+
     def retention(self, topic: str) -> int | None:
         """Return how long records are kept, in milliseconds; None for ever."""
         milliseconds = int(self.setting(topic, _RETENTION) or -1)

@@ -9,6 +9,7 @@ from typing import ClassVar
 from kops.core.errors import Refused
 from kops.core.plan import ItemResult, Plan
 from kops.operations.protocol import Services
+from kops.operations.replay.history import known_producers
 from kops.operations.replay.progress import forget_progress, progress_of
 from kops.operations.topics_truncate import TruncateTopics, plan_truncate
 
@@ -38,11 +39,15 @@ def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> 
     partitions = [int(number) for number in plan.arguments["ranges"]]
     done = progress_of(services, plan.arguments["replay"], partitions, stable=False)
     producers = {producer for result in results if isinstance(result.value, dict) for producer in result.value["producers"]}
-    producers |= {producer for sent in done.values() for producer in sent.producers}
+    producers |= {producer for sent in done.values() for producer in sent.producers} | known_producers(services, plan)
     found = found_in_targets(services, plan, sorted(producers))
     ours, others = (sum(getattr(each, name) for each in found.values()) for name in ("records", "others"))
     if not plan.arguments["own"] or others:
-        since = f"{others:,} records of others are among them" if plan.arguments["own"] else "it had records before"
+        since = (
+            f"{others:,} records of others are among them"
+            if plan.arguments["own"]
+            else plan.arguments.get("no_undo") or "it had records before"
+        )
         raise Refused(
             f"the {ours:,} records that the replay sent to {names} cannot be taken out: {since}, and Kafka deletes from the start only",
             hint="readers have to leave them out; `kops journal show ID` says which producers wrote them",
