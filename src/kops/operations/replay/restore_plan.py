@@ -160,7 +160,8 @@ def _arguments(services: Services, wanted: Wanted, archive: Archive, targets: Ta
         "anchor": wanted.target,
         "largest": targets.largest,
         "inflated": any(targets.setting(topic, "compression.type") not in ("", "producer") for topic in targets.counts),
-        "own": targets.own,
+        "own": not targets.no_undo,
+        "no_undo": targets.no_undo,
         "ends": {str(place): end for place, end in sorted(targets.ends.items())},
     }
 
@@ -194,10 +195,8 @@ def _notes(targets: Targets, archive: Archive, groups: Mapping[str, Any]) -> lis
         notes.append("offsets of groups are those of the same records, found by reading back: markers of transactions take offsets too")
     elif archive.groups:
         notes.append(f"no offsets are committed; the archive has those of {', '.join(sorted(archive.groups))}: --groups GLOB")
-    if targets.compacted:
-        notes.append(f"no undo: brokers delete no records of a compacted topic ({name})")
-    elif targets.own:
-        notes.append(f"{name} is empty: `kops undo` deletes what was sent, while nobody else writes there; offsets of groups stay")
+    if targets.no_undo:
+        notes.append(f"no undo: {targets.no_undo}")
     else:
-        notes.append(f"{name} has records already: Kafka cannot take out what is among others, so there is no undo")
+        notes.append(f"{name} is empty: `kops undo` deletes what was sent, while nobody else writes there; offsets of groups stay")
     return notes
