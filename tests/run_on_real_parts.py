@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WITH_STREAMS = ("streams", "sandbox")
+WITH_STREAMS = ("streams", "sandbox", "replay")
 ELSEWHERE = ("unit", "benchmarks", "support")
 LEFT_OUT = " left out "
 FAILED = ("FAILED ", "ERROR ")

@@ -146,7 +146,7 @@ def _connect(services: Services, scope: Scope, gaps: Gaps) -> tuple[int, list[Fi
     """Return the number of connectors that matter, and what is wrong with them; None when the context has no Connect."""
     if not services.connection.connect_urls:
         return None
-    found = gaps.ask("connect", lambda: services.connect.connectors())
+    found = gaps.ask("connect", lambda: services.connect.connectors())  # noqa: PLW0108 - making the client may fail too
     if found is None:
         return None
     some = [one for one in found if scope.whole or concerns(one, scope.groups, scope.topics)]
