@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 
 import pyarrow
 import pytest
@@ -110,9 +111,8 @@ def test_a_batch_that_is_sent_twice_is_there_once(broker, topic):
 def test_a_broker_that_restarts_meanwhile_loses_and_doubles_nothing(own_broker, own_topic):
     own = own_broker()
     name = own_topic(own, partitions=PARTITIONS)
-    tables = [
-        table_of([(n % PARTITIONS, b"%d-%d" % (part, n), b"v" * 50, 1_760_000_000_000 + n) for n in range(2000)]) for part in range(40)
-    ]
+    now = time.time_ns() // 1_000_000  # a broker that restarts forgets producers whose records are older than producer.id.expiration.ms
+    tables = [table_of([(n % PARTITIONS, b"%d-%d" % (part, n), b"v" * 50, now + n) for n in range(2000)]) for part in range(40)]
     producer = BatchProducer(name, librdkafka_settings(own.connection))
     restarted = threading.Event()
 
@@ -127,6 +127,7 @@ def test_a_broker_that_restarts_meanwhile_loses_and_doubles_nothing(own_broker, 
         producer.write(table)
     restarted.wait(60)
     producer.close()
+    assert not [report.error for report in producer.reports.values() if report.failed]
     expected = by_partition([tuple(row.values()) for table in tables for row in table.to_pylist()])
     assert read_all(own.client, name) == expected
 

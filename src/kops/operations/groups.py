@@ -11,6 +11,7 @@ from kops.core.errors import AuthorizationFailed, GroupActive, KopsError, NotFou
 from kops.core.groups import WorkingGroup, WorkingMember, ranges_text
 from kops.core.models import Group, Member
 from kops.core.selection import names_matching
+from kops.operations.groups_unlisted import is_settling
 from kops.operations.protocol import Services
 
 WITH_OFFSETS = ("classic", "consumer", "streams")
@@ -18,6 +19,11 @@ WITH_OFFSETS = ("classic", "consumer", "streams")
 
 WITH_KNOWN_MEMBERS = ("classic", "consumer")
 """Members of the others are known only where kafka-python can connect and the broker tells."""
+
+_SETTLING_SECONDS = 5.0
+"""How long a group that is not there is asked for again, while replicas of ``__consumer_offsets`` are missing."""
+
+_AGAIN_SECONDS = 0.2
 
 STATES = (
     "EMPTY",
@@ -79,6 +85,7 @@ def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool 
     :raises AuthorizationFailed: for a plain name of a group that we may not describe
     """
     known = {group.group_id: group for group in services.kafka.groups.listed()}
+    deadline = time.monotonic() + _SETTLING_SECONDS
     while True:
         try:
             return {name: known[name] for name in names_matching(patterns, known, regex=regex, what="group")}
@@ -87,9 +94,12 @@ def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool 
             answer = services.kafka.groups.describe_or_errors([name])[name]
             if isinstance(answer, AuthorizationFailed):  # the brokers list only groups that we may describe
                 raise answer from missing
-            if isinstance(answer, KopsError):
+            if not isinstance(answer, KopsError):
+                known[name] = answer  # its coordinator was moving to another broker while the groups were listed
+            elif time.monotonic() > deadline or not is_settling(services):
                 raise _with_similar(missing, list(known)) from missing
-            known[name] = answer  # its coordinator was moving to another broker while the groups were listed
+            else:
+                time.sleep(_AGAIN_SECONDS)
 
 
 def find_group(services: Services, group_id: str) -> Group:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kops.core.errors import KopsError, Unreachable
 from kops.core.findings import counted
+from kops.core.models import Partition
 from kops.operations.protocol import Services
 
 KEPT_IN = "__consumer_offsets"
@@ -11,11 +12,7 @@ KEPT_IN = "__consumer_offsets"
 
 def unlisted(services: Services) -> KopsError | None:
     """Return why a list of groups may lack some; None when every broker that has any could be asked, or when that may not be seen."""
-    try:
-        topic = services.kafka.topics.existing([KEPT_IN]).get(KEPT_IN)
-    except KopsError:
-        return None
-    partitions = topic.partitions if topic else ()
+    partitions = _partitions(services)
     leaderless = sum(part.leader is None for part in partitions)
     if not leaderless:
         return None
@@ -23,3 +20,19 @@ def unlisted(services: Services) -> KopsError | None:
         f"groups are missing: {leaderless} of {counted(len(partitions), 'partition')} of {KEPT_IN} without a leader",
         hint="`kops cluster health` tells which brokers are down",
     )
+
+
+def is_settling(services: Services) -> bool:
+    """Tell whether replicas of groups are missing.
+
+    A coordinator that has just taken over knows only what it knows to be replicated, and for a moment calls older groups DEAD.
+    """
+    return any(len(part.in_sync_replicas) < len(part.replicas) for part in _partitions(services))
+
+
+def _partitions(services: Services) -> tuple[Partition, ...]:
+    try:
+        topic = services.kafka.topics.existing([KEPT_IN]).get(KEPT_IN)
+    except KopsError:
+        return ()
+    return tuple(topic.partitions) if topic else ()

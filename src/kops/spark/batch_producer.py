@@ -1,8 +1,9 @@
 """Produces whole record batches, encoded from Arrow columns, through kafka-python's connections.
 
 Idempotent (KIP-98): a producer id, and a sequence number for each partition, of which one request is in flight; so a batch
-whose answer was lost is sent again and recognised by the broker, and the order stays. Transactions stay with
-confluent-kafka.
+whose answer was lost is sent again and recognised by the broker, and the order stays. Only a broker that restarts does not
+recognise it when its records are older than ``producer.id.expiration.ms`` (a day): that producer it has forgotten, as it goes by the
+records' timestamps, and the batch is there twice, which a changelog takes. Transactions stay with confluent-kafka.
 """
 
 from __future__ import annotations

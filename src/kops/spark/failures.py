@@ -27,9 +27,19 @@ def explained(doing: str) -> Iterator[None]:
     except KopsError:
         raise
     except (PySparkException, Py4JError) as error:
+        raise_hidden_interrupt(error)
         reason = root_cause(str(error))
         kind = Unreachable if any(words in reason for words in _UNREACHABLE) else OperationFailed
         raise kind(f"could not {doing}: {reason}", hint="nothing was written; --debug shows all that Spark said") from error
+
+
+def raise_hidden_interrupt(error: BaseException) -> None:
+    """Raise the Ctrl-C that an error hides: PySpark tidies up over the connection that py4j has closed because of it, and fails."""
+    hidden = error.__context__
+    while hidden is not None:
+        if isinstance(hidden, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        hidden = hidden.__context__
 
 
 def root_cause(text: str) -> str:

@@ -13,6 +13,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import MissingRequirement, OperationFailed
+from kops.spark.failures import raise_hidden_interrupt
 
 if TYPE_CHECKING:
     import pyarrow
@@ -128,6 +129,7 @@ def _written(frame: DataFrame, target: Target, records_of: Callable[[Iterable[An
     except Exception as error:
         if _CANCELLED in str(error):
             raise KeyboardInterrupt from error
+        raise_hidden_interrupt(error)
         raise _explained(error, target.topic) from error
     result: dict[int, Written] = {}
     for row in rows:
