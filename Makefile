@@ -41,7 +41,7 @@ lock: ## Pin the newest versions that fit together
 	uv pip compile --universal --python-version 3.10 --no-header --all-extras --constraint constraints.txt --output-file requirements.lock pyproject.toml
 
 benchmarks: setup ## Measure kops beside its peers
-	for each in rebuild state groups records start; do $(BIN)/python tests/benchmarks/$$each.py || exit 1; done
+	for each in rebuild state groups records replay start; do $(BIN)/python tests/benchmarks/$$each.py || exit 1; done
 
 clean: ## Remove what was built here; the cache of jars stays
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
