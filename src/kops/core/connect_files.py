@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.errors import ConfigError
-from kops.core.statefile.fields import Fields
+from kops.core.statefile.fields import Fields, owned_globs
 
 CLASS = "connector.class"
 _WRAPPED = ("name", "config")
@@ -50,7 +50,7 @@ def parse_declaration(documents: Sequence[tuple[str, str, Any]]) -> Declaration:
     owns: list[str] = []
     for file, place, body in documents:
         if isinstance(body, Mapping) and "owns" in body:
-            owns += _owned(Fields(place, "", body, ("owns",)))
+            owns += owned_globs(Fields(place, "", body, ("owns",)), "connector")
             continue
         one = _connector(file, place, body)
         if one.name in found:
@@ -86,16 +86,6 @@ def _text(fields: Fields, name: str) -> str:
     if isinstance(value, list) and all(isinstance(part, (str, int)) and not isinstance(part, bool) for part in value):
         return ",".join(map(str, value))
     raise fields.wrong(name, "has no value that a setting can have", "a text, a number, true or false, or a list of words")
-
-
-def _owned(fields: Fields) -> list[str]:
-    given = fields.body["owns"]
-    globs = [given] if isinstance(given, str) else given
-    if not isinstance(globs, list) or not globs or not all(isinstance(glob, str) and glob for glob in globs):
-        raise fields.wrong("owns", "must be a name, a glob, or a list of them", "owns: [shop-*]")
-    if any(not glob.strip("*?") for glob in globs):
-        raise fields.wrong("owns", "would own every connector there is", "begin it with the names' common part, such as shop-*")
-    return globs
 
 
 def own_config(config: Mapping[str, str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.errors import ConfigError, UsageProblem
-from kops.core.statefile.fields import Fields, nearest
+from kops.core.statefile.fields import Fields, nearest, owned_globs
 from kops.core.topic_names import metric_name, name_problem
 from kops.core.topic_settings import canonical_settings
 
@@ -117,11 +117,4 @@ def _text(config: Fields, name: str) -> str:
 
 
 def _owned(place: str, body: Mapping[str, Any]) -> list[str]:
-    fields = _fields(place, body, OWNER_FIELDS)
-    given = fields.body["owns"]
-    globs = [given] if isinstance(given, str) else given
-    if not isinstance(globs, list) or not globs or not all(isinstance(glob, str) and glob for glob in globs):
-        raise fields.wrong("owns", "must be a name, a glob, or a list of them", "owns: [shop-*]")
-    if any(not glob.strip("*?") for glob in globs):
-        raise fields.wrong("owns", "would own every topic there is", "begin it with the names' common part, such as shop-*")
-    return globs
+    return owned_globs(_fields(place, body, OWNER_FIELDS), "topic")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kops.formats.record_batches import put_bytes, put_varints, varints_of
-from kops.formats.record_columns import _varints as read_varints
+from kops.formats.record_columns import read_varints
 
 if TYPE_CHECKING:
     import numpy

@@ -186,11 +186,11 @@ def decode(data: bytes, batches: Sequence[Batch]) -> RecordColumns:
     starts = [found for batch, begin in pairs for found in _find_records(content, octets, begin, batch.records)]
     counts = numpy.fromiter((batch.records for batch in batches), numpy.int64, len(batches))
     at = numpy.concatenate(starts, dtype=numpy.int64) if starts else numpy.empty(0, dtype=numpy.int64)
-    _, at = _varints(octets, at)
-    time_deltas, at = _varints(octets, at + 1)  # past the attributes, which have no meaning
-    offset_deltas, at = _varints(octets, at)
-    key_lengths, key_at = _varints(octets, at)
-    value_lengths, value_at = _varints(octets, key_at + numpy.maximum(key_lengths, 0))
+    _, at = read_varints(octets, at)
+    time_deltas, at = read_varints(octets, at + 1)  # past the attributes, which have no meaning
+    offset_deltas, at = read_varints(octets, at)
+    key_lengths, key_at = read_varints(octets, at)
+    value_lengths, value_at = read_varints(octets, key_at + numpy.maximum(key_lengths, 0))
     return RecordColumns(
         content,
         _each(batches, counts, lambda batch: batch.base_offset) + offset_deltas,
@@ -280,7 +280,7 @@ def _varint_at(content: bytes, at: int) -> tuple[int, int]:
         shift += 7
 
 
-def _varints(octets: NDArray[numpy.uint8], at: NDArray[numpy.int64]) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
+def read_varints(octets: NDArray[numpy.uint8], at: NDArray[numpy.int64]) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
     """Return the zigzag varints at some positions, and the positions after them."""
     import numpy
 

@@ -87,3 +87,18 @@ def _kind(value: Any) -> str:
     if value == "":
         return "an empty text"
     return _KINDS.get(type(value), type(value).__name__)
+
+
+def owned_globs(fields: Fields, what: str) -> list[str]:
+    """Return the names and globs of a document's ``owns``.
+
+    :param what: that they name: ``topic``, ``connector``
+    :raises ConfigError: when it is none, or would be all there are
+    """
+    given = fields.body["owns"]
+    globs = [given] if isinstance(given, str) else given
+    if not isinstance(globs, list) or not globs or not all(isinstance(glob, str) and glob for glob in globs):
+        raise fields.wrong("owns", "must be a name, a glob, or a list of them", "owns: [shop-*]")
+    if any(not glob.strip("*?") for glob in globs):
+        raise fields.wrong("owns", f"would own every {what} there is", "begin it with the names' common part, such as shop-*")
+    return globs

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kops.core.durations import duration_text
 from kops.core.errors import Refused, UsageProblem
 from kops.core.plan import Item, Plan
 from kops.core.selection import parse_selection
@@ -16,7 +15,7 @@ from kops.operations.protocol import Services
 from kops.operations.replay.jobs import Work, parts_of
 from kops.operations.replay.preview import preview, topics_by_reading
 from kops.operations.replay.source import Range, Source, range_of, settings_of, source_of
-from kops.operations.replay.targets import Targets, guard_of, placement, targets_of
+from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
 from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Wanted, parse_form
 from kops.operations.state.engine import start_engine
 
@@ -154,21 +153,8 @@ def _undo(targets: Targets) -> list[str]:
 
 
 def _warnings(services: Services, source: Source, found: Range, wanted: Wanted, targets: Targets) -> list[str]:
-    warnings = []
     now = to_milliseconds(services.now())
-    for topic in targets.counts:
-        kept = targets.retention(topic)
-        old = older_partitions(source, found, now - kept) if kept is not None and not wanted.accept_new_times else []
-        if old:
-            warnings.append(
-                f"{topic} keeps records for {duration_text(kept or 0)}, and some of these are older: brokers may delete them at once"
-            )
-    if targets.appends_times:
-        warnings.append(f"{', '.join(targets.appends_times)} gives each record the time of its appending")
-    if targets.compacted:
-        warnings.append(
-            f"{', '.join(targets.compacted)} is compacted: records without a key are refused, and older ones of a key disappear"
-        )
+    warnings = warnings_of(targets, lambda kept: not wanted.accept_new_times and bool(older_partitions(source, found, now - kept)))
     if found.topic in targets.counts and wanted.source_context is None:
         warnings.append(f"{found.topic} is source and target: what is sent comes after the range, and every reader gets it again")
     return warnings

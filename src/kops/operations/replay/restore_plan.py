@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kops.core.durations import duration_text
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import NewTopic, Setting, TopicPartition
 from kops.core.plan import Item, Plan
@@ -19,7 +18,7 @@ from kops.operations.replay.archive_place import Place
 from kops.operations.replay.restore_groups import group_items, groups_wanted, refuse_active_groups, translated
 from kops.operations.replay.restore_rows import runs_of
 from kops.operations.replay.source import settings_of
-from kops.operations.replay.targets import Targets, guard_of, placement, targets_of
+from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
 from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Changes, Wanted
 from kops.operations.state.engine import Engine, start_engine
 from kops.operations.topics_create import new_topic_json, prepare_creation
@@ -167,22 +166,9 @@ def _arguments(services: Services, wanted: Wanted, archive: Archive, targets: Ta
 
 
 def _warnings(services: Services, archive: Archive, targets: Targets, *, accept_new_times: bool) -> list[str]:
-    warnings = []
-    earliest = min((held["earliest"] for run in archive.runs for held in run.contents.values()), default=None)
-    for topic in targets.counts:
-        kept = targets.retention(topic)
-        old = kept is not None and earliest is not None and 0 <= earliest < to_milliseconds(services.now()) - kept
-        if old and not accept_new_times:
-            warnings.append(
-                f"{topic} keeps records for {duration_text(kept or 0)}, and some of these are older: brokers may delete them at once"
-            )
-    if targets.appends_times:
-        warnings.append(f"{', '.join(targets.appends_times)} gives each record the time of its appending")
-    if targets.compacted:
-        warnings.append(
-            f"{', '.join(targets.compacted)} is compacted: records without a key are refused, and older ones of a key disappear"
-        )
-    return warnings
+    earliest = min((held["earliest"] for run in archive.runs for held in run.contents.values()), default=-1)
+    now = to_milliseconds(services.now())
+    return warnings_of(targets, lambda kept: not accept_new_times and 0 <= earliest < now - kept)
 
 
 def _notes(targets: Targets, archive: Archive, groups: Mapping[str, Any]) -> list[str]:

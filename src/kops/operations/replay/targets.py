@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kops.core.durations import duration_text
 from kops.core.errors import NotFound, Refused
 from kops.core.models import Bounds, Setting, TopicPartition
 from kops.operations.protocol import Services
@@ -121,3 +122,24 @@ def guard_of(targets: Targets) -> dict[str, Any]:
     """Return what must not change before the replay begins."""
     ends = {str(place): end for place, end in targets.ends.items()} if targets.own else {}
     return {"topics": dict(targets.ids), "partitions": dict(targets.counts), "empty_ends": ends}
+
+
+def warnings_of(targets: Targets, has_older: Callable[[int], bool]) -> list[str]:
+    """Return what the targets will do with the records that their writer may not expect.
+
+    :param has_older: tells whether some of the records are older than so many milliseconds
+    """
+    warnings = []
+    for topic in targets.counts:
+        kept = targets.retention(topic)
+        if kept is not None and has_older(kept):
+            warnings.append(
+                f"{topic} keeps records for {duration_text(kept)}, and some of these are older: brokers may delete them at once"
+            )
+    if targets.appends_times:
+        warnings.append(f"{', '.join(targets.appends_times)} gives each record the time of its appending")
+    if targets.compacted:
+        warnings.append(
+            f"{', '.join(targets.compacted)} is compacted: records without a key are refused, and older ones of a key disappear"
+        )
+    return warnings
