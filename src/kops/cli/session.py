@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Implements ``kops.operations.protocol.Services``, renders, and carries plans out.
+    """Implements ``kops.operations.services.Services``, renders, and carries plans out.
 
     :param settings: the shared options, by name; read late, because those after the verb count too
     """

@@ -10,7 +10,7 @@ from kops.core.errors import KopsError
 from kops.core.models import Cluster
 from kops.core.times import time_text
 from kops.operations.cluster_observe import Gaps, kafka_versions
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 Row = dict[str, Any]
 

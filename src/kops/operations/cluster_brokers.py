@@ -11,7 +11,7 @@ from kops.core.log_dirs import LogDir
 from kops.core.models import Topic
 from kops.operations.cluster import known_brokers
 from kops.operations.cluster_observe import Gaps, log_dirs
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 Row = dict[str, Any]
 NO_SHARE: Mapping[str, int] = {"leaders": 0, "preferred_leaders": 0, "replicas": 0, "out_of_sync_replicas": 0}

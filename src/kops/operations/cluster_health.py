@@ -11,7 +11,7 @@ from kops.core.cluster_observed import Observed, PartitionTrouble, partition_tro
 from kops.core.errors import KopsError
 from kops.core.findings import Finding, Severity, by_severity, counted, for_connection, reaches
 from kops.operations.cluster_observe import observe
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from kops.core.cluster_observed import Observed, is_under_replicated
 from kops.core.errors import KopsError, TimedOut, Unreachable
 from kops.core.log_dirs import LogDir
 from kops.core.models import TopicPartition
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 T = TypeVar("T")
 

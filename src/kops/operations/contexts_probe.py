@@ -7,7 +7,7 @@ from typing import Any
 
 from kops.config.connection import Connection
 from kops.core.errors import AuthenticationFailed, Unreachable
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 def probe(services: Services) -> dict[str, Any]:

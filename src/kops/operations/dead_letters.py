@@ -10,9 +10,9 @@ from kops.core.errors import NotFound, UndecodableRecord
 from kops.core.records import Record, timestamp_text
 from kops.formats.base import Format
 from kops.formats.dead_letters import STAGES, DeadLetter, dead_letter
-from kops.operations.protocol import Services
 from kops.operations.records import Stream
 from kops.operations.records_rows import BYTES, stream_row
+from kops.operations.services import Services
 
 TOPIC_SETTING = "errors.deadletterqueue.topic.name"
 HEADERS_SETTING = "errors.deadletterqueue.context.headers.enable"

@@ -16,7 +16,7 @@ from kops.core.errors import KopsError, MissingRequirement
 from kops.gateways import ivy, jars, jdk
 from kops.gateways.archives import registry_folder
 from kops.gateways.connect.plugins import FILE_STREAM, fetched, plugin_folder
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 OK, MISSING, OPTIONAL = "ok", "missing", "optional"
 PLAIN, CONNECT, REGISTRY, ALL = "kafka", "connect", "registry", "all"

@@ -12,7 +12,7 @@ from kops.core.groups import WorkingGroup, WorkingMember, ranges_text
 from kops.core.models import Group, Member
 from kops.core.selection import names_matching
 from kops.operations.groups_unlisted import is_settling
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 WITH_OFFSETS = ("classic", "consumer", "streams")
 """The types of groups that commit offsets; a share group has a start offset of another kind, a Connect worker none."""

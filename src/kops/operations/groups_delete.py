@@ -16,7 +16,8 @@ from kops.gateways.kafka.offsets_many import GroupOffsets
 from kops.operations.groups import find_group, matching_groups, refuse_active
 from kops.operations.offsets_columns import current_column, moved_back, moved_since, state_moved
 from kops.operations.offsets_move_many import plan_many
-from kops.operations.protocol import Mutation, Services, failed
+from kops.operations.protocol import Mutation, failed
+from kops.operations.services import Services
 
 NAME = "groups.delete"
 NAMED = 5

@@ -15,7 +15,7 @@ from kops.gateways.kafka.offsets import READ_COMMITTED
 from kops.gateways.kafka.offsets_many import GroupOffsets
 from kops.operations.groups_headroom import headrooms
 from kops.operations.groups_time_lag import MOST_PLACES, time_lags, unread_places
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 OLD_TRANSACTION_MS = 5_000
 """A younger one is how an exactly-once application works: it is in the JSON, and no news for the table."""

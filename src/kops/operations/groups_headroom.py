@@ -11,7 +11,7 @@ from kops.core.log_dirs import sizes_by_replica
 from kops.core.models import Bounds, Setting, TopicPartition
 from kops.core.times import to_milliseconds
 from kops.operations.groups_time_lag import MOST_PLACES, time_lags
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 def headrooms(

@@ -19,7 +19,7 @@ from kops.operations.groups import WITH_OFFSETS, matching_listed
 from kops.operations.groups_details import NO_DETAILS, Details, details_of
 from kops.operations.groups_lag_rows import LagRows
 from kops.operations.groups_unlisted import KEPT_IN, unlisted
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 Row = dict[str, Any]
 

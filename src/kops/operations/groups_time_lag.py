@@ -11,7 +11,7 @@ from kops.core.rights import reason
 from kops.core.times import to_milliseconds
 from kops.gateways.kafka.offsets import READ_UNCOMMITTED
 from kops.gateways.kafka.offsets_many import GroupOffsets
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 MOST_PLACES = 2_000
 """So many are read in about a second: what is asked for more asks for it by name."""

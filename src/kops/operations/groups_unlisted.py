@@ -5,7 +5,7 @@ from __future__ import annotations
 from kops.core.errors import KopsError, Unreachable
 from kops.core.findings import counted
 from kops.core.models import Partition
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 KEPT_IN = "__consumer_offsets"
 

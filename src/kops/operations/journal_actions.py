@@ -9,8 +9,8 @@ from typing import Any
 from kops.core.errors import Refused, UsageProblem
 from kops.core.plan import Plan, Status, plan_of_document
 from kops.operations.journal import Entry, EntryStatus, crashed
-from kops.operations.protocol import Services
 from kops.operations.registry import mutation_named
+from kops.operations.services import Services
 
 
 def read_plan(file: Path) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kops.config.load import read_config
 from kops.core.models import INTERNAL_TOPICS
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 TOPICS, GROUPS, CONTEXTS, SUBJECTS, CONNECTORS = "topics", "groups", "contexts", "subjects", "connectors"
 

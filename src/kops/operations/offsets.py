@@ -12,7 +12,7 @@ from kops.core.offsets import is_streams_metadata
 from kops.core.times import time_text
 from kops.operations.groups import find_group, matching_groups
 from kops.operations.offsets_wishes import included, narrowing
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 def show(services: Services, group_id: str, topics: Sequence[str] = ()) -> list[dict[str, Any]]:

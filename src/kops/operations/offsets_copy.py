@@ -14,7 +14,7 @@ from kops.operations.offsets_move import plan_move
 from kops.operations.offsets_plan import at_times, group_to_move
 from kops.operations.offsets_reset import committed_now, wait
 from kops.operations.offsets_wishes import included, narrowing
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 BY_OFFSET, BY_TIME = "offset", "time"
 

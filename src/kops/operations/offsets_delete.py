@@ -13,7 +13,8 @@ from kops.operations.groups import WITH_OFFSETS, find_group
 from kops.operations.offsets_items import committed_of_json, offset_of
 from kops.operations.offsets_move import Move, group_or_none, plan_move
 from kops.operations.offsets_wishes import narrowing
-from kops.operations.protocol import Services, compare_guard
+from kops.operations.protocol import compare_guard
+from kops.operations.services import Services
 
 NAME = "offsets.delete"
 

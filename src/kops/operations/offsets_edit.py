@@ -16,7 +16,7 @@ from kops.operations.offsets_reset import committed_now, wait
 from kops.operations.offsets_skip import behind_records
 from kops.operations.offsets_strategies import Seek, seek_of
 from kops.operations.offsets_wishes import included, narrowing
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 HINT = "each line is PARTITION: POSITION below its TOPIC:, as the file had it; nothing was changed"
 

@@ -19,7 +19,7 @@ from kops.core.times import parse_time, time_text
 from kops.formats.consumer_offsets import TOPIC, OffsetKey, decode_key, decode_value, key_prefixes, partition_of_group
 from kops.gateways.kafka.offsets import READ_COMMITTED
 from kops.operations.offsets_wishes import Wish, included, narrowing
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kops.core.errors import KopsError, NotFound, StateMoved
 from kops.core.models import Bounds, TopicPartition
 from kops.core.moves import GroupMoves, TopicMoves
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 def refuse_columns_outside(services: Services, groups: Sequence[GroupMoves]) -> None:

@@ -21,7 +21,7 @@ from kops.operations.offsets_move_many import plan_many
 from kops.operations.offsets_plan import looks_like_streams
 from kops.operations.offsets_targets import Targets, topic_moves
 from kops.operations.offsets_wishes import Places, Sameness, Wish, existing_partitions, places_of
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 EXPLAINED = 3
 """Groups that a warning names before it only counts them."""

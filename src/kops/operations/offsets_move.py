@@ -18,7 +18,8 @@ from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.groups import refuse_active
 from kops.operations.offsets_items import committed_json, committed_of_json, move_item, offset_of, places, some_of, verified
 from kops.operations.offsets_log import refuse_outside
-from kops.operations.protocol import Mutation, Services, compare_guard, failed
+from kops.operations.protocol import Mutation, compare_guard, failed
+from kops.operations.services import Services
 
 NAME = "offsets.move"
 

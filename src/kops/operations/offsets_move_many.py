@@ -33,7 +33,8 @@ from kops.operations.offsets_columns import (
     wrong_results,
 )
 from kops.operations.offsets_log import refuse_columns_outside
-from kops.operations.protocol import Mutation, Services
+from kops.operations.protocol import Mutation
+from kops.operations.services import Services
 
 NAME = "offsets.move_many"
 

@@ -11,7 +11,7 @@ from kops.core.plan import Plan
 from kops.core.selection import Selection, partitions_selected
 from kops.operations.groups import find_group, refuse_active, similar
 from kops.operations.offsets_move import plan_move
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 def plan_strategies(

@@ -21,7 +21,7 @@ from kops.operations.offsets_plan import group_to_move, plan_strategies, selecte
 from kops.operations.offsets_skip import behind_records
 from kops.operations.offsets_strategies import Choice, only_one, seeks_of, strategy_of
 from kops.operations.offsets_wishes import Wish, narrowing, wish_of
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 P = TypeVar("P")
 

@@ -11,7 +11,7 @@ from kops.core.offsets import SkipRecords, Strategy, ToOffset
 from kops.core.records import OffsetRange
 from kops.gateways.kafka.offsets import READ_COMMITTED
 from kops.operations.offsets_strategies import Seek
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 def behind_records(

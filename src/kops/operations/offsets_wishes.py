@@ -13,7 +13,7 @@ from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.models import TopicPartition
 from kops.core.offsets import Strategy, ToCurrent
 from kops.core.selection import Selection, is_glob, names_matching, parse_selection, split_partitions
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 Places = dict[str, dict[int, Strategy]]
 """By topic and partition, where it is to go."""

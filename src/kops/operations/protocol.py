@@ -8,45 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from kops.config.connection import Connection
-from kops.config.paths import Directories
 from kops.core.errors import ExitCode, KopsError, ReadOnlyContext, Refused, StateMoved, Terminated, TimedOut, Unreachable
 from kops.core.plan import Item, ItemResult, Plan, Result, Status
-from kops.core.progress import Progress
-from kops.gateways.connect import Connect
-from kops.gateways.kafka import Kafka
 from kops.operations.journal import Entry, EntryStatus, Journal
 from kops.operations.locks import exclusive
-
-
-class Services(Protocol):
-    """What a session offers to every operation."""
-
-    @property
-    def connection(self) -> Connection:
-        """The resolved connection."""
-
-    @property
-    def directories(self) -> Directories:
-        """Where kops keeps things."""
-
-    @property
-    def kafka(self) -> Kafka:
-        """The cluster."""
-
-    @property
-    def connect(self) -> Connect:
-        """The Connect cluster."""
-
-    @property
-    def progress(self) -> Progress:
-        """Where to tell what is going on."""
-
-    def now(self) -> datetime:
-        """Return the time, in UTC."""
+from kops.operations.services import Services
 
 
 class Mutation(ABC):

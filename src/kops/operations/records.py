@@ -15,8 +15,8 @@ from kops.core.records import OffsetRange, Ranges, Record, latest_by_key, newest
 from kops.core.selection import Selection, partitions_selected
 from kops.formats.base import Format
 from kops.gateways.kafka.records import RangeReader
-from kops.operations.protocol import Services
 from kops.operations.records_rows import Subject, unstable_notes
+from kops.operations.services import Services
 
 T = TypeVar("T")
 DEFAULT_LAST = 10

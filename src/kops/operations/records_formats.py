@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kops.core.errors import KopsError, NotFound, UndecodableRecord, UsageProblem
 from kops.formats.base import Format
 from kops.formats.registry import OF_REGISTRY
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.plugins.loader import load_format
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.groups import refuse_active
 from kops.operations.offsets_items import committed_json, offset_of
 from kops.operations.offsets_move import MOVE, group_or_none
-from kops.operations.protocol import Mutation, Services
+from kops.operations.protocol import Mutation
 from kops.operations.records import Wanted
+from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.gateways.kafka.records_group import GroupReader

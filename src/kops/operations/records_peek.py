@@ -12,9 +12,9 @@ from kops.core.records import Record
 from kops.core.selection import parse_selection
 from kops.formats.base import Format
 from kops.operations.groups import find_group
-from kops.operations.protocol import Services
 from kops.operations.records import Stream, read_first, read_last
 from kops.operations.records_rows import BYTES, stream_row
+from kops.operations.services import Services
 
 
 @dataclass(frozen=True)

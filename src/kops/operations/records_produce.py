@@ -13,8 +13,9 @@ from kops.core.murmur2 import partition_for
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.progress import Progress, Silent
 from kops.core.topic_names import is_kafkas_own
-from kops.operations.protocol import Mutation, Services
+from kops.operations.protocol import Mutation
 from kops.operations.records_input import Entry
+from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.gateways.kafka.producing_stream import Sender

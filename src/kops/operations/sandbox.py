@@ -13,7 +13,7 @@ from kops.gateways.archives import registry_folder
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder, plugins_directory
 from kops.gateways.jars import KAFKA_VERSION, connect_jars, kafka_jars
 from kops.gateways.jdk import require_jdk
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.sandbox import cluster, logs
 from kops.sandbox.model import PLAINTEXT, Sandbox
 from kops.sandbox.parts import Part, PartStatus

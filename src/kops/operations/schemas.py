@@ -14,7 +14,7 @@ from kops.core.json_schema_differences import json_schema_differences
 from kops.core.schemas import AVRO, FORMAT_OF, JSON, LATEST, PROTOBUF, RegisteredSchema, Schema, SchemaVersion
 from kops.core.selection import names_matching
 from kops.gateways.schema_subjects import Subjects
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 AT_A_TIME = 8
 """Requests, where every subject is asked about."""

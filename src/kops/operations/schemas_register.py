@@ -10,8 +10,9 @@ from kops.core.errors import KopsError, NotFound, Refused, StateMoved, Verificat
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.core.schemas import FORMAT_OF, PROTOBUF, Schema, SchemaVersion, references_of
 from kops.gateways.schema_subjects import Subjects
-from kops.operations.protocol import Mutation, Services, compare_guard, failed
+from kops.operations.protocol import Mutation, compare_guard, failed
 from kops.operations.schemas import Check, checked, parsed
+from kops.operations.services import Services
 
 REGISTER, UNREGISTER = "schemas.register", "schemas.unregister"
 

@@ -8,7 +8,7 @@ from typing import Any
 from kops.core.models import Setting, Topic
 from kops.core.selection import is_glob, names_matching
 from kops.core.topic_settings import MIN_IN_SYNC, POLICY, RETENTION
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 LONG_SETTINGS = {POLICY: "cleanup_policy", RETENTION: "retention_ms", MIN_IN_SYNC: "min_insync_replicas"}
 """What ``list --long`` adds, by Kafka's name."""

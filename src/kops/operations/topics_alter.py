@@ -9,7 +9,7 @@ from kops.core.plan import Plan
 from kops.core.topic_change import Changes
 from kops.core.topic_names import is_kafkas_own, streams_application
 from kops.core.topic_settings import POLICY, canonical_settings, require_setting_names
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.topics import select
 from kops.operations.topics_change_plan import plan_changes
 from kops.operations.topics_create import names_the_brokers_know

@@ -15,7 +15,7 @@ from kops.core.topic_compare import Difference, Remedy, compare
 from kops.core.topic_file import Declaration
 from kops.core.topic_names import STREAMS_SUFFIXES
 from kops.core.topic_warnings import grouped
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.topics_change_plan import AS_WANTED, plan_changes
 from kops.operations.topics_create import names_the_brokers_know
 from kops.operations.topics_files import read_declaration

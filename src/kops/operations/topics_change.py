@@ -10,7 +10,8 @@ from kops.core.errors import KopsError, Refused, StateMoved
 from kops.core.models import Setting, Topic
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.topic_change import Changes, changes_of_json, still_to_alter
-from kops.operations.protocol import Mutation, Services, failed
+from kops.operations.protocol import Mutation, failed
+from kops.operations.services import Services
 from kops.operations.topics_change_plan import NAME, guard_of, plan_changes
 from kops.operations.topics_create import not_as_planned, verified_creation
 from kops.operations.topics_delete import topic_again, verified_deletion, what_stays_lost

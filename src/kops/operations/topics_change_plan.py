@@ -11,7 +11,7 @@ from kops.core.plan import Item, Plan, Severity
 from kops.core.topic_change import Changes, Settings, source_after, still_to_alter, value_after
 from kops.core.topic_settings import own_settings
 from kops.core.topic_warnings import Effective, change_warnings
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.topics_create import prepare_creation, raise_refusals
 from kops.operations.topics_delete import delete_items
 from kops.operations.topics_losses import expiry_warnings

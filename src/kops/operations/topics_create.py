@@ -13,7 +13,8 @@ from kops.core.topic_names import colliding, require_names
 from kops.core.topic_settings import broker_defaults, canonical_settings, own_settings, same_value
 from kops.core.topic_warnings import Effective, warnings_for
 from kops.core.topic_wish import Wish, wished_settings
-from kops.operations.protocol import Mutation, Services, failed
+from kops.operations.protocol import Mutation, failed
+from kops.operations.services import Services
 from kops.operations.topics_delete import plan_delete_of
 from kops.operations.topics_settle import settled
 

@@ -9,7 +9,8 @@ from kops.core.models import Bounds, NewTopic, Setting, Topic, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.core.topic_names import is_kafkas_own
 from kops.core.topic_settings import own_settings
-from kops.operations.protocol import Mutation, Services, failed
+from kops.operations.protocol import Mutation, failed
+from kops.operations.services import Services
 from kops.operations.topics import select
 from kops.operations.topics_readers import reader_warnings, readers_of
 from kops.operations.topics_settle import settled

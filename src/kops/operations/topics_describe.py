@@ -10,7 +10,7 @@ from kops.core.log_dirs import LogDir, sizes_by_replica
 from kops.core.models import Setting, Topic, TopicPartition
 from kops.core.topic_names import streams_application
 from kops.core.topic_settings import POLICY
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.topics import list_row
 from kops.operations.topics_readers import Readers, readers_of
 from kops.operations.topics_select import places_of

@@ -11,7 +11,7 @@ from kops.core.topic_change import Changes
 from kops.core.topic_names import is_kafkas_own
 from kops.core.topic_settings import POLICY
 from kops.core.topic_warnings import grouped
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.topics import select
 from kops.operations.topics_change_plan import plan_changes
 from kops.operations.topics_readers import Readers, group_names, readers_of

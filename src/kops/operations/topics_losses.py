@@ -10,7 +10,7 @@ from kops.core.sizes import size_text
 from kops.core.times import to_milliseconds
 from kops.core.topic_settings import POLICY, RETENTION, people_value
 from kops.core.topic_warnings import Effective
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.topics_needs import need_warnings, needs_below
 from kops.operations.topics_select import places_of
 

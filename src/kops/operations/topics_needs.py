@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kops.core.errors import KopsError, Unreachable
 from kops.core.models import Bounds, Committed, TopicPartition
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 @dataclass(frozen=True)

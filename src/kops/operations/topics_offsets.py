@@ -11,7 +11,7 @@ from kops.core.findings import counted
 from kops.core.models import Bounds, TopicPartition
 from kops.core.times import parse_time
 from kops.gateways.kafka.offsets import READ_COMMITTED
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.topics_select import select_partitions
 
 NO_RECORD = "no record since"

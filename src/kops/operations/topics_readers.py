@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kops.core.errors import KopsError, Unreachable
 from kops.core.topic_names import streams_application
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 SHOWN_GROUPS = 5
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kops.core.models import Topic, TopicPartition
 from kops.core.selection import Selection, is_glob, names_matching, parse_selection, partitions_selected
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.topics import select
 
 

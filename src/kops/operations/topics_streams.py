@@ -9,7 +9,7 @@ from kops.core.models import Committed, Group, TopicPartition
 from kops.core.offsets import is_streams_metadata
 from kops.core.topic_names import STREAMS_SUFFIXES, streams_application
 from kops.operations.groups import is_live_streams
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.topics_readers import Readers
 
 

@@ -15,7 +15,8 @@ from kops.core.times import Position, parse_position
 from kops.core.topic_names import is_kafkas_own, streams_application
 from kops.core.topic_offsets_file import read_offsets_file
 from kops.core.topic_settings import POLICY
-from kops.operations.protocol import Mutation, Services, failed
+from kops.operations.protocol import Mutation, failed
+from kops.operations.services import Services
 from kops.operations.topics_needs import Needs, need_warnings, needs_below
 from kops.operations.topics_readers import Readers, group_names, readers_of
 from kops.operations.topics_select import places_of, select_partitions

@@ -22,7 +22,7 @@ from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.rows import Shape
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import View, Wanted
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.engine import Engine
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from kops.operations.changelog.rows import Named, Skipped, choose_shape, key_byt
 from kops.operations.changelog.settle import Settled
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import MOST_BYTES, OVERHEAD, compacted, require_times
-from kops.operations.protocol import Services
 from kops.operations.records_rows import unstable_notes
+from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.operations.state.engine import Engine

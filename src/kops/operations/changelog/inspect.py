@@ -13,7 +13,7 @@ from kops.operations.changelog.rows import Named, Shape, Skipped, choose_shape, 
 from kops.operations.changelog.settle import Settled
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import View, Wanted, read_view, require_times
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.operations.state.engine import Engine

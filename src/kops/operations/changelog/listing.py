@@ -14,7 +14,7 @@ from kops.core.streams_topics import doubts, is_internal_name, is_named_of, owne
 from kops.operations.changelog.settle import samples, settle_by
 from kops.operations.changelog.target import Target, frozen
 from kops.operations.groups import similar
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 OFF, EMPTY, COMPACTED, CLOSED, ACTIVE = "off", "empty", "compacted", "no-sign", "active"
 """How a topic is cleaned, as far as a client sees it: not by compaction; nothing is there; the first record lies above the log start;

@@ -12,7 +12,7 @@ from kops.formats.streams import detection, session_keys, store_types, suppressi
 from kops.formats.streams.detection import NAMED, Guess
 from kops.operations.changelog.layouts import KEY_VALUE, LAYOUTS, SUPPRESSED_SESSIONS, SUPPRESSED_WINDOWS, Layout
 from kops.operations.changelog.target import Target
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 EACH = 100
 """Offsets at the end of a partition that are looked at."""

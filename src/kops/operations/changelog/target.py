@@ -10,7 +10,7 @@ from kops.core.models import Bounds, Setting, Topic, TopicPartition
 from kops.core.records import OffsetRange
 from kops.core.selection import Selection
 from kops.core.streams_topics import CHANGELOG, store_of
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 @dataclass(frozen=True)

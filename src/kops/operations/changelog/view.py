@@ -12,7 +12,7 @@ from kops.core.models import TopicPartition
 from kops.core.records import Record
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.target import Target
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 MOST_BYTES = 1 << 30
 """What the last records may take in memory before kops refuses to go on without Spark."""

@@ -14,7 +14,7 @@ from kops.operations.connect.files import Difference, compare_files
 from kops.operations.connect.look import password_settings
 from kops.operations.connect.select import select_some
 from kops.operations.connect.validate import WARNING, problems, refuse_wrong
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 def plan_apply(services: Services, paths: Sequence[str], *, prune: bool = False, validate: bool = True) -> Plan:

@@ -16,7 +16,8 @@ from kops.operations.connect.mutation import ConnectMutation, connect_plan, done
 from kops.operations.connect.sealed import Sealed, config_digest, digest_key, seal
 from kops.operations.connect.select import counted, named, select
 from kops.operations.connect.states import failures
-from kops.operations.protocol import Services, compare_guard
+from kops.operations.protocol import compare_guard
+from kops.operations.services import Services
 
 NAME = "connect.change"
 SETTLE_SECONDS = 10.0

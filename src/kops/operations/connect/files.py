@@ -14,7 +14,7 @@ from kops.core.connect_secrets import is_masked, masked
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.selection import is_glob, names_matching
 from kops.operations.connect.look import password_settings
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.topics_files import documents, files_at
 
 SUFFIXES = (".yaml", ".yml", ".json")

@@ -11,7 +11,8 @@ from kops.core.errors import KopsError, UsageProblem, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done
 from kops.operations.connect.select import matching
-from kops.operations.protocol import Services, failed
+from kops.operations.protocol import failed
+from kops.operations.services import Services
 
 NAME = "connect.loggers"
 LEVELS = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")

@@ -11,7 +11,7 @@ from kops.core.connect_files import own_config
 from kops.core.connect_secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError
 from kops.operations.connect.select import counted
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 Row = dict[str, Any]
 

@@ -10,7 +10,8 @@ from typing import Any
 from kops.core.connect import Connector
 from kops.core.errors import KopsError
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
-from kops.operations.protocol import Mutation, Services, failed
+from kops.operations.protocol import Mutation, failed
+from kops.operations.services import Services
 
 POLL_SECONDS = 0.25
 _AT_ONCE = 8

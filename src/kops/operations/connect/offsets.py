@@ -9,7 +9,7 @@ from typing import Any
 from kops.core.connect import Connector
 from kops.core.errors import KopsError
 from kops.core.models import Bounds, TopicPartition
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 Row = dict[str, Any]
 TOPIC, PARTITION, OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"

@@ -14,7 +14,7 @@ from kops.operations.connect.mutation import ConnectMutation, connect_plan, look
 from kops.operations.connect.offsets import name_of, shown_offset
 from kops.operations.connect.select import select
 from kops.operations.connect.states import VERBS, failures, has_settled
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 NAME = "connect.offsets"
 WAIT_SECONDS = 30.0

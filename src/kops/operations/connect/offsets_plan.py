@@ -18,7 +18,7 @@ from kops.operations.connect.offsets_change import Move, plan_moves
 from kops.operations.connect.select import select
 from kops.operations.offsets_plan import at_times, selected
 from kops.operations.offsets_strategies import seeks_of
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 Pair = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 """A partition and the offset that it is to have; None deletes it."""

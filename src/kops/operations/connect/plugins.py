@@ -9,7 +9,7 @@ from typing import Any
 from kops.core.connect_secrets import HIDDEN, is_secret_name
 from kops.core.errors import NotFound
 from kops.gateways.connect.plugins import plugin_folder
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 Row = dict[str, Any]
 SETTING_COLUMNS = ("name", "type", "required", "default", "importance", "documentation")

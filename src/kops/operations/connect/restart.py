@@ -12,7 +12,7 @@ from kops.core.errors import NotFound, OperationFailed, Refused, StateMoved, Ver
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done, each, states_text, states_value
 from kops.operations.connect.select import named, select, select_some
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 NAME = "connect.restart"
 WAIT_MS = 30_000

@@ -15,7 +15,7 @@ from typing import Any
 
 from kops.core.connect_files import own_config
 from kops.core.connect_secrets import digest, is_masked, masked
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 @dataclass(frozen=True)

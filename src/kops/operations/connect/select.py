@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from kops.core.connect import Connector
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.selection import names_matching
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 def select(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[Connector]:

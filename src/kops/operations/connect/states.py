@@ -11,7 +11,8 @@ from kops.core.errors import Refused, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, each, look_until, states_text, states_value
 from kops.operations.connect.select import named, select, select_some
-from kops.operations.protocol import Services, compare_guard
+from kops.operations.protocol import compare_guard
+from kops.operations.services import Services
 
 NAME = "connect.state"
 STATES = {"pause": PAUSED, "resume": RUNNING, "stop": STOPPED}

@@ -11,7 +11,7 @@ from kops.core.connect_secrets import masked, scrubbed, secret_texts
 from kops.core.errors import NotFound, UsageProblem
 from kops.operations.connect.files import read_declaration
 from kops.operations.connect.plugins import plugin_class
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 Row = dict[str, Any]
 ERROR, WARNING = "error", "warning"

@@ -9,7 +9,7 @@ from typing import Any
 from kops.core.errors import KopsError, UsageProblem
 from kops.gateways.connect import Connect
 from kops.gateways.connect.workers import without_login
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 _AT_ONCE = 8
 

@@ -20,7 +20,7 @@ from kops.gateways.kafka.offsets import READ_COMMITTED
 from kops.operations.cluster_observe import Gaps, observe
 from kops.operations.diagnose.looks import look_at_groups
 from kops.operations.diagnose.scope import Scope, scope_of
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from kops.operations.groups import is_live_streams
 from kops.operations.groups_headroom import headrooms
 from kops.operations.groups_lag import LagReport, lag
 from kops.operations.groups_time_lag import MOST_PLACES, time_lags
-from kops.operations.protocol import Services
 from kops.operations.records import Stream, read_first
 from kops.operations.records_rows import BYTES, stream_row
+from kops.operations.services import Services
 
 MOST_RECORDS = 10
 """Records that are read to show where a group is stuck."""

@@ -9,7 +9,7 @@ from kops.core.errors import NotFound
 from kops.core.models import Group, TopicPartition
 from kops.core.selection import is_glob, names_matching
 from kops.operations.groups import WITH_OFFSETS, similar
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.topics_readers import readers_of
 
 

@@ -14,11 +14,11 @@ from kops.core.selection import parse_selection
 from kops.core.times import time_text, to_milliseconds
 from kops.core.topic_settings import own_settings
 from kops.operations.locks import exclusive
-from kops.operations.protocol import Services
 from kops.operations.replay.archive_manifest import Archive, Run, archive_json, archive_of_json
 from kops.operations.replay.archive_place import Place, place_of, refuse_others
 from kops.operations.replay.source import Range, range_of, settings_of, source_of
 from kops.operations.replay.wanted import Wanted
+from kops.operations.services import Services
 from kops.operations.state.engine import Engine, start_engine
 
 OWN_GROUPS = ("kops-replay-", "kops-redrive-")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kops.core.plan import Plan, Status
 from kops.operations.journal import Entry, EntryStatus, Journal
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 def entries_of(services: Services, plan: Plan) -> Iterator[Entry]:

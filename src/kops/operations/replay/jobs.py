@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kops.core.plan import Plan
-from kops.operations.protocol import Services
 from kops.operations.replay.source import settings_of, source_of
 from kops.operations.replay.wanted import BY_KEY, CODECS, EXACTLY_ONCE, Changes, changes_of_json, header_name, parse_form
+from kops.operations.services import Services
 from kops.operations.state.engine import Engine
 
 if TYPE_CHECKING:

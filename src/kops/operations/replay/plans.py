@@ -11,12 +11,12 @@ from kops.core.errors import Refused, UsageProblem
 from kops.core.plan import Item, Plan
 from kops.core.selection import parse_selection
 from kops.core.times import to_milliseconds
-from kops.operations.protocol import Services
 from kops.operations.replay.jobs import Work, parts_of
 from kops.operations.replay.preview import preview, topics_by_reading
 from kops.operations.replay.source import Range, Source, range_of, settings_of, source_of
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
 from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Wanted, parse_form
+from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
 
 OPERATION = "replay.run"

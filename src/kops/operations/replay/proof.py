@@ -10,9 +10,9 @@ from kops.core.errors import TimedOut, VerificationFailed
 from kops.core.models import TopicPartition
 from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.offsets_items import partition_of
-from kops.operations.protocol import Services
 from kops.operations.replay.jobs import Work
 from kops.operations.replay.wanted import KEEP
+from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import ClassVar
 from kops.core.errors import Refused, StateMoved
 from kops.core.intervals import joined
 from kops.core.plan import ItemResult, Plan, Status
-from kops.operations.protocol import Services
 from kops.operations.replay.redrive_done import Done, done_json, folded, group_of_topic, read_done, refuse_under_way, write_done
 from kops.operations.replay.redrive_rows import claims_of
 from kops.operations.replay.run import Replay
+from kops.operations.services import Services
 
 
 class Redrive(Replay):

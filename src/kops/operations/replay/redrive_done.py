@@ -15,8 +15,8 @@ from typing import Any
 from kops.core.errors import OperationFailed, Refused
 from kops.core.intervals import Intervals, below, intervals_of, intervals_text, joined
 from kops.core.models import Committed, TopicPartition
-from kops.operations.protocol import Services
 from kops.operations.replay.progress import progress_of
+from kops.operations.services import Services
 
 LARGEST_NOTE = 4096
 """Bytes of metadata that brokers take (``offset.metadata.max.bytes``)."""

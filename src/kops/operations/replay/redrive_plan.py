@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from kops.core.errors import Refused, UsageProblem
 from kops.core.intervals import Intervals, joined
 from kops.core.plan import Item, Plan
-from kops.operations.protocol import Services
 from kops.operations.replay.jobs import Work
 from kops.operations.replay.redrive_done import Done, done_json, fits, folded, read_done, refuse_under_way
 from kops.operations.replay.redrive_rows import BY_ORIGIN, letters_of
@@ -18,6 +17,7 @@ from kops.operations.replay.redrive_shown import causes_json, causes_lines, left
 from kops.operations.replay.source import Range, range_of, source_of
 from kops.operations.replay.targets import Targets, guard_of, targets_of
 from kops.operations.replay.wanted import BY_KEY, EXACTLY_ONCE, Changes, Wanted, parse_form
+from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
 
 if TYPE_CHECKING:

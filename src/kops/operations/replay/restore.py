@@ -9,11 +9,12 @@ from typing import ClassVar
 from kops.core.errors import OperationFailed, StateMoved
 from kops.core.models import NewTopic
 from kops.core.plan import ItemResult, Plan, Status
-from kops.operations.protocol import Services, failed
+from kops.operations.protocol import failed
 from kops.operations.replay.progress import forget_progress, progress_of
 from kops.operations.replay.proof import proven
 from kops.operations.replay.restore_groups import MOVE, commit_groups, refuse_active_groups, verified_groups
 from kops.operations.replay.run import Replay
+from kops.operations.services import Services
 
 _SENDING = ("send", "prove")
 

@@ -12,9 +12,10 @@ from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.groups import refuse_active
 from kops.operations.offsets_items import not_as_written, offset_of
 from kops.operations.offsets_move import group_or_none
-from kops.operations.protocol import Services, failed
+from kops.operations.protocol import failed
 from kops.operations.replay.archive_manifest import Archive
 from kops.operations.replay.jobs import Work
+from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
 
 if TYPE_CHECKING:

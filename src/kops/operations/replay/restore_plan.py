@@ -11,7 +11,6 @@ from kops.core.models import NewTopic, Setting, TopicPartition
 from kops.core.plan import Item, Plan
 from kops.core.selection import parse_selection
 from kops.core.times import to_milliseconds
-from kops.operations.protocol import Services
 from kops.operations.replay.archive import open_archive
 from kops.operations.replay.archive_manifest import Archive
 from kops.operations.replay.archive_place import Place
@@ -20,6 +19,7 @@ from kops.operations.replay.restore_rows import runs_of
 from kops.operations.replay.source import settings_of
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
 from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Changes, Wanted
+from kops.operations.services import Services
 from kops.operations.state.engine import Engine, start_engine
 from kops.operations.topics_create import new_topic_json, prepare_creation
 

@@ -11,13 +11,14 @@ from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, Ti
 from kops.core.models import TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.offsets_items import partition_of
-from kops.operations.protocol import Mutation, Services, failed
+from kops.operations.protocol import Mutation, failed
 from kops.operations.replay.history import finished_by
 from kops.operations.replay.jobs import Work, parts_of
 from kops.operations.replay.progress import forget_progress, progress_of
 from kops.operations.replay.proof import proven
 from kops.operations.replay.source import refuse_gone, source_of
 from kops.operations.replay.undo import plan_undo
+from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
 
 if TYPE_CHECKING:

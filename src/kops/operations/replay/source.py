@@ -14,8 +14,8 @@ from kops.core.record_ranges import Span, parse_span, resolve_span
 from kops.core.records import OffsetRange
 from kops.core.selection import parse_selection, partitions_selected
 from kops.gateways.kafka import Kafka
-from kops.operations.protocol import Services
 from kops.operations.replay.wanted import Wanted
+from kops.operations.services import Services
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 from kops.core.durations import duration_text
 from kops.core.errors import NotFound, Refused
 from kops.core.models import Bounds, Setting, TopicPartition
-from kops.operations.protocol import Services
 from kops.operations.replay.wanted import BY_KEY, KEEP, Wanted
+from kops.operations.services import Services
 
 _TIMES, _LARGEST, _POLICY, _RETENTION = "message.timestamp.type", "max.message.bytes", "cleanup.policy", "retention.ms"
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from kops.core.errors import Refused
 from kops.core.plan import ItemResult, Plan
-from kops.operations.protocol import Services
 from kops.operations.replay.history import known_producers
 from kops.operations.replay.progress import forget_progress, progress_of
+from kops.operations.services import Services
 from kops.operations.topics_truncate import TruncateTopics, plan_truncate
 
 

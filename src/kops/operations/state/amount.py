@@ -9,7 +9,7 @@ from kops.core.errors import KopsError
 from kops.core.log_dirs import sizes_by_replica
 from kops.core.models import TopicPartition
 from kops.core.sizes import size_text
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.spark.source import TopicRange

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.exactness import Exactness
 
 _WHOLE = Exactness("A")

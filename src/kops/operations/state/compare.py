@@ -11,8 +11,8 @@ from kops.core.records import timestamp_text
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
 from kops.core.times import Position
-from kops.operations.protocol import Services
 from kops.operations.records_formats import format_for
+from kops.operations.services import Services
 from kops.operations.state.compute import Computed
 from kops.operations.state.cut import COMMITTED, application_group
 from kops.operations.state.engine import Engine, drop_stage, start_engine

@@ -11,7 +11,7 @@ from kops.core.models import Bounds, Committed, Group, TopicPartition
 from kops.core.statefile import StateFile
 from kops.core.times import Position, parse_position
 from kops.operations.groups import find_group, refuse_active
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.facts import StoreFacts
 
 COMMITTED = Position("committed")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import MissingRequirement
 from kops.core.models import TopicPartition
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

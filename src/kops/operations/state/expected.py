@@ -10,7 +10,7 @@ from kops.core.models import Bounds
 from kops.core.records import Record
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.compute import Computed, compute_stores
 from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, start_engine

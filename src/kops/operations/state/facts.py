@@ -9,7 +9,7 @@ from kops.core.errors import ConfigError, Refused
 from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.buffers import judge_buffers
 from kops.operations.state.exactness import Exactness, of_changes, of_input, of_library, worst
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kops.core.errors import NotFound
 from kops.core.models import TopicPartition
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 def guard_of(services: Services, application: str, changelogs: Iterable[str], watched: Iterable[str]) -> dict[str, Any]:

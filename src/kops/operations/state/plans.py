@@ -15,7 +15,7 @@ from kops.core.times import Position, to_milliseconds
 from kops.formats.streams import offset_metadata
 from kops.formats.streams.offset_metadata import OffsetMetadata
 from kops.operations.offsets_items import committed_json
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.compute import Computed, compute_stores
 from kops.operations.state.cut import Cut, application_group, find_cut, refuse_alive
 from kops.operations.state.engine import Engine, drop_stage, start_engine

@@ -15,8 +15,8 @@ from kops.core.records import Record
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.core.times import Position, parse_position
-from kops.operations.protocol import Services
 from kops.operations.records_rows import unstable_notes
+from kops.operations.services import Services
 from kops.operations.state.cut import COMMITTED, application_group, find_cut
 from kops.operations.state.expected import computed_views
 from kops.operations.state.query_questions import Question, questions

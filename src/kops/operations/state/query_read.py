@@ -12,7 +12,7 @@ from kops.core.records import OffsetRange, Record, latest_by_key
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.core.times import Position
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.query_questions import Question
 
 

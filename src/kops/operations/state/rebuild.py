@@ -10,7 +10,8 @@ from kops.core.errors import KopsError, Refused
 from kops.core.models import TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.offsets_items import committed_of_json, partition_of, verified
-from kops.operations.protocol import Mutation, Services, compare_guard, failed
+from kops.operations.protocol import Mutation, compare_guard, failed
+from kops.operations.services import Services
 from kops.operations.state.appending import read_back_judged, target_of, written_results
 from kops.operations.state.cut import refuse_alive
 from kops.operations.state.engine import Engine, start_engine

@@ -11,7 +11,7 @@ from kops.core.models import Committed, NewTopic, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.core.statefile import StateFile
 from kops.operations.offsets_items import committed_json, move_item, partition_of
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
 from kops.operations.state.repartition_inputs import Choice, plan_inputs
 from kops.operations.state.repartition_stage import movables, stage_changelogs

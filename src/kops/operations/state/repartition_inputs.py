@@ -10,7 +10,7 @@ from kops.core.models import Committed, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.records import OffsetRange
 from kops.core.statefile import StateFile
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.snapshot_topics import unprocessed
 from kops.operations.state.switch_offsets import emissions_of
 

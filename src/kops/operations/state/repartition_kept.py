@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kops.core.errors import Refused
 from kops.operations.journal import EntryStatus, Journal
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.engine import STAGES_KEPT_DAYS, drop_stage, new_stage
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.journal import Journal
 from kops.operations.journal_actions import is_unfinished
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.switch import Switch
 
 APPEND, REPLACE = "append", "replace"

@@ -13,7 +13,7 @@ from kops.core.statefile.models import SESSION, SLIDING, VERSIONED, WINDOW, Stor
 from kops.core.times import Position, to_milliseconds
 from kops.core.topic_settings import own_settings
 from kops.operations.offsets_items import committed_json
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.compute import Computed, changelog_range, compute_stores, job_of
 from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, new_stage, start_engine

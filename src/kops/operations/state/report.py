@@ -13,7 +13,7 @@ from kops.core.plan import ItemResult, Plan, Status
 from kops.core.statefile import StateFile, Store
 from kops.core.times import time_text, to_milliseconds
 from kops.operations.journal import Entry, Journal
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.compare import key_rows
 from kops.operations.state.compute import Computed
 from kops.operations.state.engine import Engine, start_engine

@@ -11,7 +11,7 @@ from kops.core.models import Committed, NewTopic, Topic, TopicPartition
 from kops.core.plan import Plan
 from kops.core.statefile.fields import nearest
 from kops.operations.offsets_items import committed_json, move_item
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.cut import refuse_alive
 from kops.operations.state.engine import start_engine
 from kops.operations.state.restore_offsets import restored_offsets

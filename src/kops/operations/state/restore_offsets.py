@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kops.core.errors import Refused
 from kops.core.models import Committed, Topic, TopicPartition
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.snapshot_manifest import Manifest
 
 

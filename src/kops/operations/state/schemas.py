@@ -11,7 +11,7 @@ from kops.core.errors import ConfigError, NotFound, OperationFailed, Refused
 from kops.core.schemas import KIND_OF, RegisteredSchema
 from kops.core.statefile import Form
 from kops.core.statefile.models import REGISTERED
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.gateways.schema_registry import SchemaRegistry

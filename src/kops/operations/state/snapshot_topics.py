@@ -12,7 +12,7 @@ from kops.core.statefile import StateFile
 from kops.core.topic_names import streams_application
 from kops.core.topic_settings import own_settings
 from kops.operations.groups import find_group
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.cut import refuse_alive
 
 CHANGELOG, REPARTITION = "-changelog", "-repartition"

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 from kops.core.errors import NotFound, Refused, StateMoved
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.operations.offsets_items import partition_of
-from kops.operations.protocol import Services, compare_guard, failed
+from kops.operations.protocol import compare_guard, failed
+from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
 from kops.operations.state.guard import guard_of, log_ends
 from kops.operations.state.rebuild import Rebuild, refuse_running

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kops.core.errors import NotFound
 from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.compare import Comparison, key_rows
 from kops.operations.state.engine import drop_stage, new_stage, start_engine
 from kops.operations.state.switch_names import renamed

@@ -13,7 +13,7 @@ from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.core.times import Position
 from kops.operations.offsets_items import committed_json, move_item
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.state.compute import Computed, job_of
 from kops.operations.state.cut import COMMITTED, Cut, refuse_alive
 from kops.operations.state.engine import Engine, drop_stage, start_engine

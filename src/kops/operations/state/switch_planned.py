@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from kops.core.models import Bounds, NewTopic, Partition, Setting, Topic, TopicPartition
 from kops.gateways.kafka import Kafka
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 class _Through:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.spark.snapshot import Held

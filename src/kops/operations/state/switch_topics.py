@@ -10,7 +10,8 @@ from kops.core.errors import KopsError, StateMoved, VerificationFailed
 from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, ItemResult, Status
 from kops.core.topic_settings import same_value
-from kops.operations.protocol import Services, failed
+from kops.operations.protocol import failed
+from kops.operations.services import Services
 from kops.operations.topics_create import new_topic_json
 
 CREATE, DELETE, REPLACE = "create", "delete", "replace"

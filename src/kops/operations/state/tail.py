@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from kops.core.errors import TimedOut
 from kops.core.models import TopicPartition
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 PATIENCE_SECONDS = 120.0
 _POLL_SECONDS = 0.2

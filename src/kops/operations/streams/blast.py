@@ -9,7 +9,7 @@ from kops.core.errors import KopsError
 from kops.core.models import Bounds, TopicPartition
 from kops.core.plan import Item, Plan
 from kops.core.streams_topics import CHANGELOG, store_of
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.streams.look import Look
 from kops.operations.topics_readers import Readers, group_names, readers_of
 

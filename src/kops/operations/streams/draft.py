@@ -20,8 +20,8 @@ from kops.core.topology_trace import GROUPED, JOINED, OTHER, Trace, table_trace,
 from kops.formats.streams import session_keys, window_keys
 from kops.operations.changelog.settle import Settled, samples, settle_by
 from kops.operations.changelog.target import Target, frozen
-from kops.operations.protocol import Services
 from kops.operations.records_formats import registered_format
+from kops.operations.services import Services
 from kops.operations.streams.look import Look, look_at
 
 DRAFTED_TYPES = (WINDOW, SESSION, VERSIONED)

@@ -11,7 +11,7 @@ from kops.core.offsets import is_streams_metadata
 from kops.core.streams_models import CLASSIC, STREAMS, Application
 from kops.core.streams_topics import is_internal_name, owner_of
 from kops.operations.groups import find_group, similar
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.streams.records import read_application
 
 ASSIGNOR = "stream"

@@ -13,7 +13,7 @@ from kops.core.streams_models import STREAMS, Application
 from kops.core.streams_parts import StoreLook, internal_name, merged, stores_of
 from kops.core.streams_topics import CHANGELOG, Doubt, doubts, is_internal_name, is_named_of, owner_of
 from kops.core.topology import Topology, parse_topology
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.streams.find import find_application
 
 

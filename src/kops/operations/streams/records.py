@@ -8,7 +8,7 @@ from kops.core.streams_models import Application
 from kops.formats.consumer_offsets import TOPIC, partition_of_group
 from kops.formats.streams_group_records import application_of, key_prefixes
 from kops.gateways.kafka.offsets import READ_COMMITTED
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 
 
 def read_application(services: Services, group_id: str) -> Application | None:

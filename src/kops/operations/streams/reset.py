@@ -22,7 +22,7 @@ from kops.operations.offsets_items import committed_json, places
 from kops.operations.offsets_move import group_or_none
 from kops.operations.offsets_plan import plan_strategies, selected
 from kops.operations.offsets_strategies import Choice, strategy_of
-from kops.operations.protocol import Services
+from kops.operations.services import Services
 from kops.operations.streams.blast import blast_radius
 from kops.operations.streams.find import find_application
 from kops.operations.streams.look import Look, look_at

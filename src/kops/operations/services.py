@@ -1,0 +1,41 @@
+"""What every operation is handed. Nothing is imported for it: an operation that only reads loads neither the journal nor the protocol."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kops.config.connection import Connection
+    from kops.config.paths import Directories
+    from kops.core.progress import Progress
+    from kops.gateways.connect import Connect
+    from kops.gateways.kafka import Kafka
+
+
+class Services(Protocol):
+    """What a session offers to every operation."""
+
+    @property
+    def connection(self) -> Connection:
+        """The resolved connection."""
+
+    @property
+    def directories(self) -> Directories:
+        """Where kops keeps things."""
+
+    @property
+    def kafka(self) -> Kafka:
+        """The cluster."""
+
+    @property
+    def connect(self) -> Connect:
+        """The Connect cluster."""
+
+    @property
+    def progress(self) -> Progress:
+        """Where to tell what is going on."""
+
+    def now(self) -> datetime:
+        """Return the time, in UTC."""
