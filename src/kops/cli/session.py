@@ -79,9 +79,14 @@ class Session:
 
     @cached_property
     def kafka(self) -> Kafka:
-        """The cluster; connects when first asked."""
+        """The cluster; connects when first asked.
+
+        :raises ConfigError: when nothing says where its brokers are
+        """
+        from kops.config.load import require_brokers
         from kops.gateways.kafka import Kafka
 
+        require_brokers(self.connection, self.directories)
         return Kafka(self.connection, verbose=bool(self.settings.get("verbose")))
 
     @cached_property

@@ -110,6 +110,7 @@ class Spark:
 class Connection:
     """A cluster, and how to talk to it and to what stands around it.
 
+    :param bootstrap_servers: empty where Connect or the registry is all that is known; see ``kops.config.load.require_brokers``
     :param name: of the context; empty when the brokers came from a flag or the environment alone
     :param ca_file: PEM file of the authorities that sign the brokers' certificates; the system's when None
     :param certificate_file: PEM, our own certificate and its chain (mTLS)
@@ -151,8 +152,8 @@ class Connection:
 
     @property
     def label(self) -> str:
-        """Return what to call this connection: the context's name, or its bootstrap servers."""
-        return self.name or ",".join(self.bootstrap_servers)
+        """Return what to call this connection: the context's name, its bootstrap servers, or the one other address that it has."""
+        return self.name or ",".join(self.bootstrap_servers or self.connect_urls) or self.registry_url or ""
 
     @property
     def uses_sasl(self) -> bool:

@@ -12,7 +12,7 @@ Precedence, the strongest first; each setting is decided on its own:
 Rule 5: brokers given by hand are another cluster than the current context's. Neither its password nor its Connect and
 registry addresses belong to them, so nothing of it is taken; name it with ``-c`` to take the rest from it.
 ``protected`` and ``read_only`` can be switched on by a stronger place, never off. Without brokers there is an error, never
-a silent localhost.
+a silent localhost: at once, or where ``KOPS_CONNECT_URLS`` or ``KOPS_REGISTRY_URL`` is all that is given, as soon as brokers are needed.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+_WITHOUT_BROKERS = {"connect_urls", "registry_url"}
+"""One of these is enough for the commands that ask nobody else."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ def resolve(
     :param bootstrap_servers: of ``-B``, with commas
     :param properties: of ``-X``, each ``name=value``
     :param command_config: of ``--command-config``
-    :raises ConfigError: when a place holds a mistake, or no place names brokers
+    :raises ConfigError: when a place holds a mistake, or no place names brokers, Connect or a registry
     """
     flags: Layer = {}
     if bootstrap_servers is not None:
@@ -131,9 +134,18 @@ def resolve(
     if context and "bootstrap_servers" in environment and "bootstrap_servers" in weak:
         warnings.append(f"KOPS_BOOTSTRAP_SERVERS is set and stronger than the brokers of context {context}")
     merged = layers.merge([*strong, weak])
-    if "bootstrap_servers" not in merged:
+    if "bootstrap_servers" not in merged and (name or not _WITHOUT_BROKERS & merged.keys()):
         raise _no_brokers(file, name, environ)
     return build(merged, name or "", environ, config_file=file.path if name else None, warnings=warnings)
+
+
+def require_brokers(connection: Connection, directories: Directories, environ: Mapping[str, str] = os.environ) -> None:
+    """Refuse a connection that knows no brokers.
+
+    :raises ConfigError: saying how to name them
+    """
+    if not connection.bootstrap_servers:
+        raise _no_brokers(read_config(directories), None, environ)
 
 
 def _no_brokers(file: ConfigFile, name: str | None, environ: Mapping[str, str]) -> ConfigError:

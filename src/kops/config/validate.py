@@ -26,7 +26,7 @@ def build(
     :param config_file: the file of the context, checked for who can read it
     :raises ConfigError: when settings miss or contradict each other
     """
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = {"bootstrap_servers": ()}
     nested: dict[str, dict[str, Any]] = {"oauth": {}, "http": {}, "spark": {"conf": {}}, "client": {}}
     for key, sourced in layer.items():
         setting, inner = _setting_of(key)
@@ -60,7 +60,7 @@ def check(connection: Connection) -> None:
     what = f"context {connection.name}" if connection.name else "the connection"
     for server in connection.bootstrap_servers:
         _check_server(server)
-    if not connection.bootstrap_servers:
+    if not connection.bootstrap_servers and (not connection.sources or "bootstrap_servers" in connection.sources):
         raise ConfigError(f"{what} has an empty list of brokers")
     _check_protocol(connection, what)
     if connection.uses_sasl:

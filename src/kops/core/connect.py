@@ -97,6 +97,11 @@ def connector_of(name: str, body: Mapping[str, Any], url: str = "") -> Connector
     )
 
 
+def own_config(config: Mapping[str, str]) -> dict[str, str]:
+    """Return a configuration without the name that Connect adds to those that it gives out."""
+    return {name: value for name, value in config.items() if name != "name"}
+
+
 def root_cause(trace: str) -> str:
     """Return the last cause that a Java stack trace names, else its first line; shortened."""
     lines = [line.strip() for line in trace.splitlines() if line.strip()]

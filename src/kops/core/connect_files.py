@@ -86,8 +86,3 @@ def _text(fields: Fields, name: str) -> str:
     if isinstance(value, list) and all(isinstance(part, (str, int)) and not isinstance(part, bool) for part in value):
         return ",".join(map(str, value))
     raise fields.wrong(name, "has no value that a setting can have", "a text, a number, true or false, or a list of words")
-
-
-def own_config(config: Mapping[str, str]) -> dict[str, str]:
-    """Return a configuration without the name that Connect adds to those that it gives out."""
-    return {name: value for name, value in config.items() if name != "name"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kops.config.connection import Connection
-from kops.config.load import resolve
+from kops.config.load import require_brokers, resolve
 from kops.config.paths import directories
 from kops.config.schema import SETTINGS, Kind
 from kops.core.errors import ConfigError
@@ -143,6 +143,19 @@ def test_there_is_no_silent_localhost(load):
     assert "known contexts: dev, prod" in str(refused(load, CONFIG.replace('current = "dev"', "")).hint)
     assert "KOPS_BOOTSTRAP_SERVER is not read" in str(refused(load, "", {"KOPS_BOOTSTRAP_SERVER": "x:1"}).hint)
     assert "contexts.dev has no bootstrap_servers" in str(refused(load, CONFIG.replace('bootstrap_servers = "dev:9092"', "")))
+
+
+def test_connect_or_a_registry_alone_is_enough_until_brokers_are_asked(load):
+    for name, url in (("connect_urls", "http://c:8083"), ("registry_url", "http://r:8081")):
+        environ = {f"KOPS_{name.upper()}": url}
+        found = load("", environ)
+        assert (found.bootstrap_servers, found.label) == ((), url)
+        with pytest.raises(ConfigError, match="no brokers are configured") as missing:
+            require_brokers(found, directories({"HOME": str(load.folder.parents[1])}), environ)
+        assert "kops context add" in str(missing.value.hint)
+        assert load(CONFIG, environ).bootstrap_servers == ("dev:9092",)  # of the current context
+        assert "empty list of brokers" in str(refused(load, "", environ, bootstrap_servers=","))
+    assert "no brokers are configured" in str(refused(load, "", {"KOPS_TIMEOUT": "5"}))
 
 
 @pytest.mark.parametrize(

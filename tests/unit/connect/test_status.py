@@ -23,7 +23,7 @@ def ask(run_kops, monkeypatch):
 
     def run(worker, *arguments):
         monkeypatch.setenv("KOPS_CONNECT_URLS", worker.url)
-        return run_kops("connect", *arguments, "-B", "127.0.0.1:1")
+        return run_kops("connect", *arguments)  # no brokers: they are not asked
 
     return run
 
@@ -99,3 +99,12 @@ def test_each_worker_is_asked_for_itself(faulty_worker, run_kops, monkeypatch):
         True,
         "no Connect worker answers at http://127.0.0.1:1",
     ]
+
+
+def test_offsets_without_brokers(faulty_worker, ask, run_kops):
+    place, at = {"kafka_topic": "orders", "kafka_partition": 0}, {"kafka_offset": 7}
+    worker = faulty_worker(Answer(200, {"c": expanded("c", "RUNNING")}), Answer(200, {"offsets": [{"partition": place, "offset": at}]}))
+    shown = ask(worker, "offsets", "show", "c")
+    assert (shown.ok().out.split(), "without brokers" in shown.err) == (["CONNECTOR", "PARTITION", "OFFSET", "c", "orders:0", "7"], True)
+    needed = run_kops("topics", "list")
+    assert (needed.code, "no brokers are configured" in needed.err, "-B host:9092" in needed.err) == (2, True, True)

@@ -36,6 +36,8 @@ def show(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> None
     if session.output_format in ("table", "csv"):
         rows = [{**row, "partition": name_of(row["partition"]), "offset": shown_offset(row["offset"])} for row in rows]
     session.render(rows, columns)
+    if not session.connection.bootstrap_servers and any(row["type"] == "sink" for row in rows):
+        session.note("without brokers nobody tells where the partitions of sinks end: -B HOST:PORT names some")
     without = [connector.name for connector in found if connector.name not in {row["connector"] for row in rows}]
     if without:
         session.note(f"without offsets: {', '.join(without)}")

@@ -36,18 +36,19 @@ def body_of(url: str, answer: Any) -> Any:
     :raises Again: when Connect is rebalancing
     :raises KopsError: when it is an error, or no JSON
     """
-    status, said = answer.status_code, said_by(answer)
+    status = answer.status_code
     if status == _UNAUTHORIZED:
         raise AuthenticationFailed(f"Connect at {url} wants to know who we are", hint="set connect_username and connect_password_file")
     if status == _FORBIDDEN:
-        raise AuthorizationFailed(f"Connect at {url} refuses: {said}")
+        raise AuthorizationFailed(f"Connect at {url} refuses: {said_by(answer)}")
     body, is_json = _json(answer)
     if _REDIRECT <= status < _BAD:
         where = re.sub(r"//[^/@]*@", "//", answer.headers.get("Location", "elsewhere")).split("?")[0]
         raise OperationFailed(f"what answers at {url} is not Connect: it sends us to {where}", hint="see connect_urls of the context")
     if status >= _BAD:
-        raise _refusal(url, status, said, from_connect=isinstance(body, dict) and "message" in body)
+        raise _refusal(url, status, said_by(answer), from_connect=isinstance(body, dict) and "message" in body)
     if not is_json:
+        said = said_by(answer)
         raise OperationFailed(
             f"what answers at {url} is not Connect: it gives no JSON{f' but {said!r}' if said else ''}",
             hint="see connect_urls of the context",

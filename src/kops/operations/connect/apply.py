@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kops.core.connect_files import Declared, own_config
+from kops.core.connect import own_config
+from kops.core.connect_files import Declared
 from kops.core.connect_secrets import hidden_names
 from kops.core.errors import UsageProblem
 from kops.core.plan import Plan

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from kops.core.connect import PAUSED, RUNNING, STOPPED, Connector
-from kops.core.connect_files import own_config
+from kops.core.connect import PAUSED, RUNNING, STOPPED, Connector, own_config
 from kops.core.connect_secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kops.core.connect import Connector
-from kops.core.connect_files import Declaration, Declared, own_config, parse_declaration
+from kops.core.connect import Connector, own_config
+from kops.core.connect_files import Declaration, Declared, parse_declaration
 from kops.core.connect_secrets import is_masked, masked
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.selection import is_glob, names_matching

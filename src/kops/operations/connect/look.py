@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kops.core.connect import FAILED, RUNNING, Connector, Task, first_line, root_cause
-from kops.core.connect_files import own_config
+from kops.core.connect import FAILED, RUNNING, Connector, Task, first_line, own_config, root_cause
 from kops.core.connect_secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError
 from kops.operations.connect.select import counted
-from kops.operations.services import Services
+
+if TYPE_CHECKING:
+    from kops.operations.services import Services
 
 Row = dict[str, Any]
 
@@ -35,7 +36,8 @@ def status_body(connector: Connector, *, trace: bool = False) -> Row:
 
     :param trace: with whole stack traces
     """
-    secrets = secret_texts(connector.config)
+    traces = connector.trace or any(task.trace for task in connector.tasks)
+    secrets = secret_texts(connector.config) if traces else set()  # of hundreds of connectors only those that failed are searched
     return {
         "name": connector.name,
         "type": connector.type,
@@ -52,7 +54,7 @@ def _task_body(task: Task, secrets: set[str], *, trace: bool) -> Row:
 
 def _error(text: str, secrets: set[str], *, trace: bool) -> Row:
     """Return a stack trace as ``error``, its first line; ``cause``, the last that it names; and whole when that is wanted."""
-    text = scrubbed(text, secrets)
+    text = scrubbed(text, secrets) if text else ""
     body: Row = {"error": first_line(text), "cause": root_cause(text) if text else None}
     return body | ({"trace": text or None} if trace else {})
 

@@ -19,11 +19,12 @@ TOPIC, PARTITION, OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
 def offset_rows(services: Services, connectors: Sequence[Connector]) -> list[Row]:
     """Return the offsets of connectors, a row each.
 
-    A source's partition and offset are what its plugin makes of them; of a sink's the brokers tell how far they are from the end.
+    A source's partition and offset are what its plugin makes of them; of a sink's the brokers tell how far they are from the end,
+    where brokers are known.
     """
     found = [(connector, services.connect.offsets(connector.name)) for connector in connectors]
     sinks = {partition_of(one["partition"]) for connector, offsets in found if connector.type == "sink" for one in offsets}
-    ends = services.kafka.offsets.bounds_or_errors(sinks) if sinks else {}
+    ends = services.kafka.offsets.bounds_or_errors(sinks) if sinks and services.connection.bootstrap_servers else {}
     return [
         _row(connector, one, ends) for connector, offsets in found for one in sorted(offsets, key=lambda each: _order(each["partition"]))
     ]

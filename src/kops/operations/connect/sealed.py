@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kops.core.connect_files import own_config
+from kops.core.connect import own_config
 from kops.core.connect_secrets import digest, is_masked, masked
 from kops.operations.services import Services
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from kops.core.connect import Connector
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.selection import names_matching
-from kops.operations.services import Services
+
+if TYPE_CHECKING:  # looking at connectors starts in a fraction of a second: no journal, no brokers
+    from kops.operations.services import Services
 
 
 def select(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[Connector]:

@@ -7,8 +7,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from kops.core.connect_files import CLASS, Declared
+from kops.core.connect_plugins import how_to_get
 from kops.core.connect_secrets import masked, scrubbed, secret_texts
 from kops.core.errors import NotFound, UsageProblem
+from kops.gateways.jars import KAFKA_VERSION
 from kops.operations.connect.files import read_declaration
 from kops.operations.connect.plugins import plugin_class
 from kops.operations.services import Services
@@ -18,9 +20,6 @@ ERROR, WARNING = "error", "warning"
 _MOST_RECOMMENDED = 20
 _PASSED_ON = ("transforms.", "predicates.", "producer.override.", "consumer.override.", "admin.override.", "topic.creation.")
 _CONVERTERS = ("key.converter.", "value.converter.", "header.converter.", "config.providers")
-NO_PLUGIN = (
-    "the workers' plugin.path has to hold it; for the sandbox's: kops connect plugins add GROUP:ARTIFACT:VERSION, then start them again"
-)
 
 
 def validate_files(services: Services, paths: Sequence[str]) -> tuple[int, list[Row]]:
@@ -37,7 +36,8 @@ def problems(services: Services, declared: Declared) -> Iterator[Row]:
     try:
         plugin_class(services, declared.config[CLASS])
     except NotFound as missing:
-        yield _row(declared, CLASS, ERROR, missing.message, f"{(missing.hint or '').split('? ')[0]}; {NO_PLUGIN}")
+        meant = [f"{text.split('? ')[0]}?" for text in [missing.hint or ""] if "? " in text]
+        yield _row(declared, CLASS, ERROR, missing.message, " ".join([*meant, how_to_get(declared.config[CLASS], KAFKA_VERSION)]))
         return
     answer = services.connect.validate(declared.config[CLASS], {**declared.config, "name": declared.name})
     passwords = {str(each["definition"]["name"]) for each in answer.get("configs") or () if each["definition"].get("type") == "PASSWORD"}

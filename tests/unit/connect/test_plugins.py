@@ -1,0 +1,29 @@
+"""What kops says of a plugin that no worker has."""
+
+import pytest
+
+from kops.core.connect_plugins import how_to_get
+from kops.gateways.connect.plugins import FILE_STREAM, parse_coordinate
+from kops.gateways.jars import KAFKA_VERSION
+
+
+@pytest.mark.parametrize(
+    ("plugin", "coordinate"),
+    [
+        ("FileStreamSink", FILE_STREAM),
+        ("org.apache.kafka.connect.file.FileStreamSourceConnector", FILE_STREAM),
+        ("org.apache.kafka.connect.mirror.MirrorSourceConnector", f"org.apache.kafka:connect-mirror:{KAFKA_VERSION}"),
+        ("io.debezium.connector.postgresql.PostgresConnector", "io.debezium:debezium-connector-postgres:3.6.0.Final"),
+        ("io.debezium.connector.jdbc.JdbcSinkConnector", "io.debezium:debezium-connector-jdbc:3.6.0.Final"),
+        ("io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector", "io.aiven:s3-connector-for-apache-kafka:2.15.0"),
+    ],
+)
+def test_those_of_maven_central_come_by_their_coordinate(plugin, coordinate):
+    assert f"kops connect plugins add {coordinate}, then start them again" in how_to_get(plugin, KAFKA_VERSION)
+    parse_coordinate(coordinate)
+
+
+def test_others_are_somewhere_else_or_nobody_knows():
+    assert "not on Maven Central, the releases of Aiven-Open" in how_to_get("io.aiven.connect.jdbc.JdbcSourceConnector", KAFKA_VERSION)
+    assert "Confluent Hub has it; for the sandbox's: kops sandbox up --connect --plugins" in how_to_get("io.confluent.X", KAFKA_VERSION)
+    assert "kops connect plugins add GROUP:ARTIFACT:VERSION" in how_to_get("org.example.NoSink", KAFKA_VERSION)
