@@ -14,8 +14,9 @@ from kops.core.record_format import compile_format
 from kops.core.records import Record
 from kops.formats.base import Format
 from kops.operations.records import Stream
+from kops.operations.records_lines import line_maker
 from kops.operations.records_rows import Subject, stream_row
-from kops.output.lines import LineWriter, write_bytes
+from kops.output.lines import LineWriter, write_bytes, write_json_lines
 from kops.output.records import as_cells, raw_lines, stream_columns
 
 
@@ -79,6 +80,9 @@ def _format_sink(template: str, shown: Shown, stream: Stream) -> Sink:
 
 
 def _row_sink(session: Session, shown: Shown, stream: Stream) -> Sink:
+    if session.output_format == "json":
+        line = line_maker(shown.key, shown.value)
+        return Sink(lambda batch: write_json_lines(decoded(batch, line, shown, stream), sys.stdout))
     table = session.output_format == "table"
     terminal = table and sys.stdout.isatty()
     lines = LineWriter(lambda rows: stream_columns(rows, session.output_format), session.output_format, sys.stdout, terminal=terminal)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
+from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple, TypeAlias
 
 from kops.core.models import TopicPartition
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1)  # of UTC; without a zone it is written without one
 
 
 class Record(NamedTuple):
@@ -90,8 +91,15 @@ def timestamp_text(timestamp: int | None) -> str | None:
     """Return milliseconds since the epoch as ISO 8601 in UTC; None when out of the calendar's range."""
     if timestamp is None:
         return None
+    seconds, milliseconds = divmod(timestamp, 1000)
+    text = _second_text(seconds)
+    return None if text is None else f"{text}.{milliseconds:03d}Z"
+
+
+@lru_cache(maxsize=1024)
+def _second_text(seconds: int) -> str | None:
+    """Return seconds since the epoch; remembered, as records of one second lie together."""
     try:
-        moment = _EPOCH + timedelta(milliseconds=timestamp)
+        return (_EPOCH + timedelta(seconds=seconds)).isoformat()
     except OverflowError:
         return None
-    return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"

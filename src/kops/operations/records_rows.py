@@ -10,6 +10,7 @@ from kops.core.models import TopicPartition
 from kops.core.records import Record, timestamp_text
 from kops.formats.base import Format, Place, as_text_or_base64, decode_at
 from kops.formats.registry import FORMATS
+from kops.output.records import STREAM_KEYS
 
 BYTES, JSON = FORMATS["bytes"], FORMATS["json"]
 
@@ -44,9 +45,8 @@ def record_row(record: Record, key: Format, value: Format) -> dict[str, Any]:
 def stream_row(record: Record, key: Format, value: Format) -> dict[str, Any]:
     """Return a record as a row of ``records consume``, where every part says how it is written: text, base64, or the format's name."""
     row = record_row(record, key, value)
-    for part, form in (("key", key), ("value", value)):
-        row.setdefault(f"{part}_encoding", None if getattr(record, part) is None else form.name)
-    return row
+    named = {f"{part}_encoding": None if getattr(record, part) is None else form.name for part, form in (("key", key), ("value", value))}
+    return {name: row[name] if name in row else named[name] for name in STREAM_KEYS}
 
 
 class Subject:

@@ -24,6 +24,14 @@ def write_bytes(data: bytes) -> None:
         left = left[sys.stdout.buffer.write(left) or 0 :]
 
 
+def write_json_lines(lines: Sequence[str], stream: TextIO) -> None:
+    """Write lines of JSON, their ends included."""
+    try:
+        stream.write("".join(lines))
+    except UnicodeEncodeError:  # JSON may name half of a surrogate pair, which UTF-8 cannot hold and an escape can
+        stream.write("".join([json.dumps(json.loads(line)) + "\n" for line in lines]))
+
+
 class LineWriter:
     """Writes batches of rows.
 
@@ -54,10 +62,7 @@ class LineWriter:
             self._csv(())
 
     def _json(self, rows: Sequence[Row]) -> None:
-        try:
-            self._stream.write("".join([_as_json(row) + "\n" for row in rows]))
-        except UnicodeEncodeError:  # JSON may name half of a surrogate pair, which UTF-8 cannot hold and an escape can
-            self._stream.write("".join([json.dumps(row) + "\n" for row in rows]))
+        write_json_lines([_as_json(row) + "\n" for row in rows], self._stream)
 
     def _yaml(self, rows: Sequence[Row]) -> None:
         import yaml
