@@ -51,6 +51,9 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.argument("file", metavar="FILE", type=click.Path())
     @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
     @click.option("--at", metavar="POSITION", default="committed", show_default=True, help="Up to where the input counts: end, or @TIME.")
+    @click.option(
+        "--from-archive", "archives", metavar="PATH", multiple=True, help="What Kafka has no more: made by replay archive; repeatable."
+    )
     @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable records.")
     @spark_option()
     @wraps(command)
@@ -59,6 +62,7 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
         file: str,
         stores: tuple[str, ...],
         at: str,
+        archives: tuple[str, ...],
         on_error: str,
         master: str | None,
         **rest: Any,
@@ -67,7 +71,7 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
         from kops.operations.state.files import read_state_file
 
         session: Session = click.get_current_context().obj
-        how = {"skip_undecodable": on_error == "skip", "master": master}
+        how = {"skip_undecodable": on_error == "skip", "archives": archives, "master": master}
         return command(session, read_state_file(file, stores), at=parse_cut(at, session.now()), how=how, **rest)
 
     return wrapped
@@ -173,6 +177,8 @@ def diff(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], lim
     from kops.operations.state.compare import diff as compare
     from kops.operations.state.switch_compare import diff_against
 
+    if against and how["archives"]:
+        raise click.UsageError("--against compares changelogs: nothing is read --from-archive")
     if against:
         found = diff_against(session, state_file, against, limit=limit, master=how["master"])
     else:

@@ -113,11 +113,12 @@ def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
 
 
 def _first_that_counts(kafka: KafkaSource, job: Job, path: str) -> Counts:
-    if kafka.batches and fits_tasks(kafka.batches, job, path):
-        found = stage_whole_partitions(kafka.batches, job, path)
+    of_input = replace(kafka, batches=None) if kafka.has_archived(job.sources) else kafka
+    if of_input.batches and fits_tasks(of_input.batches, job, path):
+        found = stage_whole_partitions(of_input.batches, job, path)
         if found is not None:
             return _counts(*found)
-    for view in _views(kafka, job):
+    for view in _views(of_input, job):
         counts = _attempt(kafka, job, path, view)
         if counts is not None:
             return counts

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from kops.spark.archived import ArchivedTopic
     from kops.spark.batch_source import BatchSource
 
 SCHEMA = "key binary, value binary, partition int, offset bigint, timestamp_ms bigint"
@@ -54,14 +55,36 @@ class KafkaSource:
 
     :param settings: of Kafka's Java client, secrets included: never to be shown
     :param batches: reads whole record batches instead, where its tasks can make few rows of them; None where they cannot connect
+    :param archives: what is read of archives, by topic
     """
 
     session: SparkSession
     settings: Mapping[str, str] = field(repr=False)
     batches: BatchSource | None = None
+    archives: Mapping[str, ArchivedTopic] = field(default_factory=dict)
 
     def read(self, wanted: TopicRange) -> DataFrame:
-        """Return the records, with ``timestamp_ms`` in milliseconds since the epoch."""
+        """Return the records, with ``timestamp_ms`` in milliseconds since the epoch: those of an archive first."""
+        archived = self.archives.get(wanted.topic)
+        if archived is None:
+            return self._of_topic(wanted)
+        old, tail = archived.divided(wanted)
+        if not old.records:
+            return self._of_topic(tail)
+        rows = archived.rows(self.session, old)
+        if tail.records:
+            rows = rows.unionAll(self._of_topic(tail))
+        if wanted.split:
+            return rows
+        from kops.spark.archive import in_parts
+
+        return in_parts(rows, sorted(partition for partition, (start, end) in wanted.ranges.items() if start < end))
+
+    def has_archived(self, topics: Iterable[TopicRange]) -> bool:
+        """Tell whether any of some topics is read of an archive too, which only Spark's own tasks do."""
+        return any(wanted.topic in self.archives for wanted in topics)
+
+    def _of_topic(self, wanted: TopicRange) -> DataFrame:
         ranges = {partition: bounds for partition, bounds in wanted.ranges.items() if bounds[1] > bounds[0]}
         schema = f"{SCHEMA}, {HEADERS}" if wanted.headers else SCHEMA
         if not ranges:

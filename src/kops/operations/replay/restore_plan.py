@@ -13,14 +13,13 @@ from kops.core.selection import parse_selection
 from kops.core.times import to_milliseconds
 from kops.operations.replay.archive import open_archive
 from kops.operations.replay.archive_manifest import Archive
-from kops.operations.replay.archive_place import Place
+from kops.operations.replay.archive_read import rows_compared, runs_of
 from kops.operations.replay.restore_groups import group_items, groups_wanted, refuse_active_groups, translated
-from kops.operations.replay.restore_rows import runs_of
 from kops.operations.replay.source import settings_of
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
 from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Changes, Wanted
 from kops.operations.services import Services
-from kops.operations.state.engine import Engine, start_engine
+from kops.operations.state.engine import start_engine
 from kops.operations.topics_create import new_topic_json, prepare_creation
 
 OPERATION = "replay.restore"
@@ -52,7 +51,7 @@ def plan_restore(
     _, said = placement(wanted, archive.partitions, targets, changed=False)
     chosen = groups_wanted(archive, groups)
     refuse_active_groups(services, list(chosen))
-    places = _read_and_compared(engine, place, archive, chosen)
+    places = translated(archive, rows_compared(engine, place, archive), chosen)
     ranges = {number: archive.span(number) or (0, 0) for number in archive.held_partitions}
     items = [
         *([Item(target, "create", None, new_topic_json(created), "as it was archived")] if created else ()),
@@ -106,38 +105,6 @@ def _new_targets(created: NewTopic, wanted: Wanted) -> Targets:
             hint=f"make it first with CreateTime (kops topics create {created.name}), or --accept-new-timestamps",
         )
     return targets
-
-
-def _read_and_compared(engine: Engine, place: Place, archive: Archive, groups: Mapping[str, Any]) -> dict[str, dict[str, list[int]]]:
-    """Read the archive once, compare it with its manifest, and find where groups were.
-
-    :raises Refused: when it holds something else
-    """
-    from dataclasses import asdict
-
-    session = engine.session  # has started before anything else imports pyspark
-    from kops.spark.archive import contents_of, read_archive
-    from kops.spark.failures import explained
-
-    runs = runs_of(archive)
-    if not runs:
-        return translated(archive, None, groups)
-    engine.services.progress.step(f"reading the archive of {archive.topic}")
-    added = ("records", "tombstones", "with_headers", "high", "low")
-    rows = read_archive(session, [place.records(run) for run in runs])
-    with explained(f"read the archive {place.path}"):
-        found = {number: asdict(held) for number, held in contents_of(rows).items()}
-    for number in archive.held_partitions:
-        said = [run.contents[number] for run in archive.runs if number in run.contents]
-        wanted = {name: sum(each[name] for each in said) for name in added}
-        there = {name: found.get(number, {}).get(name, 0) for name in added}
-        if wanted != there:
-            raise Refused(
-                f"the files of {archive.topic}:{number} do not hold what the manifest says: {there['records']:,} records, not"
-                f" {wanted['records']:,}" + ("" if there["records"] != wanted["records"] else " with the same content"),
-                hint="the archive is damaged, or was changed; nothing was sent",
-            )
-    return translated(archive, rows, groups)
 
 
 def _arguments(services: Services, wanted: Wanted, archive: Archive, targets: Targets, master: str) -> dict[str, Any]:

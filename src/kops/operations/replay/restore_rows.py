@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kops.operations.replay.archive_manifest import Archive
 from kops.operations.replay.archive_place import Place
 from kops.operations.replay.jobs import Work
 
@@ -25,8 +24,3 @@ def rows_of_archive(work: Work, parts: Sequence[Part]) -> DataFrame:
     rows = in_parts(read_archive(work.engine.session, [place.records(run) for run in given["runs"]]), [part.partition for part in parts])
     new = {"topic": f"'{given['anchor']}' as topic", "target_partition": "partition as target_partition"}
     return rows.selectExpr(*(new.get(name, name) for name in COLUMNS))
-
-
-def runs_of(archive: Archive) -> list[str]:
-    """Return the runs with records."""
-    return [run.name for run in archive.runs if run.contents]

@@ -27,6 +27,11 @@ def amount_text(services: Services, inputs: Sequence[TopicRange], changelogs: Se
     return f"{read}, and {written:,}{_about(changelogs, sizes)} of changelogs" if written else read
 
 
+def bytes_of(services: Services, ranges: Sequence[TopicRange]) -> int | None:
+    """Return about how many bytes ranges have; None where the brokers do not tell."""
+    return _bytes(ranges, _sizes(services, ranges))
+
+
 def _records(ranges: Sequence[TopicRange]) -> int:
     return sum(wanted.records for wanted in ranges)
 
@@ -36,14 +41,15 @@ def _about(ranges: Sequence[TopicRange], sizes: dict[TopicPartition, float] | No
 
     :param sizes: bytes of an offset, by partition
     """
+    total = _bytes(ranges, sizes)
+    return "" if total is None else f" (about {size_text(total)})"
+
+
+def _bytes(ranges: Sequence[TopicRange], sizes: dict[TopicPartition, float] | None) -> int | None:
     if sizes is None:
-        return ""
-    total = sum(
-        (end - start) * sizes.get(TopicPartition(wanted.topic, number), 0.0)
-        for wanted in ranges
-        for number, (start, end) in wanted.ranges.items()
-    )
-    return f" (about {size_text(round(total))})"
+        return None
+    places = ((TopicPartition(wanted.topic, number), end - start) for wanted in ranges for number, (start, end) in wanted.ranges.items())
+    return round(sum(count * sizes.get(place, 0.0) for place, count in places))
 
 
 def _sizes(services: Services, ranges: Sequence[TopicRange]) -> dict[TopicPartition, float] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,7 @@ def verify(
     """Compare every store with its changelog and count.
 
     :param look: is given what was computed before it is forgotten
-    :param options: ``skip_undecodable``, ``master``
+    :param options: ``skip_undecodable``, ``archives``, ``master``
     """
     with _computed(services, state_file, at, **options) as (engine, notes, computed):
         if look is not None:
@@ -82,6 +82,7 @@ def _computed(
     at: Position,
     *,
     skip_undecodable: bool = False,
+    archives: Sequence[str] = (),
     master: str | None = None,
 ) -> Iterator[tuple[Engine, list[str], list[Computed]]]:
     engine = start_engine(services, master)
@@ -90,10 +91,18 @@ def _computed(
     if group is not None and group.state != "EMPTY":
         notes.append(f"{state_file.application} is running ({group.state}): what it has not committed yet shows as a difference")
     _, cut, computed = compute_all(
-        services, state_file, engine, at=at, skip_undecodable=skip_undecodable, accept_inexact=True, must_be_empty=False
+        services,
+        state_file,
+        engine,
+        at=at,
+        skip_undecodable=skip_undecodable,
+        accept_inexact=True,
+        archives=archives,
+        must_be_empty=False,
     )
     try:
-        yield engine, [*notes, *cut.notes, *(note for found in computed for note in (found.summary, *found.warnings))], computed
+        said = (note for found in computed for note in (found.summary, *found.warnings))
+        yield engine, [*notes, *cut.notes, *cut.origins, *said], computed
     finally:
         for found in computed:
             drop_stage(found.stage)

@@ -107,8 +107,10 @@ def compute_stores(
     """
     jobs = [job_of(state_file, found, cut, skip_undecodable=skip_undecodable) for found in facts]
     names = ", ".join(job.store.name for job in jobs[:_NAMED]) + (f" and {len(jobs) - _NAMED} more stores" if len(jobs) > _NAMED else "")
-    amount = amount_text(engine.services, [source for job in jobs for source in job.sources], [job.changelog for job in jobs])
-    engine.services.progress.step(f"computing {names} from {amount}")
+    sources = [engine.in_kafka(source) for job in jobs for source in job.sources]
+    older = sum(source.records for job in jobs for source in job.sources) - sum(source.records for source in sources)
+    amount = amount_text(engine.services, sources, [job.changelog for job in jobs])
+    engine.services.progress.step(f"computing {names} from {amount}" + (f", after up to {older:,} records of archives" if older else ""))
     stages = [new_stage(engine.services, state_file.application) for _ in jobs]
     kafka = engine.kafka()
     jobs = with_schemas(engine.services, kafka, jobs)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from kops.core.errors import GroupActive, NotFound, Refused, UsageProblem
 from kops.core.models import Bounds, Committed, Group, TopicPartition
+from kops.core.sizes import size_text
 from kops.core.statefile import StateFile
 from kops.core.times import Position, parse_position
 from kops.operations.groups import find_group, refuse_active
@@ -18,6 +20,32 @@ COMMITTED = Position("committed")
 
 
 @dataclass(frozen=True)
+class Share:
+    """What of a topic comes from an archive, and what from Kafka.
+
+    :param path: of the archive
+    :param records: of the archive, and ``bytes`` of its files: about, where not all of it is read
+    :param topic_records: offsets of the topic after it, and ``topic_bytes`` on the brokers' disks; None where they do not tell
+    """
+
+    topic: str
+    path: str
+    records: int
+    bytes: int
+    topic_records: int
+    topic_bytes: int | None
+
+    @property
+    def text(self) -> str:
+        """Return it in words."""
+        size = "" if self.topic_bytes is None else f" (about {size_text(self.topic_bytes)})"
+        return (
+            f"{self.topic}: {self.records:,} records (about {size_text(self.bytes)}) come from {self.path}, and after them up to"
+            f" {self.topic_records:,}{size} from Kafka"
+        )
+
+
+@dataclass(frozen=True)
 class Cut:
     """Up to where each partition of the input counts.
 
@@ -25,12 +53,24 @@ class Cut:
     :param committed: what is committed now, for all topics of the application
     :param notes: what the person should know, a sentence each
     :param is_new: the application is moved there
+    :param archived: what comes from archives
     """
 
     offsets: Mapping[TopicPartition, int]
     committed: Mapping[TopicPartition, Committed]
     notes: tuple[str, ...] = ()
     is_new: bool = False
+    archived: tuple[Share, ...] = ()
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Return what comes from archives and what from Kafka, a sentence a topic."""
+        return tuple(share.text for share in self.archived)
+
+    @property
+    def archives_json(self) -> list[dict[str, Any]]:
+        """Return the same as JSON."""
+        return [asdict(share) for share in self.archived]
 
     @property
     def moves(self) -> dict[TopicPartition, int]:

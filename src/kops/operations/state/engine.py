@@ -21,6 +21,7 @@ from kops.operations.services import Services
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kops.spark.archived import ArchivedTopic
     from kops.spark.batch_source import BatchSource
     from kops.spark.session import StartingSession
     from kops.spark.source import KafkaSource, TopicRange
@@ -40,11 +41,13 @@ class Engine:
     """A Spark session that is starting, and what jobs need of the connection.
 
     :param master: Spark's master
+    :param archives: what is read of archives, by topic
     """
 
     services: Services
     master: str
     _starting: StartingSession = field(repr=False)
+    archives: dict[str, ArchivedTopic] = field(default_factory=dict)
     _told: str = field(default_factory=_folder_of_this_process, repr=False)
 
     @property
@@ -71,7 +74,11 @@ class Engine:
         from kops.spark.source import KafkaSource
 
         directory = self.services.directories.state / "spark" if self.is_local else None
-        return KafkaSource(self.session, java_settings(self.services.connection, directory), self._batches())
+        return KafkaSource(self.session, java_settings(self.services.connection, directory), self._batches(), self.archives)
+
+    def in_kafka(self, wanted: TopicRange) -> TopicRange:
+        """Return what of a range is not read of an archive."""
+        return self.archives[wanted.topic].divided(wanted)[1] if wanted.topic in self.archives else wanted
 
     def _batches(self) -> BatchSource | None:
         """Return what reads whole record batches: on this machine, over a connection that its tasks can make."""

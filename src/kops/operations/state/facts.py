@@ -10,6 +10,7 @@ from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
 from kops.operations.services import Services
+from kops.operations.state.archived_input import Archived, cleanup_policy, of_archives, with_archives
 from kops.operations.state.buffers import judge_buffers
 from kops.operations.state.exactness import Exactness, of_changes, of_input, of_library, worst
 
@@ -48,10 +49,13 @@ class StoreFacts:
         return len(self.changelog_bounds) == self.tasks
 
 
-def read_facts(services: Services, state_file: StateFile, *, replacing: bool = False) -> list[StoreFacts]:
+def read_facts(
+    services: Services, state_file: StateFile, *, replacing: bool = False, archived: Mapping[str, Archived] | None = None
+) -> list[StoreFacts]:
     """Read what is needed of every store's topics.
 
     :param replacing: a changelog that is not there, or has a wrong number of partitions, is no reason to refuse
+    :param archived: archives of input topics: what they have counts as if the topics still had it
     :raises ConfigError: when a topic does not exist
     :raises Refused: when a store cannot be rebuilt from or into its topics
     """
@@ -60,19 +64,20 @@ def read_facts(services: Services, state_file: StateFile, *, replacing: bool = F
         name: {key: setting.value or "" for key, setting in found.items()}
         for name, found in services.kafka.topics.settings(list(topics)).items()
     }
+    archives = archived or {}
     isolation = READ_COMMITTED if state_file.exactly_once else READ_UNCOMMITTED
-    bounds = services.kafka.offsets.bounds([partition for partitions in topics.values() for partition in partitions], isolation=isolation)
+    logs = services.kafka.offsets.bounds([partition for partitions in topics.values() for partition in partitions], isolation=isolation)
+    bounds = with_archives(logs, archives)
+    policies = {name: cleanup_policy(found.get("cleanup.policy", "delete"), archives.get(name)) for name, found in settings.items()}
 
     def of(topic: str) -> dict[int, Bounds]:
         return {partition.partition: bounds[partition] for partition in topics.get(topic, ())}
 
     facts, buffers = [], judge_buffers(services, state_file)
     for store in state_file.stores:
-        judged = [
-            of_input(store, of(source.topic), settings[source.topic].get("cleanup.policy", "delete"), source.topic)
-            for source in store.inputs
-        ]
-        loose = of_changes(state_file, store, [settings[source.topic].get("cleanup.policy", "delete") for source in store.inputs])
+        judged = [of_input(store, of(source.topic), policies[source.topic], source.topic) for source in store.inputs]
+        judged.append(of_archives(state_file, store, archives))
+        loose = of_changes(state_file, store, [policies[source.topic] for source in store.inputs])
         found = StoreFacts(
             store=store,
             input_bounds={partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]},

@@ -16,11 +16,13 @@ from kops.formats.streams import offset_metadata
 from kops.formats.streams.offset_metadata import OffsetMetadata
 from kops.operations.offsets_items import committed_json
 from kops.operations.services import Services
+from kops.operations.state.archived_input import open_archives
 from kops.operations.state.compute import Computed, compute_stores
 from kops.operations.state.cut import Cut, application_group, find_cut, refuse_alive
 from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.exactness import MEANINGS
 from kops.operations.state.facts import StoreFacts, read_facts, refuse_timestamps, refuse_undrained
+from kops.operations.state.from_archive import with_shares
 from kops.operations.state.guard import guard_of
 from kops.operations.state.windows import counted, emitted_again, fading
 
@@ -36,17 +38,26 @@ def plan_rebuild(
     at: Position,
     skip_undecodable: bool = False,
     accept_inexact: bool = False,
+    archives: Sequence[str] = (),
     master: str | None = None,
 ) -> Plan:
     """Compute every store, stage what its changelog lacks, and return the plan to append it.
 
     :param at: ``cut.COMMITTED``, the end, or a time; the latter two move the application there
     :param accept_inexact: rebuild also what cannot be exact (classes C and D)
+    :param archives: paths of archives of input topics, which are read before the topics
     :raises Refused: with the reason, when a store must not be rebuilt
     """
     engine = start_engine(services, master)
     facts, cut, computed = compute_all(
-        services, state_file, engine, at=at, skip_undecodable=skip_undecodable, accept_inexact=accept_inexact, must_be_empty=True
+        services,
+        state_file,
+        engine,
+        at=at,
+        skip_undecodable=skip_undecodable,
+        accept_inexact=accept_inexact,
+        archives=archives,
+        must_be_empty=True,
     )
     _refuse_versions(computed)
     now_ms = to_milliseconds(services.now())
@@ -69,12 +80,13 @@ def plan_rebuild(
             "exactly_once": state_file.exactly_once,
             "master": engine.master,
             "backwards": False,
+            "archives": cut.archives_json,
             "stores": {found.facts.store.name: _store_arguments(found) for found in computed if not found.facts.store.reuses_source},
             "commit": {str(partition): committed_json(committed) for partition, committed in commits.items()},
             "prior": {str(partition): committed_json(cut.committed.get(partition)) for partition in commits},
         },
         warnings=(*cut.notes, *_local_state(computed), *_of_windows(computed, is_moved=bool(commits), now_ms=now_ms)),
-        notes=tuple(note for found in computed for note in _notes(found)),
+        notes=(*cut.origins, *(note for found in computed for note in _notes(found))),
     )
 
 
@@ -87,22 +99,26 @@ def compute_all(
     skip_undecodable: bool,
     accept_inexact: bool,
     must_be_empty: bool,
+    archives: Sequence[str] = (),
     replacing: bool = False,
 ) -> tuple[list[StoreFacts], Cut, list[Computed]]:
     """Read the facts, refuse what must be, and compute all stores into stages.
 
     :param must_be_empty: refuse while the application has members
+    :param archives: paths of archives of input topics
     :param replacing: changelogs may be made anew
     """
     group = application_group(services, state_file, at)
     if must_be_empty:
         refuse_alive(group)
-    facts = read_facts(services, state_file, replacing=replacing)
+    archived = open_archives(engine, state_file, archives)
+    facts = read_facts(services, state_file, replacing=replacing, archived=archived)
     cut = find_cut(services, state_file, facts, at)
     for found in facts:
         refuse_undrained(services, state_file, found, cut.committed)
         if not accept_inexact and found.exactness.grade > "B":
             raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
+    cut = with_shares(engine, archived, cut, at)
     computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=skip_undecodable)
     for done in computed:
         if not accept_inexact and done.exactness.grade > "B":

@@ -88,6 +88,7 @@ def plan_replace(
     at: Position,
     skip_undecodable: bool = False,
     accept_inexact: bool = False,
+    archives: Sequence[str] = (),
     master: str | None = None,
 ) -> Plan:
     """Compute every store, and return the plan that makes those changelogs anew that are not as they should be.
@@ -102,6 +103,7 @@ def plan_replace(
         at=at,
         skip_undecodable=skip_undecodable,
         accept_inexact=accept_inexact,
+        archives=archives,
         must_be_empty=True,
         replacing=True,
     )
@@ -139,6 +141,7 @@ def plan_replace(
             "state_file": state_file.path,
             "exactly_once": state_file.exactly_once,
             "master": engine.master,
+            "archives": cut.archives_json,
             "topics": changes_json(done.change for done in replaced),
             "stores": {done.found.facts.store.name: done.arguments for done in replaced},
             "watched": watched_topics(facts),
@@ -147,7 +150,7 @@ def plan_replace(
             GROW: {},
         },
         warnings=(*cut.notes, *_headers(replaced), *local_state(state_file.application, len(replaced))),
-        notes=tuple(note for found in computed for note in (found.summary, *found.warnings)),
+        notes=(*cut.origins, *(note for found in computed for note in (found.summary, *found.warnings))),
     )
     return replace(plan, guard=guard_now(services, plan))
 

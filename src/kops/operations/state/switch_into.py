@@ -58,6 +58,7 @@ def plan_into(
     offsets_of: str = "",
     skip_undecodable: bool = False,
     accept_inexact: bool = False,
+    archives: Sequence[str] = (),
     master: str | None = None,
 ) -> Plan:
     """Return the plan that gives another application the stores of a state file, and the offsets they belong to.
@@ -84,6 +85,7 @@ def plan_into(
         at=at,
         skip_undecodable=skip_undecodable,
         accept_inexact=accept_inexact,
+        archives=archives,
         must_be_empty=False,
     )
     computed = [_writable(engine, named, found, cut, skip_undecodable=skip_undecodable) for found in computed]
@@ -108,6 +110,7 @@ def plan_into(
             "state_file": state_file.path,
             "exactly_once": state_file.exactly_once,
             "master": engine.master,
+            "archives": cut.archives_json,
             "topics": changes_json(changes),
             "stores": {found.facts.store.name: _arguments(found) for found in computed},
             "watched": sorted({partition.topic for partition in commits}),
@@ -116,7 +119,7 @@ def plan_into(
             GROW: {},
         },
         warnings=(*cut.notes, *_running(services, source.application), *(local_state_warning(into) if changes and prior else ())),
-        notes=tuple(note for found in computed for note in (found.summary, *found.warnings)),
+        notes=(*cut.origins, *(note for found in computed for note in (found.summary, *found.warnings))),
     )
     return replace(plan, guard=guard_now(services, plan))
 

@@ -1,0 +1,55 @@
+"""An archive read whole and compared with what its manifest says, before anything is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from kops.core.errors import Refused
+from kops.operations.replay.archive_manifest import Archive
+from kops.operations.replay.archive_place import Place
+from kops.operations.state.engine import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ADDED = ("records", "tombstones", "with_headers", "high", "low")
+
+
+def runs_of(archive: Archive) -> list[str]:
+    """Return the runs with records."""
+    return [run.name for run in archive.runs if run.contents]
+
+
+def paths_of(place: Place, archive: Archive) -> tuple[str, ...]:
+    """Return where the records of an archive are."""
+    return tuple(place.records(run) for run in runs_of(archive))
+
+
+def rows_compared(engine: Engine, place: Place, archive: Archive) -> DataFrame | None:
+    """Read an archive once, and return its rows; None when it has none.
+
+    :raises Refused: when it holds something else than its manifest says
+    """
+    session = engine.session  # has started before anything else imports pyspark
+    from kops.spark.archive import contents_of, read_archive
+    from kops.spark.failures import explained
+
+    paths = paths_of(place, archive)
+    if not paths:
+        return None
+    engine.services.progress.step(f"reading the archive of {archive.topic}")
+    with explained(f"read the archive {place.path}"):
+        rows = read_archive(session, paths)
+        found = {number: asdict(held) for number, held in contents_of(rows).items()}
+    for number in archive.held_partitions:
+        said = [run.contents[number] for run in archive.runs if number in run.contents]
+        wanted = {name: sum(each[name] for each in said) for name in _ADDED}
+        there = {name: found.get(number, {}).get(name, 0) for name in _ADDED}
+        if wanted != there:
+            raise Refused(
+                f"the files of {archive.topic}:{number} do not hold what the manifest says: {there['records']:,} records, not"
+                f" {wanted['records']:,}" + ("" if there["records"] != wanted["records"] else " with the same content"),
+                hint=f"the archive {place.path} is damaged, or was changed; nothing was done",
+            )
+    return rows

@@ -1,0 +1,130 @@
+"""Input from archives first, then from the topics: no gap, no overlap, and how much comes from where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kops.core.errors import Refused, UsageProblem
+from kops.core.models import TopicPartition
+from kops.core.times import Position
+from kops.operations.state.amount import bytes_of
+from kops.operations.state.archived_input import Archived
+from kops.operations.state.cut import Cut, Share
+from kops.operations.state.engine import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_NAMED = 5
+
+
+def with_shares(engine: Engine, archived: Mapping[str, Archived], cut: Cut, at: Position) -> Cut:
+    """Let the engine read archives up to where they end, then the topics; return the cut with what comes from where.
+
+    :raises UsageProblem: when something is missing in between
+    :raises Refused: when an archive does not hold what its manifest says, or the application is to go on from where only it has records
+    """
+    from kops.operations.replay.archive_read import paths_of, rows_compared  # which itself needs this package
+
+    _refuse_gaps(archived, cut)
+    shares, notes = [], []
+    for topic, one in archived.items():
+        rows = rows_compared(engine, one.place, one.archive)
+        if rows is not None:
+            _refuse_time(topic, one, rows, at)
+        from kops.spark.archived import ArchivedTopic
+
+        ends = {number: end for number, (_, end) in one.spans.items()}
+        engine.archives[topic] = ArchivedTopic(topic, paths_of(one.place, one.archive), ends)
+        shares.append(_share(engine, topic, one, rows, cut))
+        notes += [*one.notes, *_left_behind(topic, one, cut)]
+    return replace(cut, notes=(*cut.notes, *notes), archived=tuple(shares))
+
+
+def _refuse_gaps(archived: Mapping[str, Archived], cut: Cut) -> None:
+    found = [
+        (TopicPartition(topic, number), start, end)
+        for topic, one in archived.items()
+        for number in one.spans
+        for start, end in _gaps(one, number)
+        if start < cut.offsets.get(TopicPartition(topic, number), 0)
+    ]
+    if not found:
+        return
+    said = [f"{place} from offset {start} to {end}" for place, start, end in found[:_NAMED]]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    raise UsageProblem(
+        f"neither the archive nor the topic has {', '.join(said)}{more}",
+        hint="name an archive that has them; without --from-archive, --accept-inexact computes from what the topic has",
+        gaps=[{"topic": place.topic, "partition": place.partition, "start": start, "end": end} for place, start, end in found],
+    )
+
+
+def _gaps(one: Archived, number: int) -> Iterator[tuple[int, int]]:
+    """Yield what is missing in a partition: between runs, and from the end of the archive to where the topic begins."""
+    begins, end = one.logs[number].log_start_offset, one.spans[number][1]
+    yield from one.archive.gaps(number)
+    if end < begins:
+        yield end, begins
+
+
+def _refuse_time(topic: str, one: Archived, rows: DataFrame, at: Position) -> None:
+    """Refuse a time that lies where only the archive has records: the application could not go on from there."""
+    if at.kind != "time":
+        return
+    from kops.spark.archived import from_time_on
+    from kops.spark.failures import explained
+
+    with explained(f"read the archive {one.place.path}"):
+        ends = {number: min(end, one.logs[number].log_start_offset) for number, (_, end) in one.spans.items()}
+        found = from_time_on(rows, ends, at.value)
+    if found:
+        number, offset = min(found.items())
+        raise Refused(
+            f"{topic}:{number} has offset {offset} of that time in the archive only: the application could not go on from there",
+            hint="name a later time, or leave --at out",
+        )
+
+
+def _left_behind(topic: str, one: Archived, cut: Cut) -> list[str]:
+    """Say where the application's offset is one that the topic does not have any more."""
+    return [
+        f"{place}: the committed offset {cut.offsets[place]} lies before the log start {log.log_start_offset}: the application will not see"
+        " what is between, which only the archive has"
+        for number in one.spans
+        if cut.offsets.get(place := TopicPartition(topic, number), 0) < (log := one.logs[number]).log_start_offset
+        and place in cut.committed
+        and not cut.is_new
+    ]
+
+
+def _share(engine: Engine, topic: str, one: Archived, rows: DataFrame | None, cut: Cut) -> Share:
+    """Return how much is read of the archive, and how much of the topic."""
+    from kops.operations.replay.archive_read import paths_of
+    from kops.spark.archive import records_before
+    from kops.spark.archived import file_bytes
+    from kops.spark.failures import explained
+    from kops.spark.source import TopicRange
+
+    reached = {number: cut.offsets.get(TopicPartition(topic, number), 0) for number in one.logs}
+    inside = {number: [reached[number]] for number, (_, end) in one.spans.items() if reached[number] < end}
+    with explained(f"read the archive {one.place.path}"):
+        before = records_before(rows, inside) if rows is not None else {}
+        size = file_bytes(engine.session, paths_of(one.place, one.archive))
+    records = {
+        number: before.get((number, reached[number]), 0) if number in inside else one.archive.records(number) for number in one.spans
+    }
+    begins = {number: max(log.log_start_offset, one.spans.get(number, (0, 0))[1]) for number, log in one.logs.items()}
+    tail = TopicRange(topic, {number: (start, max(start, reached[number])) for number, start in begins.items()})
+    total = sum(one.archive.records(number) for number in one.archive.held_partitions)
+    count = sum(records.values())
+    return Share(
+        topic=topic,
+        path=one.place.path,
+        records=count,
+        bytes=round(size * count / max(1, total)),
+        topic_records=tail.records,
+        topic_bytes=bytes_of(engine.services, [tail]),
+    )
