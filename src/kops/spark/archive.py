@@ -38,10 +38,10 @@ def read_topic(session: SparkSession, topic: str, settings: Mapping[str, str], r
     given = dict(settings)
 
     def read(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from kops.spark.raw_batches import RawBatches
+        from kops.spark.batch_consumer import BatchConsumer
 
         for number in (row for batch in batches for row in batch.column(0).to_pylist()):
-            source = RawBatches(topic, given, read_committed=True)
+            source = BatchConsumer(topic, given, read_committed=True)
             try:
                 yield from _rows(source.batches(*pieces[number]), *pieces[number])
             finally:

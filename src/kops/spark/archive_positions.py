@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import SparkSession
 
-    from kops.spark.raw_batches import RawBatches
+    from kops.spark.batch_consumer import BatchConsumer
 
 
 def positions(
@@ -33,11 +33,13 @@ def positions(
     def look(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
 
-        from kops.spark.raw_batches import RawBatches
+        from kops.spark.batch_consumer import BatchConsumer
 
         for number in (row for batch in batches for row in batch.column(0).to_pylist()):
             partition = places[number]
-            found = list(_offsets_of(RawBatches(topic, given, read_committed=True), partition, tails[partition], wanted[partition], ours))
+            found = list(
+                _offsets_of(BatchConsumer(topic, given, read_committed=True), partition, tails[partition], wanted[partition], ours)
+            )
             rows = [[partition] * len(found), [records for records, _ in found], [offset for _, offset in found]]
             arrays = [pyarrow.array(row, pyarrow.int64()) for row in rows]
             yield pyarrow.RecordBatch.from_arrays(arrays, ["partition", "records", "offset"])
@@ -49,7 +51,7 @@ def positions(
 
 
 def _offsets_of(
-    source: RawBatches, partition: int, tail: tuple[int, int], wanted: Sequence[int], producers: frozenset[int]
+    source: BatchConsumer, partition: int, tail: tuple[int, int], wanted: Sequence[int], producers: frozenset[int]
 ) -> Iterator[tuple[int, int]]:
     """Yield (records, offset); batches are decoded only where compaction has taken records out of them."""
     from kops.formats.record_columns import decode

@@ -1,4 +1,4 @@
-"""Fetches whole record batches through kafka-python's connections, and decodes them into columns.
+"""Fetches whole record batches through kafka-python's connections: as they are, or decoded into columns.
 
 Spark's own source makes an object of each record first; this costs a fifth of it. It never joins a group and commits nothing.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kops.formats.record_columns import RecordColumns, batches_of, decode, offsets_between, without_aborted
+from kops.formats.record_columns import Batch, RecordColumns, batches_of, decode, offsets_between, without_aborted
 from kops.spark.connections import connected, refresh
 
 PATIENCE_SECONDS = 120.0
@@ -57,25 +57,32 @@ class BatchConsumer:
     def read(self, partition: int, start: int, end: int) -> Iterator[RecordColumns]:
         """Yield the records with start <= offset < end, in their order, as they come: some megabytes at a time.
 
+        :raises kops.formats.record_columns.UnreadableBatch: when a batch is damaged or of an old format; else as ``batches``
+        """
+        for data, batches in self.batches(partition, start, end):
+            columns = offsets_between(decode(data, batches), start, end)
+            if len(columns):
+                yield columns
+
+    def batches(self, partition: int, start: int, end: int) -> Iterator[tuple[bytes, list[Batch]]]:
+        """Yield what each fetch brought of the batches with records from ``start`` to before ``end``; the outer ones may reach beyond.
+
         :raises RecordsLost: when the log begins after ``start``
         :raises TimeoutError: when the leader does not answer, or the records do not become readable, in time
-        :raises kops.formats.record_columns.UnreadableBatch: when a batch is damaged or of an old format
         """
         at, deadline = start, time.monotonic() + PATIENCE_SECONDS
         while at < end:
             answer = self._fetch(partition, at)
-            batches = batches_of(answer.data) if answer else []
-            if answer is None or not batches:
+            found = batches_of(answer.data) if answer else []
+            if answer is None or not found:
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"{self.topic}:{partition} gave no records from offset {at} on within {PATIENCE_SECONDS:g} s")
                 continue
-            at, deadline = batches[-1].last_offset + 1, time.monotonic() + PATIENCE_SECONDS
-            wanted = [batch for batch in batches if batch.base_offset < end]
-            kept = without_aborted(answer.data, wanted, answer.aborted)
+            at, deadline = found[-1].last_offset + 1, time.monotonic() + PATIENCE_SECONDS
+            inside = [batch for batch in found if batch.base_offset < end and batch.last_offset >= start]
+            kept = without_aborted(answer.data, inside, answer.aborted)
             if kept:
-                columns = offsets_between(decode(answer.data, kept), start, end)
-                if len(columns):
-                    yield columns
+                yield answer.data, kept
 
     def _fetch(self, partition: int, offset: int) -> _Answer | None:
         """Ask the leader once; None when it is to be asked again."""

@@ -87,12 +87,12 @@ def copy(session: SparkSession, job: Job, parts: Sequence[Part]) -> list[Outcome
     """Send parts without making rows of their records."""
 
     def send(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from kops.spark.raw_batches import RawBatches
+        from kops.spark.batch_consumer import BatchConsumer
         from kops.spark.replay_read import rounds_of
 
         for number in (row for batch in batches for row in batch.column(0).to_pylist()):
             part = parts[number]
-            source = patiently(lambda: RawBatches(job.source, job.source_settings, read_committed=True))
+            source = patiently(lambda: BatchConsumer(job.source, job.source_settings, read_committed=True))
             try:
                 yield _sent(
                     job, part, lambda start, part=part, source=source: rounds_of(source, part.partition, start, part.end, job.places)
@@ -241,12 +241,12 @@ def counted(session: SparkSession, job: Job, parts: Sequence[Part]) -> int:
     def count(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
 
-        from kops.spark.raw_batches import RawBatches
+        from kops.spark.batch_consumer import BatchConsumer
         from kops.spark.replay_read import rounds_of
 
         for number in (row for batch in batches for row in batch.column(0).to_pylist()):
             part = parts[number]
-            source = RawBatches(job.source, job.source_settings, read_committed=True)
+            source = BatchConsumer(job.source, job.source_settings, read_committed=True)
             try:
                 found = sum(each.records for each in rounds_of(source, part.partition, part.start, part.end, job.places))
             finally:
@@ -287,12 +287,12 @@ def found_in(
         import pyarrow
 
         from kops.formats.record_batch_copy import added, fingerprint
-        from kops.spark.raw_batches import RawBatches
+        from kops.spark.batch_consumer import BatchConsumer
 
         for number in (row for batch in batches for row in batch.column(0).to_pylist()):
             topic, partition = places[number]
             records = total = others = 0
-            source = RawBatches(topic, given, read_committed=True)
+            source = BatchConsumer(topic, given, read_committed=True)
             try:
                 for data, some in source.batches(partition, *tails[places[number]]):
                     for batch in some:

@@ -7,14 +7,14 @@ from itertools import groupby
 
 from kops.formats.record_batch_copy import can_go_on, is_compressed, is_sound
 from kops.formats.record_columns import Batch, decode, offsets_between
-from kops.spark.raw_batches import RawBatches
+from kops.spark.batch_consumer import BatchConsumer
 from kops.spark.replay_rounds import Decoded, Places, Round, WholeBatch
 
 _SMALL = 64 << 10
 """Bytes of a batch below which a request of its own costs more than to decode it, and to encode many of them as one."""
 
 
-def rounds_of(source: RawBatches, partition: int, start: int, end: int, places: Places) -> Iterator[Round]:
+def rounds_of(source: BatchConsumer, partition: int, start: int, end: int, places: Places) -> Iterator[Round]:
     """Yield the records of a range: batches as they are where they may be, others decoded.
 
     :raises kops.formats.record_columns.UnreadableBatch: when a batch is damaged
