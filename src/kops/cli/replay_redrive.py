@@ -46,4 +46,4 @@ def redrive(session: Session, /, *, source: str, approval: Approval, **given: An
         assignments=parse_assignments(given.pop("assignments")),
         skip=given.pop("skip_undecodable"),
     )
-    return session.carry_out(plan_redrive(session, Redriven(source=source, changes=changes, **given)), approval)
+    return session.carry_out(plan_redrive(session, Redriven(source=source, changes=changes, **given), tell=session.note), approval)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kops.core.errors import Refused, UsageProblem
+from kops.core.errors import KopsError, Refused, UsageProblem
 from kops.core.intervals import Intervals, joined
 from kops.core.plan import Item, Plan
 from kops.operations.replay.jobs import Work
@@ -53,9 +53,11 @@ class Redriven:
     master: str | None = None
 
 
-def plan_redrive(services: Services, wanted: Redriven) -> Plan:
+def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], None]) -> Plan:
     """Read the dead letters, and decide which go back.
 
+    :param tell: is given what there is by cause, a line each, where no plan comes of it that has them
+    :raises NotFound: naming all topics that they came from and that are not there
     :raises Refused: with the reason, before anything is sent
     """
     for form in (wanted.changes.key, wanted.changes.value):
@@ -74,10 +76,16 @@ def plan_redrive(services: Services, wanted: Redriven) -> Plan:
     _refuse_scattered(found.topic, done, chosen)
     sent = [group for group in groups if group.fate in ("send", "parked")]
     topics = sorted({str(group.topic) for group in sent})
-    if found.topic in topics:
-        raise Refused(f"dead letters of {found.topic} say that they came from {found.topic} itself", hint="leave them out with --where")
     look = Wanted(source=found.topic, target=None, accept_new_times=wanted.accept_new_times)
-    targets = targets_of(services, topics, look) if topics else Targets({}, {}, {}, {}, own=False)
+    try:
+        if found.topic in topics:
+            raise Refused(f"dead letters of {found.topic} say that they came from {found.topic} itself", hint="leave them out with --where")
+        targets = targets_of(services, topics, look) if topics else Targets({}, {}, {}, {}, own=False)
+    except KopsError as error:
+        for line in causes_lines(groups):
+            tell(line)
+        error.details["histogram"] = causes_json(groups)
+        raise
     by, said = _placement(sent, targets, wanted.changes)
     claims = {number: chosen[number] for number in sorted(chosen)}
     whole = sum(group.count for group in groups) == total

@@ -76,7 +76,7 @@ def targets_of(services: Services, topics: Sequence[str], wanted: Wanted) -> Tar
     if missing:
         raise NotFound(
             f"there is no topic {', '.join(missing)}: nothing was sent",
-            hint="make them first: `kops topics create NAME`, or `kops topics apply FILE`",
+            hint="make them first: `kops topics create NAME`, or `kops topics apply FILE`; or leave out with --where what goes there",
             missing=missing,
         )
     places = [TopicPartition(name, one.partition) for name, topic in found.items() for one in topic.partitions]
