@@ -50,7 +50,7 @@ class Entry:
     :param started: ISO-8601 UTC; ``ended`` likewise, empty while open
     :param rest: the status of every changing item that ``results`` does not list; empty when it lists them all
     :param undoes: the entry that this one takes back; ``undone_by`` is the other direction
-    :param finished_by: the entry that did what was left of this one
+    :param finishes: the entry of which this one does what was left; ``finished_by`` is the one that did
     """
 
     id: str
@@ -67,6 +67,7 @@ class Entry:
     error: Json = None
     undoes: str = ""
     undone_by: str = ""
+    finishes: str = ""
     finished_by: str = ""
     version: int = JOURNAL_VERSION
 
@@ -88,7 +89,7 @@ class Journal:
     folder: Path
     _clock: Any = field(default=lambda: datetime.now(timezone.utc), repr=False)
 
-    def open(self, plan: Plan, *, undoes: str = "") -> Entry:
+    def open(self, plan: Plan, *, undoes: str = "", finishes: str = "") -> Entry:
         """Write an entry before its mutation starts."""
         now = self._clock()
         entry = Entry(
@@ -101,6 +102,7 @@ class Journal:
             started=_iso(now),
             plan=plan,
             undoes=undoes,
+            finishes=finishes,
         )
         self._write(entry)
         return entry
@@ -120,8 +122,23 @@ class Journal:
         self._write(replace(self.read(entry_id), undone_by=by))
 
     def mark_finished(self, entry_id: str, *, by: str) -> None:
-        """Note on an entry that another one did what was left of it."""
-        self._write(replace(self.read(entry_id), finished_by=by))
+        """Note on an entry that another one did what was left of it, and on all that were to finish it before and were stopped too."""
+        first = self.read(entry_id)
+        while first.finishes and (self.folder / f"{first.finishes}.json").is_file():
+            first = self.read(first.finishes)
+        family = {first.id, entry_id}
+        for entry in reversed(list(self._since(first.id))):
+            if entry.finishes in family:
+                family.add(entry.id)
+            if entry.id in family and entry.id != by and entry.status is not EntryStatus.DONE:
+                self._write(replace(entry, finished_by=by))
+
+    def _since(self, entry_id: str) -> Iterator[Entry]:
+        """Yield an entry and those after it that can be read, newest first."""
+        for entry in self.entries(lambda _damaged: None):
+            if entry.id < entry_id:
+                return
+            yield entry
 
     def read(self, entry_id: str) -> Entry:
         """Return one entry; ``last`` is the newest.

@@ -54,6 +54,7 @@ def entry_row(entry: Entry) -> dict[str, Any]:
         "ended": entry.ended or None,
         "undoes": entry.undoes or None,
         "undone_by": entry.undone_by or None,
+        "finishes": entry.finishes or None,
         "finished_by": entry.finished_by or None,
         "error": (entry.error or {}).get("message"),
     }

@@ -117,7 +117,7 @@ def carry_out(
 
 def _carry_out(services: Services, plan: Plan, mutation: Mutation, *, journal: Journal, undoes: str, finishes: str) -> tuple[Result, Entry]:
     mutation.check(services, plan)
-    entry = journal.open(plan, undoes=undoes)
+    entry = journal.open(plan, undoes=undoes, finishes=finishes)
     results: list[ItemResult] = []
     try:
         for item in mutation.apply(services, plan):

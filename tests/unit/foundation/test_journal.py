@@ -31,6 +31,7 @@ KEYS = {
     "error",
     "undoes",
     "undone_by",
+    "finishes",
     "finished_by",
     "version",
 }

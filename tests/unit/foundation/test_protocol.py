@@ -161,6 +161,24 @@ def test_finishing_marks_what_was_unfinished(run, mutation, journal):
     assert journal.read(first.id).finished_by == second.id
 
 
+@pytest.mark.parametrize("last", [0, 1, 2])
+def test_finishing_marks_also_what_was_to_finish_it_and_was_stopped(run, mutation, journal, last):
+    mutation.raises["apply c"] = KeyboardInterrupt()
+    with pytest.raises(InterruptedMutation):
+        run()
+    stopped = [only_entry(journal).id]
+    for _ in range(2):
+        with pytest.raises(InterruptedMutation):
+            run(finishes=stopped[-1])
+        stopped.append(next(journal.entries()).id)
+    with pytest.raises(InterruptedMutation):
+        run()
+    another = next(journal.entries()).id
+    mutation.raises.clear()
+    _, done = run(finishes=stopped[last])
+    assert {entry.id: entry.finished_by for entry in journal.entries()} == dict.fromkeys(stopped, done.id) | {another: "", done.id: ""}
+
+
 def test_the_guard_is_compared_as_it_is(plan):
     compare_guard(plan, {}, "nothing")
     with pytest.raises(StateMoved, match="group billing changed since the plan was made"):
