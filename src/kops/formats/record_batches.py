@@ -124,15 +124,19 @@ def encode(columns: Columns, producer: Producer, codec: int = 0) -> bytes:
 
     :param codec: what it is compressed by, see ``record_batch_compression``
     """
+    return batch_of(_records(columns), columns.timestamps, producer, codec)
+
+
+def batch_of(laid_out: bytes, timestamps: NDArray[numpy.int64], producer: Producer, codec: int = 0) -> bytes:
+    """Return one record batch of records that are laid out, their times counted from the first of ``timestamps``."""
     import google_crc32c
 
-    records = compressed(_records(columns), codec) if codec else _records(columns)
-    first = int(columns.timestamps[0])
-    newest = int(columns.timestamps.max())
-    count = len(columns)
+    records = compressed(laid_out, codec) if codec else laid_out
+    count = len(timestamps)
     length = HEADER_BYTES - _LENGTH_FROM + len(records)
     identity = (producer.producer_id, producer.epoch, producer.sequence)
-    fields = (codec | (_TRANSACTIONAL if producer.transactional else 0), count - 1, first, newest, *identity, count)
+    times = (int(timestamps[0]), int(timestamps.max()))
+    fields = (codec | (_TRANSACTIONAL if producer.transactional else 0), count - 1, *times, *identity, count)
     tail = _HEADER.pack(0, length, _NO_EPOCH, _MAGIC, 0, *fields)[_CRC_FROM:]
     checksum = google_crc32c.extend(google_crc32c.value(tail), records)
     return _HEADER.pack(0, length, _NO_EPOCH, _MAGIC, checksum, *fields) + records

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kops.formats.record_compression import decompressed
 
@@ -27,6 +27,7 @@ _MAGIC_AT = 16
 _COMPRESSION, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _ABORT = 0
 _FEW, _MANY = 32, 4096
+Found = TypeVar("Found", "RecordColumns", "Frames")
 _MORE = 0x80  # the bit of a varint's octet that says that more follow
 
 
@@ -126,6 +127,27 @@ class RecordColumns:
         return found
 
 
+@dataclass(frozen=True)
+class Frames:
+    """Records of one partition, in the order of their offsets; of each where in ``content`` its key begins, and where it ends.
+
+    :param offsets: and ``timestamps`` (milliseconds since the epoch), ``at``, ``ends``: int64
+    """
+
+    content: bytes
+    offsets: NDArray[numpy.int64]
+    timestamps: NDArray[numpy.int64]
+    at: NDArray[numpy.int64]
+    ends: NDArray[numpy.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def where(self, chosen: Any) -> Frames:
+        """Return the records that a mask or a slice chooses."""
+        return Frames(self.content, *(column[chosen] for column in (self.offsets, self.timestamps, self.at, self.ends)))
+
+
 def no_records() -> RecordColumns:
     """Return columns without any record."""
     import numpy
@@ -178,6 +200,30 @@ def decode(data: bytes, batches: Sequence[Batch]) -> RecordColumns:
     """
     import numpy
 
+    frames = frames_of(data, batches)
+    octets = numpy.frombuffer(frames.content, dtype=numpy.uint8)
+    key_lengths, key_at = read_varints(octets, frames.at)
+    value_lengths, value_at = read_varints(octets, key_at + numpy.maximum(key_lengths, 0))
+    return RecordColumns(
+        frames.content,
+        frames.offsets,
+        frames.timestamps,
+        key_at,
+        key_lengths,
+        value_at,
+        value_lengths,
+        value_at + numpy.maximum(value_lengths, 0),
+    )
+
+
+def frames_of(data: bytes, batches: Sequence[Batch]) -> Frames:
+    """Find the records of batches.
+
+    :param data: what the batches stand in
+    :raises UnreadableBatch: when a checksum is wrong, or a batch cannot be decompressed
+    """
+    import numpy
+
     for batch in batches:
         _check(data, batch)
     content, begins = _contents(data, batches)
@@ -186,21 +232,12 @@ def decode(data: bytes, batches: Sequence[Batch]) -> RecordColumns:
     starts = [found for batch, begin in pairs for found in _find_records(content, octets, begin, batch.records)]
     counts = numpy.fromiter((batch.records for batch in batches), numpy.int64, len(batches))
     at = numpy.concatenate(starts, dtype=numpy.int64) if starts else numpy.empty(0, dtype=numpy.int64)
-    _, at = read_varints(octets, at)
+    lengths, at = read_varints(octets, at)
+    ends = at + lengths
     time_deltas, at = read_varints(octets, at + 1)  # past the attributes, which have no meaning
     offset_deltas, at = read_varints(octets, at)
-    key_lengths, key_at = read_varints(octets, at)
-    value_lengths, value_at = read_varints(octets, key_at + numpy.maximum(key_lengths, 0))
-    return RecordColumns(
-        content,
-        _each(batches, counts, lambda batch: batch.base_offset) + offset_deltas,
-        _timestamps(batches, counts, time_deltas),
-        key_at,
-        key_lengths,
-        value_at,
-        value_lengths,
-        value_at + numpy.maximum(value_lengths, 0),
-    )
+    offsets = _each(batches, counts, lambda batch: batch.base_offset) + offset_deltas
+    return Frames(content, offsets, _timestamps(batches, counts, time_deltas), at, ends)
 
 
 def _check(data: bytes, batch: Batch) -> None:
@@ -340,7 +377,7 @@ def _cut_out(data: bytes, at: NDArray[numpy.int64], lengths: NDArray[numpy.int64
     return pieces.take(chosen)
 
 
-def offsets_between(columns: RecordColumns, start: int, end: int) -> RecordColumns:
+def offsets_between(columns: Found, start: int, end: int) -> Found:
     """Return the records with start <= offset < end; the first batch of a response may begin before what was asked for."""
     import numpy
 

@@ -1,20 +1,18 @@
-"""The Spark jobs of a replay: one task a partition of the source, which reads, sends and commits by itself."""
+"""What a replay sends: a partition of the source at a time, by a task that sends and commits by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kops.spark.replay_rounds import Places, Rows, reasons_of
+from kops.spark.replay_rounds import Places, Round, Rows, reasons_of
 from kops.spark.transaction_requests import Names
-from kops.spark.transactions import BatchWriter, patiently
+from kops.spark.transactions import BatchWriter
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark.sql import DataFrame, SparkSession
-
-    from kops.spark.replay_parts import PartSender
+    from pyspark.sql import DataFrame
 
 OUTCOME = "partition int, reached bigint, records bigint, fingerprint string, producers array<bigint>, error string, at bigint"
 _ROWS = 50_000
@@ -83,26 +81,6 @@ def group_of(name: str, partition: int) -> str:
     return f"{name}-{partition}"
 
 
-def copy(session: SparkSession, job: Job, parts: Sequence[Part]) -> list[Outcome]:
-    """Send parts without making rows of their records."""
-
-    def send(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from kops.spark.batch_consumer import BatchConsumer
-        from kops.spark.replay_read import rounds_of
-
-        for number in (row for batch in batches for row in batch.column(0).to_pylist()):
-            part = parts[number]
-            source = patiently(lambda: BatchConsumer(job.source, job.source_settings, read_committed=True))
-            try:
-                yield _sent(
-                    job, part, lambda start, part=part, source=source: rounds_of(source, part.partition, start, part.end, job.places)
-                )
-            finally:
-                source.close()
-
-    return _outcomes(session.range(0, len(parts), 1, len(parts)).mapInArrow(send, OUTCOME))
-
-
 def send_rows(rows: DataFrame, job: Job, parts: Sequence[Part]) -> list[Outcome]:
     """Send rows: partition, offset, topic, target_partition, key, value, timestamp_ms, headers.
 
@@ -114,7 +92,7 @@ def send_rows(rows: DataFrame, job: Job, parts: Sequence[Part]) -> list[Outcome]
 
         context = TaskContext.get()
         part = parts[context.partitionId() if context else 0]
-        yield _sent(job, part, lambda start: _rounds_of_rows(batches, part, start, job.places))
+        yield _row(sent_part(job, part, lambda start: _rounds_of_rows(batches, part, start, job.places)))
 
     return _outcomes(rows.mapInArrow(send, OUTCOME))
 
@@ -182,11 +160,14 @@ class MisplacedRecord(ValueError):
         self.offset = offset
 
 
-def _sent(job: Job, part: Part, rounds_from: Any) -> pyarrow.RecordBatch:
-    """Send a part, and give a row of ``OUTCOME``."""
+def sent_part(job: Job, part: Part, rounds_from: Callable[[int], Iterable[Round]]) -> Outcome:
+    """Send a part, and tell what became of it; runs in the tasks.
+
+    :param rounds_from: gives the rounds from an offset on
+    """
     from kafka.errors import KafkaError
 
-    from kops.spark.replay_parts import Overtaken, PartSender, RecordRefused
+    from kops.spark.replay_parts import Overtaken, PartSender, RecordRefused, Sent
 
     writer = BatchWriter(job.target_settings, job.names(part.partition))
     sender = PartSender(writer, part.start, part.end, job.most, job.rate, job.inflated)
@@ -200,7 +181,8 @@ def _sent(job: Job, part: Part, rounds_from: Any) -> pyarrow.RecordBatch:
     finally:
         _give_up(writer)
         writer.close()
-    return _row(part, sender, error, at)
+    done = getattr(sender, "done", None) or Sent(part.start)
+    return Outcome(part.partition, done.offset, done.records, done.fingerprint, tuple(done.producers), error, at)
 
 
 def _give_up(writer: BatchWriter) -> None:
@@ -211,18 +193,17 @@ def _give_up(writer: BatchWriter) -> None:
         writer.abort()
 
 
-def _row(part: Part, sender: PartSender, error: str | None, at: int | None) -> pyarrow.RecordBatch:
+def _row(outcome: Outcome) -> pyarrow.RecordBatch:
     import pyarrow
 
-    done = getattr(sender, "done", None)
     values = (
-        (part.partition, pyarrow.int32()),
-        (done.offset if done else part.start, pyarrow.int64()),
-        (done.records if done else 0, pyarrow.int64()),
-        (f"{done.fingerprint:016x}" if done else "0", pyarrow.string()),
-        (list(done.producers) if done else [], pyarrow.list_(pyarrow.int64())),
-        (error, pyarrow.string()),
-        (at, pyarrow.int64()),
+        (outcome.partition, pyarrow.int32()),
+        (outcome.reached, pyarrow.int64()),
+        (outcome.records, pyarrow.int64()),
+        (f"{outcome.fingerprint:016x}", pyarrow.string()),
+        (list(outcome.producers), pyarrow.list_(pyarrow.int64())),
+        (outcome.error, pyarrow.string()),
+        (outcome.at, pyarrow.int64()),
     )
     names = [column.split()[0] for column in OUTCOME.split(", ")]
     return pyarrow.RecordBatch.from_arrays([pyarrow.array([value], kind) for value, kind in values], names)
@@ -233,80 +214,3 @@ def _outcomes(rows: DataFrame) -> list[Outcome]:
         Outcome(row.partition, row.reached, row.records, int(row.fingerprint, 16), tuple(row.producers), row.error, row.at)
         for row in rows.collect()
     ]
-
-
-def counted(session: SparkSession, job: Job, parts: Sequence[Part]) -> int:
-    """Return how many records parts have, decoding only those batches of which some are to stay."""
-
-    def count(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow
-
-        from kops.spark.batch_consumer import BatchConsumer
-        from kops.spark.replay_read import rounds_of
-
-        for number in (row for batch in batches for row in batch.column(0).to_pylist()):
-            part = parts[number]
-            source = BatchConsumer(job.source, job.source_settings, read_committed=True)
-            try:
-                found = sum(each.records for each in rounds_of(source, part.partition, part.start, part.end, job.places))
-            finally:
-                source.close()
-            yield pyarrow.RecordBatch.from_arrays([pyarrow.array([found], pyarrow.int64())], ["records"])
-
-    rows = session.range(0, len(parts), 1, len(parts)).mapInArrow(count, "records bigint").collect()
-    return sum(row.records for row in rows)
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a partition of a target holds.
-
-    :param records: of the replay; ``others``: of anybody else
-    """
-
-    records: int
-    fingerprint: int
-    others: int
-
-
-def found_in(
-    session: SparkSession,
-    settings: Mapping[str, str],
-    tails: Mapping[tuple[str, int], tuple[int, int]],
-    producers: Sequence[int],
-    *,
-    inflated: bool = False,
-) -> dict[tuple[str, int], Found]:
-    """Return how many committed records of some producers are in partitions, and the sum of their batches' fingerprints.
-
-    :param tails: (topic, partition) -> the offsets to look at
-    """
-    places, wanted, given = sorted(tails), frozenset(producers), dict(settings)
-
-    def look(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow
-
-        from kops.formats.record_batch_copy import added, fingerprint
-        from kops.spark.batch_consumer import BatchConsumer
-
-        for number in (row for batch in batches for row in batch.column(0).to_pylist()):
-            topic, partition = places[number]
-            records = total = others = 0
-            source = BatchConsumer(topic, given, read_committed=True)
-            try:
-                for data, some in source.batches(partition, *tails[places[number]]):
-                    for batch in some:
-                        if batch.producer_id in wanted:
-                            records, total = records + batch.records, added(total, fingerprint(data, batch, inflated=inflated))
-                        else:
-                            others += batch.records
-            finally:
-                source.close()
-            numbers = [pyarrow.array([value], pyarrow.int64()) for value in (number, records, others)]
-            yield pyarrow.RecordBatch.from_arrays(
-                [*numbers, pyarrow.array([f"{total:016x}"])], ["place", "records", "others", "fingerprint"]
-            )
-
-    schema = "place bigint, records bigint, others bigint, fingerprint string"
-    rows = session.range(0, len(places), 1, len(places)).mapInArrow(look, schema).collect() if places else []
-    return {places[row.place]: Found(row.records, int(row.fingerprint, 16), row.others) for row in rows}

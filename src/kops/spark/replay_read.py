@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from kops.formats.record_batch_copy import can_go_on, is_compressed, is_sound
-from kops.formats.record_columns import Batch, decode, offsets_between
+from kops.formats.record_columns import Batch, decode, frames_of, offsets_between
 from kops.spark.batch_consumer import BatchConsumer
-from kops.spark.replay_rounds import Decoded, Places, Round, WholeBatch
+from kops.spark.replay_rounds import ByKey, Merged, Places, Round, WholeBatch
 
 _SMALL = 64 << 10
 """Bytes of a batch below which a request of its own costs more than to decode it, and to encode many of them as one."""
 
 
 def rounds_of(source: BatchConsumer, partition: int, start: int, end: int, places: Places) -> Iterator[Round]:
-    """Yield the records of a range: batches as they are where they may be, others decoded.
+    """Yield the records of a range: batches as they are where they may be, others opened.
 
     :raises kops.formats.record_columns.UnreadableBatch: when a batch is damaged
     """
@@ -31,6 +31,12 @@ def rounds_of(source: BatchConsumer, partition: int, start: int, end: int, place
             if goes_on and all(is_sound(data, batch) for batch in run):
                 yield from (WholeBatch(data, batch, partition, places) for batch in run)
                 continue
-            columns = offsets_between(decode(data, run), start, end)
-            if len(columns):
-                yield Decoded(columns, partition, min(end, run[-1].last_offset + 1), places)
+            after = min(end, run[-1].last_offset + 1)
+            if places.by_key:
+                columns = offsets_between(decode(data, run), start, end)
+                if len(columns):
+                    yield ByKey(columns, partition, after, places)
+            else:
+                frames = offsets_between(frames_of(data, run), start, end)
+                if len(frames):
+                    yield Merged(frames, partition, after, places)

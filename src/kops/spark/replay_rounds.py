@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from kops.formats.record_batch_copy import columns_of_records, columns_of_table, renewed
+from kops.formats.record_batch_merge import merged, split_frames
 from kops.formats.record_batches import MAX_BATCH_BYTES, Columns, Producer, encode, split
-from kops.formats.record_columns import Batch, RecordColumns, decode
+from kops.formats.record_columns import Batch, Found, Frames, RecordColumns, frames_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -99,28 +102,27 @@ class WholeBatch:
         """Yield the batches to send."""
         yield Payload(self.places.topic, self.partition, self.batch.records, lambda producer: renewed(self.data, self.batch, producer))
 
-    def decoded(self) -> Decoded:
+    def opened(self) -> Merged:
         """Return its records."""
-        return Decoded(decode(self.data, [self.batch]), self.partition, self.end, self.places)
+        return Merged(frames_of(self.data, [self.batch]), self.partition, self.end, self.places)
 
     def halves(self) -> tuple[Round, ...]:
         """Return both halves; nothing when they cannot be told apart."""
-        return self.decoded().halves() or ()
+        return self.opened().halves() or ()
 
     def first(self, count: int) -> Round:
         """Return the first records."""
-        return self if count >= self.records else self.decoded().first(count)
+        return self if count >= self.records else self.opened().first(count)
 
     def start(self) -> int:
         """Return the offset of the first record."""
         return self.batch.base_offset
 
 
-@dataclass(frozen=True)
-class Decoded:
-    """Records that were decoded in Python."""
+class _Cut(ABC, Generic[Found]):
+    """Records of batches of a partition, which can be cut anywhere."""
 
-    columns: RecordColumns
+    held: Found
     partition: int
     end: int
     places: Places
@@ -128,32 +130,18 @@ class Decoded:
     @property
     def records(self) -> int:
         """Return how many records there are."""
-        return len(self.columns)
+        return len(self.held)
 
-    @property
-    def size(self) -> int:
-        """Return about how many bytes they take."""
-        lengths = self.columns.headers_at - self.columns.key_at
-        return int(lengths.sum())
+    def _part(self, start: int, stop: int) -> Round:
+        end = self.end if stop >= len(self.held) else int(self.held.offsets[stop])
+        return self._of(self.held.where(slice(start, stop)), end)
 
-    def payloads(self) -> Iterator[Payload]:
-        """Yield the batches to send."""
-        import numpy
-
-        if not self.places.by_key:
-            yield from _batches(self.places, self.partition, columns_of_records(self.columns))
-            return
-        numbers = numpy.asarray(_by_key(self.columns.keys(), self.partition, self.places.counts[self.places.topic]))
-        for number in numpy.unique(numbers).tolist():
-            yield from _batches(self.places, number, columns_of_records(self.columns.where(numbers == number)))
-
-    def _part(self, start: int, stop: int) -> Decoded:
-        end = self.end if stop >= len(self.columns) else int(self.columns.offsets[stop])
-        return Decoded(self.columns.where(slice(start, stop)), self.partition, end, self.places)
+    @abstractmethod
+    def _of(self, held: Found, end: int) -> Round: ...
 
     def halves(self) -> tuple[Round, ...]:
         """Return both halves; nothing when they cannot be told apart."""
-        count = len(self.columns)
+        count = len(self.held)
         return () if count < 2 else (self._part(0, count // 2), self._part(count // 2, count))  # noqa: PLR2004 - two halves
 
     def first(self, count: int) -> Round:
@@ -162,7 +150,56 @@ class Decoded:
 
     def start(self) -> int:
         """Return the offset of the first record."""
-        return int(self.columns.offsets[0])
+        return int(self.held.offsets[0])
+
+
+@dataclass(frozen=True)
+class Merged(_Cut[Frames]):
+    """Records of several batches that go on as one."""
+
+    held: Frames
+    partition: int
+    end: int
+    places: Places
+
+    def _of(self, held: Frames, end: int) -> Round:
+        return Merged(held, self.partition, end, self.places)
+
+    @property
+    def size(self) -> int:
+        """Return about how many bytes they take."""
+        return int((self.held.ends - self.held.at).sum())
+
+    def payloads(self) -> Iterator[Payload]:
+        """Yield the batches to send."""
+        for part in split_frames(self.held, self.places.most):
+            yield Payload(self.places.topic, self.partition, len(part), partial(_merged, part, self.places.codec))
+
+
+@dataclass(frozen=True)
+class ByKey(_Cut[RecordColumns]):
+    """Records that go where their keys say."""
+
+    held: RecordColumns
+    partition: int
+    end: int
+    places: Places
+
+    def _of(self, held: RecordColumns, end: int) -> Round:
+        return ByKey(held, self.partition, end, self.places)
+
+    @property
+    def size(self) -> int:
+        """Return about how many bytes they take."""
+        return int((self.held.headers_at - self.held.key_at).sum())
+
+    def payloads(self) -> Iterator[Payload]:
+        """Yield the batches to send."""
+        import numpy
+
+        numbers = numpy.asarray(_by_key(self.held.keys(), self.partition, self.places.counts[self.places.topic]))
+        for number in numpy.unique(numbers).tolist():
+            yield from _batches(self.places, number, columns_of_records(self.held.where(numbers == number)))
 
 
 @dataclass(frozen=True)
@@ -228,6 +265,10 @@ def _by_key(keys: pyarrow.Array, source: int, count: int) -> pyarrow.Array:
     from kops.formats.murmur2_columns import partitions_of
 
     return partitions_of(keys, count).fill_null(source % count)
+
+
+def _merged(frames: Frames, codec: int, producer: Producer) -> bytes:
+    return merged(frames, producer, codec)
 
 
 def _batches(places: Places, partition: int, columns: Columns) -> Iterator[Payload]:

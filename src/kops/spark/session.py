@@ -153,6 +153,11 @@ class StartingSession:
 _current: StartingSession | None = None
 
 
+def has_session() -> bool:
+    """Tell whether this process has begun to start a session."""
+    return _current is not None
+
+
 def start_session(needs: SparkNeeds) -> StartingSession:
     """Begin to start the session of this process; the one that there is, when there is one."""
     global _current  # noqa: PLW0603 - one session a process is Spark's own rule

@@ -7,18 +7,20 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kops.core.plan import Plan
 from kops.operations.replay.source import settings_of, source_of
 from kops.operations.replay.wanted import BY_KEY, CODECS, EXACTLY_ONCE, Changes, changes_of_json, header_name, parse_form
 from kops.operations.services import Services
-from kops.operations.state.engine import Engine
+from kops.operations.state.engine import Engine, start_engine
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kops.spark.replay_jobs import Job, Outcome, Part
+    from kops.spark.replay_tasks import Tasks
 
 _LARGEST_BATCH = 900_000
 ROWS: Mapping[str, str] = {
@@ -28,7 +30,7 @@ ROWS: Mapping[str, str] = {
 """What a plan calls its rows -> the function that makes them, in the order of the parts and of their offsets."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Work:
     """What tasks need.
 
@@ -36,8 +38,39 @@ class Work:
     """
 
     services: Services
-    engine: Engine
     arguments: Mapping[str, Any]
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Return Spark, which begins to start."""
+        return start_engine(self.services, self.arguments["master"])
+
+    @property
+    def makes_rows(self) -> bool:
+        """Tell whether Spark makes rows of the records; else whole batches move."""
+        return self.changes.some or "rows" in self.arguments
+
+    @property
+    def _is_local(self) -> bool:
+        return str(self.arguments["master"]).startswith("local")
+
+    def begin(self) -> None:
+        """Begin to start what runs the tasks."""
+        if self._is_local and not self.makes_rows:
+            from kops.spark.replay_tasks import Processes
+
+            Processes(1).begin()
+        else:
+            _ = self.engine
+
+    def tasks(self, parts: int) -> Tasks:
+        """Return what runs tasks that make no rows: processes where all run on this machine, as Spark is not needed then."""
+        from kops.spark.replay_tasks import Processes, SparkTasks
+        from kops.spark.session import has_session
+
+        if self._is_local and not (self.makes_rows and has_session()):
+            return Processes(self._slots(parts))
+        return SparkTasks(self.engine.session)
 
     @property
     def changes(self) -> Changes:
@@ -75,7 +108,7 @@ class Work:
 
     def _slots(self, parts: int) -> int:
         """Return how many tasks run at once; as many as there are where only the cluster knows."""
-        match = re.fullmatch(r"local(?:\[(\*|\d+)(?:,.*)?\])?", self.engine.master)
+        match = re.fullmatch(r"local(?:\[(\*|\d+)(?:,.*)?\])?", self.arguments["master"])
         if not match:
             return parts
         return (os.cpu_count() or 1) if match[1] == "*" else int(match[1] or 1)
@@ -121,13 +154,16 @@ class Work:
         return outcomes
 
     def _send(self, parts: Sequence[Part], job: Job) -> list[Outcome]:
-        from kops.spark.failures import explained
-        from kops.spark.replay_jobs import copy, send_rows
+        if not self.makes_rows:
+            from kops.spark.replay_copy import copy
 
-        session = self.engine.session  # has started before anything else imports pyspark
+            return copy(self.tasks(len(parts)), job, parts)
+        _ = self.engine.session  # has started before anything else imports pyspark
+        from kops.spark.failures import explained
+        from kops.spark.replay_jobs import send_rows
+
         with explained(f"replay {job.source}"):
-            made = self.changes.some or "rows" in self.arguments
-            return send_rows(self.rows(parts), job, parts) if made else copy(session, job, parts)
+            return send_rows(self.rows(parts), job, parts)
 
 
 def rows_named(name: str) -> Callable[[Work, Sequence[Part]], DataFrame]:

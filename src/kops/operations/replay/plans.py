@@ -17,7 +17,7 @@ from kops.operations.replay.source import Range, Source, range_of, settings_of, 
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
 from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Wanted, parse_form
 from kops.operations.services import Services
-from kops.operations.state.engine import start_engine
+from kops.operations.state.engine import chosen_master
 
 OPERATION = "replay.run"
 
@@ -33,11 +33,13 @@ def plan_replay(services: Services, wanted: Wanted, *, look: bool = False) -> Pl
     found = range_of(services, source, wanted)
     for connection, what in ((source.connection, "source"), (services.connection, "target")):
         settings_of(connection, what)
-    engine = start_engine(services, wanted.master) if found.offsets or look else None
-    arguments = _arguments(services, wanted, found, engine.master if engine else None)
+    arguments = _arguments(services, wanted, found, chosen_master(services, wanted.master))
+    work, reads = Work(services, arguments), bool(found.offsets or look)
+    if reads:
+        work.begin()
     topics: Sequence[str] = wanted.declared or ((wanted.target,) if wanted.target else ())
-    if not topics and engine:
-        topics = topics_by_reading(Work(services, engine, arguments), parts_of(_bare(services, arguments), {}))
+    if not topics and reads:
+        topics = topics_by_reading(work, parts_of(_bare(services, arguments), {}))
     if not topics:
         raise Refused("no record says where it goes: the range is empty", hint="--declare names the topics")
     targets = targets_of(services, topics, wanted)
@@ -63,10 +65,10 @@ def plan_replay(services: Services, wanted: Wanted, *, look: bool = False) -> Pl
         warnings=tuple(_warnings(services, source, found, wanted, targets)),
         notes=(said, _exactness(wanted), *found.notes, *_undo(targets)),
     )
-    if engine and wanted.changes.some:
-        Work(services, engine, arguments).rows(parts_of(plan, {}))  # Spark judges the expressions before anybody approves
-    if look and engine and plan.has_changes:
-        counts, notes = preview(Work(services, engine, arguments), source, parts_of(plan, {}))
+    if reads and wanted.changes.some:
+        work.rows(parts_of(plan, {}))  # Spark judges the expressions before anybody approves
+    if look and plan.has_changes:
+        counts, notes = preview(work, source, parts_of(plan, {}))
         plan = replace(plan, notes=(*plan.notes, *notes), arguments=arguments | {"preview": counts})
     return plan
 
@@ -88,7 +90,7 @@ def _moves(wanted: Wanted) -> bool:
     return any(name == "key" for name, _ in wanted.changes.assignments) or wanted.changes.function is not None
 
 
-def _arguments(services: Services, wanted: Wanted, found: Range, master: str | None) -> dict[str, Any]:
+def _arguments(services: Services, wanted: Wanted, found: Range, master: str) -> dict[str, Any]:
     return {
         "replay": f"kops-replay-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
         "source": found.topic,

@@ -13,10 +13,9 @@ from kops.operations.offsets_items import partition_of
 from kops.operations.replay.jobs import Work
 from kops.operations.replay.wanted import KEEP
 from kops.operations.services import Services
-from kops.operations.state.engine import start_engine
 
 if TYPE_CHECKING:
-    from kops.spark.replay_jobs import Found
+    from kops.spark.replay_copy import Found
 
 _WORD = 0xFFFF_FFFF_FFFF_FFFF
 
@@ -49,8 +48,7 @@ def proven(services: Services, plan: Plan, results: Sequence[ItemResult]) -> tup
 
 def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -> dict[TopicPartition, Found]:
     """Return what the targets hold since the plan was made."""
-    from kops.spark.failures import explained
-    from kops.spark.replay_jobs import found_in
+    from kops.spark.replay_copy import found_in
 
     before = {partition_of(place): end for place, end in plan.arguments["ends"].items()}
     after = services.kafka.offsets.bounds(before)
@@ -62,12 +60,10 @@ def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -
     }
     if not tails:
         return {}
-    work = Work(services, start_engine(services, plan.arguments["master"]), plan.arguments)
+    work = Work(services, plan.arguments)
     services.progress.step("reading back what is in the target")
     settings = work.job(1).target_settings
-    session = work.engine.session
-    with explained("read the target back"):
-        found = found_in(session, settings, tails, producers, inflated=plan.arguments["inflated"])
+    found = found_in(work.tasks(len(tails)), settings, tails, producers, inflated=plan.arguments["inflated"])
     return {TopicPartition(*place): each for place, each in found.items()}
 
 

@@ -18,7 +18,7 @@ from kops.operations.replay.source import Range, range_of, source_of
 from kops.operations.replay.targets import Targets, guard_of, targets_of
 from kops.operations.replay.wanted import BY_KEY, EXACTLY_ONCE, Changes, Wanted, parse_form
 from kops.operations.services import Services
-from kops.operations.state.engine import start_engine
+from kops.operations.state.engine import chosen_master
 
 if TYPE_CHECKING:
     from kops.spark.redrive import Group
@@ -70,9 +70,10 @@ def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], 
     if not wanted.take_over:
         refuse_under_way(found.topic, known)
     done = folded(services, known)
-    engine = start_engine(services, wanted.master)
-    arguments = _arguments(services, wanted, found.topic, engine.master)
-    groups, chosen, total = _read(Work(services, engine, arguments), found, done, wanted)
+    arguments = _arguments(services, wanted, found.topic, chosen_master(services, wanted.master))
+    work = Work(services, arguments)
+    work.begin()
+    groups, chosen, total = _read(work, found, done, wanted)
     _refuse_scattered(found.topic, done, chosen)
     sent = [group for group in groups if group.fate in ("send", "parked")]
     topics = sorted({str(group.topic) for group in sent})

@@ -16,7 +16,6 @@ from kops.operations.protocol import failed
 from kops.operations.replay.archive_manifest import Archive
 from kops.operations.replay.jobs import Work
 from kops.operations.services import Services
-from kops.operations.state.engine import start_engine
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -138,7 +137,7 @@ def new_offsets(services: Services, plan: Plan, producers: Sequence[int]) -> dic
     places = [TopicPartition(given["anchor"], number) for number in wanted]
     bounds = services.kafka.offsets.bounds(places, isolation="read_committed") if places else {}
     tails = {place.partition: (given["ends"][str(place)], bounds[place].log_end_offset) for place in places}
-    work = Work(services, start_engine(services, given["master"]), given)
+    work = Work(services, given)
     settings, session = work.job(1).target_settings, work.engine.session
     with explained("find the records of the groups"):
         numbers = {number: sorted(some) for number, some in wanted.items()}

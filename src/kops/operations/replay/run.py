@@ -19,7 +19,7 @@ from kops.operations.replay.proof import proven
 from kops.operations.replay.source import refuse_gone, source_of
 from kops.operations.replay.undo import plan_undo
 from kops.operations.services import Services
-from kops.operations.state.engine import start_engine
+from kops.operations.state.engine import writing
 
 if TYPE_CHECKING:
     from kops.spark.replay_jobs import Outcome
@@ -67,12 +67,12 @@ class Replay(Mutation):
         failure: KopsError | None = None
         outcomes: list[Outcome] = []
         if parts:
-            work = Work(services, start_engine(services, given["master"]), given)
+            work = Work(services, given)
             services.progress.step(f"sending {given['source']}")
             ends = {partition_of(place): end for place, end in _ends(services, plan).items()}
             total = sum(part.end - _reached(done, part.partition, part.start) for part in parts)
             try:
-                with work.engine.writing(ends, total):
+                with writing(services, ends, total):
                     outcomes = work.send(parts, {number: sent.records for number, sent in done.items()})
             except KopsError as broken:
                 failure = broken

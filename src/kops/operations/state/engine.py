@@ -99,12 +99,24 @@ class Engine:
 
     def writing(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
         """Tell how many records the log has more than before, while something writes."""
-        from kops.spark.watch import watching
+        return writing(self.services, ends, total)
 
-        def written() -> int:
-            return sum(bound.log_end_offset - ends[partition] for partition, bound in self.services.kafka.offsets.bounds(ends).items())
 
-        return watching(self.services.progress, written, total, "records")
+def writing(services: Services, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
+    """Tell how many records partitions have more than before, while something writes."""
+    from kops.spark.watch import watching
+
+    def written() -> int:
+        return sum(bound.log_end_offset - ends[partition] for partition, bound in services.kafka.offsets.bounds(ends).items())
+
+    return watching(services.progress, written, total, "records")
+
+
+def chosen_master(services: Services, master: str | None) -> str:
+    """Return Spark's master: the one given, the context's, or this machine."""
+    from kops.spark.session import DEFAULT_MASTER
+
+    return master or services.connection.spark.master or DEFAULT_MASTER
 
 
 def start_engine(services: Services, master: str | None = None) -> Engine:
@@ -117,10 +129,10 @@ def start_engine(services: Services, master: str | None = None) -> Engine:
     from kops.gateways.jars import spark_kafka_jars
     from kops.gateways.jdk import require_jdk
     from kops.spark.remote import check_url
-    from kops.spark.session import DEFAULT_MASTER, SparkNeeds, start_session
+    from kops.spark.session import SparkNeeds, start_session
 
     spark = services.connection.spark
-    chosen = master or spark.master or DEFAULT_MASTER
+    chosen = chosen_master(services, master)
     check_url(chosen)
     if not chosen.startswith("local") and not spark.staging_directory:
         raise MissingRequirement(

@@ -1,0 +1,119 @@
+"""The tasks of a replay that make no rows of records: to copy a part, to count one, to read a target back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kops.spark.replay_jobs import Job, Outcome, Part, sent_part
+from kops.spark.replay_tasks import Tasks
+from kops.spark.transactions import patiently
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """Sends a part."""
+
+    job: Job
+    part: Part
+
+    def __call__(self) -> Outcome:
+        from kops.spark.batch_consumer import BatchConsumer
+        from kops.spark.replay_read import rounds_of
+
+        job, part = self.job, self.part
+        source = patiently(lambda: BatchConsumer(job.source, job.source_settings, read_committed=True))
+        try:
+            return sent_part(job, part, lambda start: rounds_of(source, part.partition, start, part.end, job.places))
+        finally:
+            source.close()
+
+
+@dataclass(frozen=True)
+class _Count:
+    """Counts the records of a part, decoding only those batches of which some are to stay."""
+
+    job: Job
+    part: Part
+
+    def __call__(self) -> int:
+        from kops.spark.batch_consumer import BatchConsumer
+        from kops.spark.replay_read import rounds_of
+
+        job, part = self.job, self.part
+        source = BatchConsumer(job.source, job.source_settings, read_committed=True)
+        try:
+            return sum(each.records for each in rounds_of(source, part.partition, part.start, part.end, job.places))
+        finally:
+            source.close()
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a partition of a target holds.
+
+    :param records: of the replay; ``others``: of anybody else
+    """
+
+    records: int
+    fingerprint: int
+    others: int
+
+
+@dataclass(frozen=True)
+class _ReadBack:
+    """Adds up what some producers have written to a partition, and counts what others have.
+
+    :param tail: the offsets to look at
+    """
+
+    settings: Mapping[str, str] = field(repr=False)
+    topic: str
+    partition: int
+    tail: tuple[int, int]
+    producers: frozenset[int]
+    inflated: bool
+
+    def __call__(self) -> Found:
+        from kops.formats.record_batch_copy import added, fingerprint
+        from kops.spark.batch_consumer import BatchConsumer
+
+        records = total = others = 0
+        source = BatchConsumer(self.topic, self.settings, read_committed=True)
+        try:
+            for data, some in source.batches(self.partition, *self.tail):
+                for batch in some:
+                    if batch.producer_id in self.producers:
+                        records, total = records + batch.records, added(total, fingerprint(data, batch, inflated=self.inflated))
+                    else:
+                        others += batch.records
+        finally:
+            source.close()
+        return Found(records, total, others)
+
+
+def copy(tasks: Tasks, job: Job, parts: Sequence[Part]) -> list[Outcome]:
+    """Send parts without making rows of their records."""
+    return tasks.run([_Copy(job, part) for part in parts])
+
+
+def counted(tasks: Tasks, job: Job, parts: Sequence[Part]) -> int:
+    """Return how many records parts have."""
+    return sum(tasks.run([_Count(job, part) for part in parts]))
+
+
+def found_in(
+    tasks: Tasks,
+    settings: Mapping[str, str],
+    tails: Mapping[tuple[str, int], tuple[int, int]],
+    producers: Sequence[int],
+    *,
+    inflated: bool = False,
+) -> dict[tuple[str, int], Found]:
+    """Return how many committed records of some producers are in partitions, and the sum of their batches' fingerprints.
+
+    :param tails: (topic, partition) -> the offsets to look at
+    """
+    places = sorted(tails)
+    looks = [_ReadBack(settings, *place, tails[place], frozenset(producers), inflated) for place in places]
+    return dict(zip(places, tasks.run(looks), strict=True)) if places else {}
