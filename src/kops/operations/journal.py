@@ -155,15 +155,17 @@ class Journal:
             raise NotFound(f"no journal entry {entry_id}", hint="`kops journal list` shows them")
         return _read(path)
 
-    def entries(self, damaged: Callable[[ConfigError], None] | None = None) -> Iterator[Entry]:
+    def entries(self, damaged: Callable[[ConfigError], None] | None = None, *, mentioning: str = "") -> Iterator[Entry]:
         """Yield all entries, newest first.
 
         :param damaged: takes the errors of entries that cannot be read
+        :param mentioning: a text in plain letters that those have which are wanted: plans of many items take long to be read
         :raises ConfigError: for the first of those, when nobody takes them
         """
         for path in sorted(self.folder.glob("*.json"), reverse=True):
             try:
-                yield _read(path)
+                if _mentions(path, mentioning):
+                    yield _read(path)
             except ConfigError as error:
                 if damaged is None:
                     raise
@@ -190,6 +192,13 @@ def crashed(entry: Entry) -> bool:
     if entry.status is not EntryStatus.OPEN or entry.host != socket.gethostname():
         return False
     return not ProcessIdentity(entry.pid, entry.process_started).running
+
+
+def _mentions(path: Path, text: str) -> bool:
+    try:
+        return not text or text.encode() in path.read_bytes()
+    except OSError:
+        return True  # why, is said when it is read
 
 
 def _read(path: Path) -> Entry:

@@ -70,6 +70,16 @@ def test_newest_first_and_last(journal, plan):
     assert [entry.id for entry in journal.entries()] == sorted(made, reverse=True)
 
 
+def test_those_that_mention_a_text(journal, plan):
+    one, other = (journal.open(replace(plan, arguments={"replay": name})) for name in ("kops-replay-1", "kops-replay-2"))
+    (journal.folder / "20260101T000000000-dead.json").write_text("{half of kops-replay-1")
+    damaged = []
+    assert [entry.id for entry in journal.entries(damaged.append, mentioning="kops-replay-2")] == [other.id]
+    assert damaged == []
+    assert [entry.id for entry in journal.entries(damaged.append, mentioning="kops-replay-1")] == [one.id]
+    assert len(damaged) == 1
+
+
 @pytest.mark.parametrize("entry_id", ["nothing", "../secret", ""])
 def test_no_such_entry(journal, plan, entry_id):
     with pytest.raises(NotFound):

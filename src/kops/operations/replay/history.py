@@ -12,7 +12,7 @@ from kops.operations.services import Services
 def entries_of(services: Services, plan: Plan) -> Iterator[Entry]:
     """Yield the entries that ran a replay, newest first; those that cannot be read are passed over."""
     name = plan.arguments["replay"]
-    for entry in Journal(services.directories.state / "journal").entries(lambda _damaged: None):
+    for entry in Journal(services.directories.state / "journal").entries(lambda _damaged: None, mentioning=name):
         if entry.plan.operation == plan.operation and entry.plan.arguments.get("replay") == name:
             yield entry
 
