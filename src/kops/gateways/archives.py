@@ -51,7 +51,7 @@ def once(jars: Path, name: str, make: Callable[[Path], Path] | None, *, report: 
         return folder
     if make is None:
         raise MissingRequirement(f"{folder.name} is not in {folder.parent}", hint=OFFLINE_HINT)
-    with locked(jars, report):
+    with locked(jars, folder.name, report):
         if not folder.is_dir():
             work = jars / f".{folder.name}.part"
             work.mkdir(parents=True, exist_ok=True)

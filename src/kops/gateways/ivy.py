@@ -25,6 +25,8 @@ MAVEN_CENTRAL = "https://repo1.maven.org/maven2/"
 _EVERY = 20
 
 _SETTINGS = """<ivysettings>
+  <property name="ivy.maven.lookup.sources" value="false"/>
+  <property name="ivy.maven.lookup.javadoc" value="false"/>
   <settings defaultResolver="maven"/>
   <timeout-constraints><timeout-constraint name="patient" connectionTimeout="15000" readTimeout="120000"/></timeout-constraints>
   <resolvers><ibiblio name="maven" m2compatible="true" usepoms="{poms}" root={root} timeoutConstraint="patient"/></resolvers>

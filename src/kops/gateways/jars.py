@@ -1,9 +1,9 @@
 """Jars: Apache Kafka's own, and those that Spark needs to read Kafka; fetched once, then from the cache.
 
 A set lives in ``<cache>/jars/<set>-<version>/``. It is put together in a folder beside it and renamed, so a set is
-there whole or not at all, and one lock keeps two kops from fetching at once. For closed networks a folder of jars
-(``--jars DIR``, ``KOPS_JARS_DIR``) takes the cache's place: either laid out like it (copy ``<cache>/jars`` from another
-machine) or with the jars themselves.
+there whole or not at all, and a lock of its own keeps two kops from fetching it at once. For closed networks a folder of
+jars (``--jars DIR``, ``KOPS_JARS_DIR``) takes the cache's place: either laid out like it (copy ``<cache>/jars`` from
+another machine) or with the jars themselves.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def jars_of(
     if not fetch:
         raise MissingRequirement(f"the jars of {wanted.name} {wanted.version} are not in {jars}", hint=OFFLINE_HINT)
     report = progress or _silent
-    with locked(jars, report):
+    with locked(jars, wanted.folder, report):
         return _jars_in(jars / wanted.folder, wanted) or _fetch(wanted, jars, report)
 
 
@@ -172,7 +172,7 @@ def _fetch(wanted: JarSet, jars: Path, report: Report) -> list[Path]:
     """Resolve a set and put its folder in place with one rename."""
     java = require_jdk().java
     report(f"fetching the jars of {wanted.name} {wanted.version}, once (a minute or two)")
-    work, whole = jars / ".ivy", jars / f".{wanted.folder}.part"
+    work, whole = jars / f".{wanted.folder}.ivy", jars / f".{wanted.folder}.part"
     try:
         files = ivy.resolve(wanted.artifacts, java=java, work=work, repository=repository(), exclude=wanted.exclude, report=report)
     except MissingRequirement as missing:
@@ -195,11 +195,11 @@ def repository() -> str:
 
 
 @contextlib.contextmanager
-def locked(jars: Path, report: Report) -> Iterator[None]:
-    """Hold the lock of the jars' folder; the system frees it when a process dies."""
+def locked(jars: Path, name: str, report: Report) -> Iterator[None]:
+    """Hold the lock of one set in the jars' folder; the system frees it when a process dies."""
     jars.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + _LOCK_SECONDS
-    with (jars / ".lock").open("a") as lock:
+    with (jars / f".{name}.lock").open("a") as lock:
         waiting = False
         while True:
             try:
@@ -208,10 +208,10 @@ def locked(jars: Path, report: Report) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     raise MissingRequirement(
-                        f"another kops has been fetching jars into {jars} for too long", hint="end it, then try again"
+                        f"another kops has been fetching {name} into {jars} for too long", hint="end it, then try again"
                     ) from None
             if not waiting:
-                report("another kops is fetching the jars, waiting for it")
+                report(f"another kops is fetching {name}, waiting for it")
             waiting = True
             time.sleep(0.2)
         yield

@@ -13,6 +13,7 @@ from kops.sandbox.files import write_whole
 from kops.sandbox.model import HOST
 
 _DAYS = "3650"
+_FOR_A_SHORT_RUN = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
 
 
 def make_certificates(folder: Path, jdk: Jdk) -> None:
@@ -32,7 +33,9 @@ def make_certificates(folder: Path, jdk: Jdk) -> None:
 
     def run(command: str, *arguments: str) -> None:
         store = ("-storetype", "PKCS12", "-storepass:file", "store-password")
-        done = subprocess.run([keytool, command, *arguments, *store], cwd=part, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [keytool, command, *_FOR_A_SHORT_RUN, *arguments, *store], cwd=part, capture_output=True, text=True, check=False
+        )
         if done.returncode:
             raise OperationFailed(f"keytool {command} failed: {(done.stdout + done.stderr).strip()}")
 
