@@ -1,8 +1,9 @@
 """Fixtures for every test; each group of them is a module of ``support/``.
 
 ``broker``, ``own_broker``, ``topic``: a real Kafka (support/kafka.py). ``registry``: a real schema registry (support/registry.py).
-``connect_workers``, ``connectors``: real Connect workers (support/connect.py). ``run_kops``, ``kops_process``: the command line
-(support/command_line.py). Each test has a home folder of its own (support/isolation.py).
+``connect_workers``, ``connectors``: real Connect workers (support/connect.py). ``oracle``: the real Kafka Streams without a broker
+(support/oracles.py). ``run_kops``, ``kops_process``: the command line (support/command_line.py). Each test has a home folder of its own
+(support/isolation.py).
 """
 
 import sys
@@ -15,7 +16,11 @@ pytest_plugins = [
     "support.kafka",
     "support.command_line",
     "support.skipped",
+    "support.lanes",
     "support.topics",
+    "support.oracles",
     "support.registry",
     "support.connect",
+    "support.postgresql",
+    "support.shop",
 ]

@@ -7,19 +7,15 @@ consumer itself counts its rebalances.
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import threading
 
 import pytest
 from confluent_kafka import Consumer, ShareConsumer
 
-from kops.config.paths import directories
-from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
-from kops.gateways.jdk import require_jdk
 from support.consumer_groups import ApacheTool, member
 from support.programs import Program, Record
-from support.streams import JVM_OPTIONS
+from support.streams import java_command
 from support.streams_apps import running, wait_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.streams]
@@ -165,8 +161,7 @@ def test_a_connect_worker(broker, look, group, cluster, tmp_path, jdk, groups):
     }
     properties = tmp_path / "worker.properties"
     properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), encoding="utf-8")
-    jars = class_path(kafka_jars(directories(os.environ).cache, KAFKA_VERSION))
-    command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", jars, "org.apache.kafka.connect.cli.ConnectDistributed", str(properties)]
+    command = [*java_command("org.apache.kafka.connect.cli.ConnectDistributed"), str(properties)]
     with (tmp_path / "worker.log").open("wb") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
     try:

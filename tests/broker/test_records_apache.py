@@ -1,13 +1,10 @@
 """Apache's own console tools beside kops: what one writes the other reads, and keys land in the same partitions."""
 
-import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from kops.gateways.jars import class_path, kafka_jars
-from support.streams import JVM_OPTIONS
+from support.streams import java_command
 from support.streams_apps import Cluster
 
 pytestmark = pytest.mark.broker
@@ -18,18 +15,9 @@ KEYS = ["", "a", "ab", "abc", "abcd", "key-17", "schlüssel", "日本", "x" * 30
 @pytest.fixture
 def apache(broker, jdk):
     """Run a tool of kafka-tools: ``apache("ConsoleProducer", "--topic", ..., lines="...")`` gives its output."""
-    jars = class_path(kafka_jars(Path(os.environ["KOPS_CACHE_DIR"])))
 
     def run(tool, *arguments, lines=""):
-        command = [
-            str(jdk.java),
-            *JVM_OPTIONS,
-            "-cp",
-            jars,
-            f"org.apache.kafka.tools.{tool}",
-            "--bootstrap-server",
-            broker.bootstrap_servers,
-        ]
+        command = [*java_command(f"org.apache.kafka.tools.{tool}"), "--bootstrap-server", broker.bootstrap_servers]
         done = subprocess.run([*command, *arguments], input=lines.encode(), capture_output=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr.decode()[-2000:]
         return done.stdout

@@ -17,7 +17,7 @@ from kops.config.load import resolve
 from kops.config.paths import directories
 from kops.config.properties import format_properties
 from kops.config.secrets import from_value
-from kops.gateways.jars import class_path
+from support.streams import java_command
 
 pytestmark = pytest.mark.broker
 
@@ -43,7 +43,7 @@ def context(secured, environ):
 
 
 def apache_topics(secured, file: Path) -> subprocess.CompletedProcess:
-    command = [str(secured.jdk.java), "-cp", class_path(secured.jars), "org.apache.kafka.tools.TopicCommand"]
+    command = java_command("org.apache.kafka.tools.TopicCommand")
     arguments = ["--bootstrap-server", secured.bootstrap_servers, "--command-config", str(file), "--list"]
     return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
 

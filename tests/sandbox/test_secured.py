@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kops.gateways.jars import class_path
 from kops.sandbox.brokers import recorded
+from support.streams import java_command
 
 pytestmark = pytest.mark.broker
 
@@ -95,7 +95,7 @@ def test_secrets_are_in_private_files_and_not_in_ps(secured):
 
 
 def test_apaches_tools_take_its_client_properties(secured):
-    command = [secured.jdk.java, "-cp", class_path(secured.jars), "org.apache.kafka.tools.TopicCommand", "--list"]
+    command = [*java_command("org.apache.kafka.tools.TopicCommand"), "--list"]
     properties = secured.sandbox.directory / "client.properties"
     options = ["--bootstrap-server", secured.bootstrap_servers, "--command-config", str(properties)]
     done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=90, check=False)

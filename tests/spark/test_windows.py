@@ -8,7 +8,6 @@ import os
 
 import pytest
 
-from support.streams import Oracle
 from support.windows_cases import SETUPS, case_programs, expected, inputs
 from support.windows_in_spark import Topic, computed
 
@@ -22,18 +21,6 @@ OLDER = 20
 AT_ONCE = 20
 
 
-@pytest.fixture(scope="module")
-def oracle():
-    with Oracle() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def older():
-    with Oracle("4.1.1") as running:
-        yield running
-
-
 def run(oracle, setup, cases):
     """Return what the store of each case holds."""
     programs, views = case_programs(setup, len(cases)), []
@@ -44,10 +31,10 @@ def run(oracle, setup, cases):
 
 
 @pytest.mark.parametrize("setup", SETUPS, ids=lambda setup: setup.name)
-def test_what_spark_computes_is_what_kafka_streams_holds(spark, oracle, older, setup):
+def test_what_spark_computes_is_what_kafka_streams_holds(spark, oracle, older_oracle, setup):
     cases = inputs(setup, CASES)
     wanted = run(oracle, setup, cases)
-    assert run(older, setup, cases[:OLDER]) == wanted[:OLDER]
+    assert run(older_oracle, setup, cases[:OLDER]) == wanted[:OLDER]
     found, seen = computed(setup.program, Topic(spark, cases), len(cases))
     wrong = [(cases[at], view, found.get(at, {})) for at, view in enumerate(wanted) if found.get(at, {}) != view]
     assert not wrong, f"{len(wrong)} of {len(cases)}, the shortest: {min(wrong, key=lambda case: len(case[0]))}"

@@ -8,7 +8,6 @@ import pytest
 
 from kops.spark.stream_time import known_of_pieces, read_in_order, with_stream_time, with_task
 from support.programs import KeyBy, Program, Record, Window
-from support.streams import Oracle
 from support.windows_cases import Setup, expected
 from support.windows_in_spark import Topic, computed, job_of
 
@@ -16,12 +15,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.streams]
 
 ORDERS = 6
 BY_VALUE = KeyBy()
-
-
-@pytest.fixture(scope="module")
-def oracle():
-    with Oracle() as running:
-        yield running
 
 
 def sources(seed: int, spread: int) -> list[list[Record]]:

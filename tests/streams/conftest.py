@@ -7,25 +7,10 @@ import pytest
 
 from support.command_line import Outcome
 from support.isolation import XDG
-from support.streams import Oracle
 from support.streams_apps import Cluster
 
 # Spark's Python workers import the reducers of support/ too.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH")]))
-
-
-@pytest.fixture(scope="session")
-def oracle():
-    """The real Kafka Streams without a broker."""
-    with Oracle() as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
-def older_oracle():
-    """The oldest Kafka Streams that kops is tested with, without a broker."""
-    with Oracle("4.1.1") as running:
-        yield running
 
 
 @pytest.fixture(scope="session")

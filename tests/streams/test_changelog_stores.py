@@ -1,7 +1,6 @@
 """``kops changelog`` on what a real application wrote for a store of every type, beside what the application itself answers."""
 
 import json
-import os
 import subprocess
 import time
 from pathlib import Path
@@ -9,12 +8,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from kops.config.paths import directories
 from kops.core.murmur2 import partition_for
-from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
-from kops.gateways.jdk import require_jdk
 from support.programs import Record
-from support.streams import JVM_OPTIONS, compiled
+from support.streams import java_command
 
 pytestmark = [pytest.mark.broker, pytest.mark.streams]
 
@@ -50,9 +46,7 @@ def application(broker, cluster, tmp_path_factory):
     topics = {f"{name}-{topic}": records(rows) for topic, rows in INPUTS.items()}
     cluster.create_all(dict.fromkeys(topics, PARTITIONS))
     cluster.produce_all(topics)
-    jars = kafka_jars(directories(os.environ).cache, KAFKA_VERSION)
-    classes = compiled(Path(__file__).parent / "changelogs" / "EveryStore.java", KAFKA_VERSION, jars)
-    command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", os.pathsep.join([str(classes), class_path(jars)]), "EveryStore"]
+    command = java_command("EveryStore", sources=Path(__file__).parent / "changelogs")
     state = str(tmp_path_factory.mktemp("state"))
     done = subprocess.run(
         [*command, broker.bootstrap_servers, name, state, *KEYS], capture_output=True, text=True, timeout=120, check=False, encoding="utf-8"

@@ -6,7 +6,6 @@ that are null, and records that no filter passes. The same prices in Protobuf an
 
 import io
 import json
-import os
 import random
 import subprocess
 
@@ -15,12 +14,9 @@ import pytest
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-from kops.config.paths import directories
 from kops.gateways.ivy import pyspark_jars
-from kops.gateways.jars import class_path, kafka_jars
-from kops.gateways.jdk import require_jdk
 from support.programs import Record
-from support.streams import JAVA_SOURCES, JVM_OPTIONS, KAFKA_VERSION, _decoded, compacted_view, compiled, encoded
+from support.streams import JAVA_SOURCES, _decoded, compacted_view, encoded, java_command
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
@@ -79,12 +75,11 @@ def price_class():
 
 def oracle(registry_url, application, topic, records, *more):
     """Return what the application writes to its changelogs, as views by store."""
-    jars = [*kafka_jars(directories(os.environ).cache, KAFKA_VERSION), *pyspark_jars().glob("avro-1*.jar")]
-    classes = compiled(JAVA_SOURCES.parent / "avro" / "AvroTotals.java", KAFKA_VERSION, jars)
-    path = os.pathsep.join([str(classes), class_path(jars)])
-    command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", path, "AvroTotals", registry_url, application, topic, *more]
+    command = java_command("AvroTotals", sources=JAVA_SOURCES.parent / "avro", jars=[*pyspark_jars().glob("avro-1*.jar")])
     request = json.dumps({"records": [encoded(each) for each in records]})
-    done = subprocess.run(command, input=request, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [*command, registry_url, application, topic, *more], input=request, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     topics = json.loads(done.stdout.splitlines()[-1])["topics"]
     views = {}

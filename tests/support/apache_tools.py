@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-from pathlib import Path
 
-from kops.config.paths import directories
-from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
-from kops.gateways.jdk import require_jdk
-from support.consumer_groups import ApacheTool
-from support.streams import JVM_OPTIONS, compiled
-
-SOURCE = Path(__file__).parent.parent / "broker" / "oracle" / "ApacheTools.java"
+from support.consumer_groups import SOURCES, ApacheTool
+from support.streams import java_command
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
@@ -27,10 +20,7 @@ class ApacheTools(ApacheTool):
     """``kafka-topics``, ``kafka-configs``, ``kafka-get-offsets``, ``kafka-delete-records``, ``kafka-log-dirs``; a context manager."""
 
     def __enter__(self) -> ApacheTools:
-        jars = kafka_jars(directories(os.environ).cache, KAFKA_VERSION)
-        classes = compiled(SOURCE, KAFKA_VERSION, jars)
-        command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", f"{classes}{os.pathsep}{class_path(jars)}", "ApacheTools"]
-        pipe = subprocess.PIPE
+        command, pipe = java_command("ApacheTools", sources=SOURCES), subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8")
         return self
 

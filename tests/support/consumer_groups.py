@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import subprocess
 import threading
@@ -13,14 +12,11 @@ from typing import Any
 
 from confluent_kafka import Consumer
 
-from kops.config.paths import directories
 from kops.core.apache_csv import OffsetRow, read_offsets
-from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
-from kops.gateways.jdk import require_jdk
-from support.streams import JVM_OPTIONS, compiled
+from support.streams import java_command
 from support.streams_apps import SECONDS, Cluster, wait_for
 
-SOURCE = Path(__file__).parent.parent / "broker" / "oracle" / "ApacheGroups.java"
+SOURCES = Path(__file__).parent.parent / "broker" / "oracle"
 STREAM_TIME_130 = "AgAAAAAAAACC"
 """The metadata with which Kafka Streams commits at partition time 130."""
 
@@ -68,10 +64,7 @@ class ApacheTool:
         self.servers = servers
 
     def __enter__(self) -> ApacheTool:
-        jars = kafka_jars(directories(os.environ).cache, KAFKA_VERSION)
-        classes = compiled(SOURCE, KAFKA_VERSION, jars)
-        command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", f"{classes}{os.pathsep}{class_path(jars)}", "ApacheGroups"]
-        pipe = subprocess.PIPE
+        command, pipe = java_command("ApacheGroups", sources=SOURCES), subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8")
         return self
 

@@ -3,12 +3,17 @@
 Only the jars are shared with the person's kops, through ``KOPS_CACHE_DIR``, since they take a minute to fetch.
 """
 
+import contextlib
 import os
+import shlex
 import time
 
 import pytest
 
 from kops.config.paths import directories
+from kops.core.errors import MissingRequirement
+from kops.gateways.jars import kafka_jars
+from support import class_archive
 
 # Thousands of short jobs: a third of the processors' time would go into compiling what runs once.
 FOR_SHORT_RUNS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -26,6 +31,9 @@ def pytest_configure() -> None:
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
         os.environ.pop(name, None)
     os.environ.update({**FIXED, **JVMS})
+    with contextlib.suppress(MissingRequirement):
+        shared = class_archive.options(kafka_jars(directories(os.environ).cache, fetch=False))
+        os.environ["KAFKA_JVM_PERFORMANCE_OPTS"] = shlex.join([*FOR_SHORT_RUNS.split(), *shared])
     time.tzset()
 
 

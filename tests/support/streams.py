@@ -18,6 +18,7 @@ from typing import Any
 from kops.config.paths import directories
 from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
 from kops.gateways.jdk import require_jdk
+from support import class_archive
 from support.programs import Headers, Program, Record
 
 JAVA_SOURCES = Path(__file__).parent.parent / "streams" / "oracle"
@@ -163,12 +164,25 @@ def compacted_view(records: Iterable[Record], *, partitions: bool = True) -> dic
     return view if partitions else {key: replace(entry, partition=None) for key, entry in view.items()}
 
 
-def java_command(main_class: str, version: str = KAFKA_VERSION, options: Sequence[str] = JVM_OPTIONS) -> list[str]:
-    """Return the command that runs a class of ``tests/streams/oracle``, compiled once for this version of Kafka, or one of Kafka itself."""
-    jars = kafka_jars(directories(os.environ).cache, version)
-    source = JAVA_SOURCES / f"{main_class}.java"
-    classes = [str(compiled(source, version, jars))] if source.exists() else []
-    return [str(require_jdk().java), *options, "-cp", os.pathsep.join([*classes, class_path(jars)]), main_class]
+def java_command(
+    main_class: str,
+    version: str = KAFKA_VERSION,
+    options: Sequence[str] = JVM_OPTIONS,
+    *,
+    sources: Path = JAVA_SOURCES,
+    also: Sequence[Path] = (),
+    jars: Sequence[Path] = (),
+) -> list[str]:
+    """Return the command that runs a class of a folder with Java sources, compiled once for this version of Kafka, or one of Kafka itself.
+
+    :param also: further sources that are compiled with it
+    :param jars: further ones that it needs
+    """
+    kafka = kafka_jars(directories(os.environ).cache, version)
+    source = sources / f"{main_class}.java"
+    classes = [compiled(source, version, [*kafka, *jars], also)] if source.exists() else []
+    path = class_path([*kafka, *jars, *classes])
+    return [str(require_jdk().java), *options, *class_archive.options(kafka), "-cp", path, main_class]
 
 
 def compiled(source: Path, version: str, jars: Sequence[Path], also: Sequence[Path] = ()) -> Path:
@@ -183,7 +197,18 @@ def compiled(source: Path, version: str, jars: Sequence[Path], also: Sequence[Pa
     if not target.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=target.parent))
-        javac = [str(require_jdk().tool("javac")), "-cp", class_path(jars), "-sourcepath", str(source.parent), "-d", str(work), str(source)]
+        javac = [
+            str(require_jdk().tool("javac")),
+            "-J-XX:TieredStopAtLevel=1",
+            "-J-XX:+UseSerialGC",
+            "-cp",
+            class_path(jars),
+            "-sourcepath",
+            str(source.parent),
+            "-d",
+            str(work),
+            str(source),
+        ]
         javac += map(str, also)
         done = subprocess.run(javac, capture_output=True, text=True, check=False)
         if done.returncode:

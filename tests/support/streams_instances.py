@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -14,25 +13,15 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
-from kops.config.paths import directories
-from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
-from kops.gateways.jdk import require_jdk
-from support.streams import JVM_OPTIONS, compiled
+from support.streams import java_command
 from support.streams_apps import Cluster, wait_for
 
 JAVA_SOURCES = Path(__file__).parent.parent / "streams" / "described"
 
 
-def java(main_class: str, version: str = KAFKA_VERSION) -> list[str]:
-    """Return the command that runs a class of ``tests/streams/described``."""
-    jars = kafka_jars(directories(os.environ).cache, version)
-    classes = compiled(JAVA_SOURCES / f"{main_class}.java", version, jars)
-    return [str(require_jdk().java), *JVM_OPTIONS, "-cp", os.pathsep.join([str(classes), class_path(jars)]), main_class]
-
-
 def described_topologies(version: str) -> dict[str, dict[str, Any]]:
     """Return, for topologies of every kind, what the library's ``describe()`` prints and what its methods answer."""
-    done = subprocess.run(java("DescribeTopologies", version), capture_output=True, text=True, check=True)
+    done = subprocess.run(java_command("DescribeTopologies", version, sources=JAVA_SOURCES), capture_output=True, text=True, check=True)
     found: dict[str, dict[str, Any]] = json.loads(done.stdout)
     return found
 
@@ -56,7 +45,8 @@ class Instances:
     def __enter__(self) -> Instances:
         self._errors = tempfile.TemporaryFile("w+")
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(java("StreamsInstances"), stdin=pipe, stdout=pipe, stderr=self._errors, encoding="utf-8")
+        command = java_command("StreamsInstances", sources=JAVA_SOURCES)
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._errors, encoding="utf-8")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -1,0 +1,75 @@
+"""An archive of the classes of Kafka's JVMs (AppCDS), of which a run starts hundreds: with it each needs half the time to start.
+
+Made once for a cache: a broker leaves it behind when it ends. Where there is none, the JVMs start without.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from kops.config.paths import directories
+from kops.gateways.jars import KAFKA_VERSION, kafka_jars
+from kops.gateways.jdk import require_jdk
+
+
+def options(jars: Sequence[Path]) -> list[str]:
+    """Return the options with which a JVM takes these jars' classes from the archive; they must begin its class path."""
+    archive = _archive(jars)
+    return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:disable"] if archive.exists() else []
+
+
+def make() -> None:
+    """Make the archive of Apache Kafka's classes, unless it is there; kops makes that of Spark's when it first runs Spark."""
+    from support.isolation import FOR_SHORT_RUNS
+
+    jars = kafka_jars(directories(os.environ).cache)
+    archive = _archive(jars)
+    if archive.exists():
+        return
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
+        made = Path(folder) / archive.name
+        os.environ["KAFKA_JVM_PERFORMANCE_OPTS"] = f"{FOR_SHORT_RUNS} -XX:ArchiveClassesAtExit={made}"
+        _run_a_broker(Path(folder), jars)
+        made.rename(archive)
+
+
+def _archive(jars: Sequence[Path]) -> Path:
+    facts = "\n".join([os.path.realpath(require_jdk().java), *map(str, jars)])
+    return directories(os.environ).cache / "tests" / f"classes-{hashlib.sha256(facts.encode()).hexdigest()[:16]}.jsa"
+
+
+def _run_a_broker(folder: Path, jars: Sequence[Path]) -> None:
+    """Start a broker, let kops verify a state on it, and stop it."""
+    from kops.sandbox import cluster
+    from support.programs import Program, Record
+    from support.streams_apps import Cluster
+
+    sandbox = cluster.make(folder / "kafka", name="classes", kafka_version=KAFKA_VERSION)
+    try:
+        cluster.up(sandbox, jars=jars, jdk=require_jdk())
+        program, kafka = Program("count", "long", value="string").named("classes"), Cluster(sandbox.bootstrap_servers)
+        kafka.create_all({program.topic: 1, program.changelog: 1})
+        kafka.produce(program.topic, [Record(b"k", b"v", 1_000_000)])
+        kafka.commit(program.application, {(program.topic, 0): 1})
+        (folder / "state.yaml").write_text(json.dumps(program.state_file()))
+        verify = [sys.executable, "-m", "kops", "state", "verify", folder / "state.yaml", "-B", sandbox.bootstrap_servers]
+        subprocess.run(verify, env=_environment(folder), check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
+    finally:
+        cluster.down(sandbox, delete=True)
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Return variables under which nothing of the person is read or written, except for the cache."""
+    from support.isolation import JVMS
+
+    others = {name: value for name, value in os.environ.items() if not name.startswith("KOPS_")}
+    homes = {f"XDG_{kind}_HOME": str(folder / kind) for kind in ("CONFIG", "STATE", "DATA")}
+    return {**others, **homes, "SPARK_SUBMIT_OPTS": JVMS["SPARK_SUBMIT_OPTS"], "KOPS_CACHE_DIR": str(directories(os.environ).cache)}
