@@ -1,4 +1,4 @@
-"""Three brokers, SCRAM over TLS: the second client is configured as the first is, and asks every coordinator."""
+"""Three brokers, SCRAM over TLS: the second client is configured as the first is, and asks every coordinator; all stop and come back."""
 
 from dataclasses import replace
 
@@ -9,6 +9,7 @@ from kops.config.connection import Secret
 from kops.core.errors import AuthenticationFailed, ConfigError, KopsError, Unreachable
 from kops.core.models import Committed, TopicPartition
 from kops.gateways.kafka import Kafka
+from kops.sandbox import cluster
 from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
@@ -72,3 +73,17 @@ def test_what_is_wrong_with_the_connection(secured, changes, expected):
         with pytest.raises(expected) as problem:
             ask()
         assert problem.value.exit_code in (3, 4)
+
+
+def test_stopping_all_of_them_ends_every_process_and_they_come_back(secured, run_kops):
+    assert AdminClient(secured.client).list_topics(timeout=20).brokers.keys() == {1, 2, 3}
+    reached = ("--command-config", secured.sandbox.directory / "client.properties", "-B", secured.bootstrap_servers, "-o", "json")
+    body = run_kops("cluster", "describe", *reached).ok().json
+    assert [len(body[key]) for key in ("brokers", "not_known")] == [3, 0]
+    assert len(body["quorum"]["voters"]) == 3
+    assert all(row["log_dirs"] for row in run_kops("cluster", "brokers", *reached).ok().json)
+    assert run_kops("diagnose", *reached).json["not_checked"] == []
+    assert cluster.down(secured.sandbox) == [1, 2, 3]
+    assert cluster.status(secured.sandbox).state == "stopped"
+    secured.up()
+    assert AdminClient(secured.client).list_topics(timeout=20).brokers.keys() == {1, 2, 3}

@@ -2,35 +2,23 @@
 
 import re
 import subprocess
-import time
 
 import pytest
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
 from kops.core.errors import UsageProblem
 from kops.core.topic_settings import canonical
-from kops.gateways.jars import class_path
+from support.streams import java_command
 from support.topics import body_of, commit
 
 pytestmark = pytest.mark.broker
 
 
-def test_create_as_the_issue_writes_it_and_read_back_with_apaches_tool(topics, broker, unique, jdk, kafka_jar_files):
+def test_create_as_the_issue_writes_it_and_read_back_with_apaches_tool(topics, broker, unique, kafka_jar_files):
     name = unique()
     topics("create", name, "--partitions", "6", "--replication-factor", "1", "--compacted", "--expire", "7d", "--yes").ok()
-    tool = "org.apache.kafka.tools.TopicCommand"
-    command = [
-        jdk.java,
-        "-cp",
-        class_path(kafka_jar_files),
-        tool,
-        "--bootstrap-server",
-        broker.bootstrap_servers,
-        "--describe",
-        "--topic",
-        name,
-    ]
-    apache = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    command = [*java_command("org.apache.kafka.tools.TopicCommand"), "--bootstrap-server", broker.bootstrap_servers, "--describe"]
+    apache = subprocess.run([*command, "--topic", name], capture_output=True, text=True, check=True, timeout=120).stdout
     headline = apache.splitlines()[0]
     assert re.search(r"PartitionCount:\s*6\b", headline)
     assert re.search(r"ReplicationFactor:\s*1\b", headline)
@@ -242,29 +230,3 @@ def test_an_unknown_name_names_the_nearest(topics, topic):
     missing = topics("describe", f"{name}x")
     assert missing.code == 1
     assert f"did you mean {name}?" in missing.err
-
-
-def test_three_brokers_warnings_and_a_broker_that_is_down(own_broker, run_kops, monkeypatch):
-    kafka = own_broker(brokers=3)
-    monkeypatch.setenv("KOPS_BOOTSTRAP_SERVERS", kafka.bootstrap_servers)
-    one = run_kops("topics", "create", "one", "--replication-factor", "1", "--dry-run", "-o", "json").ok().json
-    assert any("replication factor 1 on a cluster of 3 brokers" in warning for warning in one["warnings"])
-    strict = ("--replication-factor", "3", "--config", "min.insync.replicas=3", "-o", "json")
-    warnings = run_kops("topics", "create", "orders", *strict, "--dry-run").ok().json["warnings"]
-    assert warnings == [
-        "orders: min.insync.replicas 3 equals the replication factor: producers with acks=all stop as soon as one broker is down"
-    ]
-    result = run_kops("topics", "create", "orders", *strict, "--yes").ok().json
-    assert result["items"][0]["value"]["replication_factor"] == 3
-    kafka.kill(3)
-    deadline = time.monotonic() + 60
-    while not (row := run_kops("topics", "list", "orders", "-o", "json").ok().json[0])["under_replicated"]:
-        assert time.monotonic() < deadline
-    assert row["under_replicated"] == 1
-    assert "UNDER-REPLICATED" in run_kops("topics", "list").ok().out
-    described = run_kops("topics", "describe", "orders").ok()
-    assert "1 under-replicated" in described.out
-    assert "sizes are not whole" in described.err
-    sizes = run_kops("topics", "describe", "orders", "-o", "json").ok().json[0]
-    assert {size["broker"] for size in sizes["replica_sizes"]} == {1, 2}
-    assert sizes["replicas_size_bytes"] is None

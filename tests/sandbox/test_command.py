@@ -52,6 +52,8 @@ def test_up_down_and_up_again_keeps_ports_data_and_context(run_kops):
     produce(first["bootstrap_servers"], "orders", b"one")
 
     assert run_kops("sandbox", "up", "-o", "json").ok().json == first
+    file = directories(os.environ).config_file
+    file.write_text(file.read_text() + "protected = true\n")  # what the user adds to the context stays
 
     assert "sandbox sandbox is stopped" in run_kops("sandbox", "down").ok().err
     assert start_time(first["brokers"][0]["pid"]) is None
@@ -61,12 +63,18 @@ def test_up_down_and_up_again_keeps_ports_data_and_context(run_kops):
 
     again = run_kops("sandbox", "up", "-o", "json").ok().json
     assert (again["bootstrap_servers"], again["cluster_id"]) == (first["bootstrap_servers"], first["cluster_id"])
+    assert contexts().contexts["sandbox"]["protected"] is True
     assert values(again["bootstrap_servers"], "orders") == [b"one"]
     assert "Kafka Server started" in run_kops("sandbox", "logs", "--lines", "5000").ok().out
 
 
-def test_delete_leaves_no_process_no_data_and_no_context(run_kops, sandboxes):
+def test_it_is_not_changed_into_another_and_delete_leaves_no_process_no_data_and_no_context(run_kops, sandboxes):
     up = run_kops("sandbox", "up", "-o", "json").ok().json
+    for option, value in (("--brokers", "3"), ("--security", "sasl-ssl"), ("--kafka-version", "4.0.0")):
+        refused = run_kops("sandbox", "up", option, value)
+        assert (refused.code, "so it cannot have" in refused.err) == (2, True)
+    run_kops("sandbox", "up", "--brokers", "1", "--security", "plaintext").ok()
+
     gone = run_kops("sandbox", "down", "--delete", "-o", "json").ok()
     assert gone.json == {"name": "sandbox", "state": "deleted", "stopped_brokers": [1]}
     assert start_time(up["brokers"][0]["pid"]) is None
@@ -87,21 +95,16 @@ def test_two_sandboxes_run_side_by_side(run_kops):
     assert "there is two; make it: kops sandbox up --name one" in run_kops("sandbox", "status", "--name", "one").err
 
 
-def test_two_at_once_bring_up_one(kops_process):
-    both = [kops_process("sandbox", "up", "-o", "json") for _ in range(2)]
+def test_two_at_once_bring_up_one_which_survives_the_shells_that_started_it(run_kops, kops_process):
+    both = [kops_process("sandbox", "up", "-o", "json", start_new_session=True) for _ in range(2)]
     first, second = (json.loads(each.communicate(timeout=180)[0]) for each in both)
     assert first["state"] == "running"
     assert first == second
-
-
-def test_it_survives_the_shell_that_started_it(run_kops):
-    code = "import sys; from kops.cli.main import main; sys.exit(main(['sandbox', 'up', '-o', 'json']))"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True) as shell:
-        up = json.loads(shell.communicate(timeout=180)[0])
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-        with pytest.raises(ProcessLookupError):  # nothing is left in the group that a terminal would signal
-            os.killpg(shell.pid, number)
-    assert run_kops("sandbox", "status", "-o", "json").ok().json == up
+    for shell in both:
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+            with pytest.raises(ProcessLookupError):  # nothing is left in the group that a terminal would signal
+                os.killpg(shell.pid, number)
+    assert run_kops("sandbox", "status", "-o", "json").ok().json == first
 
 
 def test_a_stale_pid_is_never_touched(run_kops, sandboxes):
@@ -141,14 +144,6 @@ def test_a_taken_port_is_named_and_new_ports_can_be_taken(run_kops):
     assert (running.code, "runs, so its ports stay" in running.err) == (2, True)
 
 
-def test_it_is_not_changed_into_another(run_kops):
-    run_kops("sandbox", "up").ok()
-    for option, value in (("--brokers", "3"), ("--security", "sasl-ssl"), ("--kafka-version", "4.0.0")):
-        refused = run_kops("sandbox", "up", option, value)
-        assert (refused.code, "so it cannot have" in refused.err) == (2, True)
-    run_kops("sandbox", "up", "--brokers", "1", "--security", "plaintext").ok()
-
-
 def test_a_context_of_another_cluster_is_not_replaced(run_kops, sandboxes):
     file = directories(os.environ).config_file
     file.parent.mkdir(parents=True)
@@ -159,22 +154,13 @@ def test_a_context_of_another_cluster_is_not_replaced(run_kops, sandboxes):
     assert not (sandboxes / "sandbox").exists()
 
 
-def test_what_the_user_added_to_the_context_stays(run_kops):
-    run_kops("sandbox", "up").ok()
-    file = directories(os.environ).config_file
-    file.write_text(file.read_text() + "protected = true\n")
-    run_kops("sandbox", "down").ok()
-    run_kops("sandbox", "up").ok()
-    assert contexts().contexts["sandbox"]["protected"] is True
-
-
 @pytest.mark.parametrize("name", ["../x", "a b", ""])
 def test_a_name_that_is_no_folder_is_refused(run_kops, name):
     refused = run_kops("sandbox", "up", "--name", name)
     assert (refused.code, "cannot be the name of a context" in refused.err) == (2, True)
 
 
-def test_the_log_is_followed_until_interrupted(run_kops, kops_process, tmp_path, until):
+def test_the_log_is_followed_until_interrupted_and_tells_why_a_broker_cannot_start(run_kops, kops_process, sandboxes, tmp_path, until):
     run_kops("sandbox", "up").ok()
     shown = tmp_path / "shown"
     with shown.open("w") as out:
@@ -185,11 +171,6 @@ def test_the_log_is_followed_until_interrupted(run_kops, kops_process, tmp_path,
         until(lambda: "SIGTERM" in shown.read_text())
         following.send_signal(signal.SIGINT)
         assert following.wait(30) == 130
-
-
-def test_a_broker_that_cannot_start_is_told_with_its_log(run_kops, sandboxes):
-    run_kops("sandbox", "up").ok()
-    run_kops("sandbox", "down").ok()
     (sandboxes / "sandbox" / "broker-1" / "data" / "meta.properties").write_text("version=1\ncluster.id=another\nnode.id=7\n")
     failed = run_kops("sandbox", "up")
     assert failed.code == 1

@@ -4,7 +4,11 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
+from kops.core import models
+from kops.gateways.kafka import Kafka
 from kops.sandbox import cluster
+from support.programs import Record
+from support.streams_apps import Cluster
 from support.suggested import assert_taken
 
 pytestmark = pytest.mark.broker
@@ -129,16 +133,64 @@ def test_what_an_operator_sees_when_one_goes(three, until, run_kops, unique, end
     kops("topics", "delete", safe, narrow, single, "--confirm", "3 topics").ok()
 
 
-def test_stopping_all_of_them_ends_every_process(own_broker, run_kops):
-    own = own_broker(brokers=3, security="sasl-ssl")
-    assert AdminClient(own.client).list_topics(timeout=20).brokers.keys() == {1, 2, 3}
-    secured = ("--command-config", own.sandbox.directory / "client.properties", "-B", own.bootstrap_servers, "-o", "json")
-    body = run_kops("cluster", "describe", *secured).ok().json
-    assert [len(body[key]) for key in ("brokers", "not_known")] == [3, 0]
-    assert len(body["quorum"]["voters"]) == 3
-    assert all(row["log_dirs"] for row in run_kops("cluster", "brokers", *secured).ok().json)
-    assert run_kops("diagnose", *secured).json["not_checked"] == []
-    assert cluster.down(own.sandbox) == [1, 2, 3]
-    assert cluster.status(own.sandbox).state == "stopped"
-    own.up()
-    assert AdminClient(own.client).list_topics(timeout=20).brokers.keys() == {1, 2, 3}
+def test_topics_of_three_brokers_and_of_two(three, until, run_kops, unique, monkeypatch):
+    monkeypatch.setenv("KOPS_BOOTSTRAP_SERVERS", three.bootstrap_servers)
+    name = unique()
+    one = run_kops("topics", "create", "one", "--replication-factor", "1", "--dry-run", "-o", "json").ok().json
+    assert any("replication factor 1 on a cluster of 3 brokers" in warning for warning in one["warnings"])
+    strict = ("--replication-factor", "3", "--config", "min.insync.replicas=3", "-o", "json")
+    warnings = run_kops("topics", "create", name, *strict, "--dry-run").ok().json["warnings"]
+    assert warnings == [
+        f"{name}: min.insync.replicas 3 equals the replication factor: producers with acks=all stop as soon as one broker is down"
+    ]
+    result = run_kops("topics", "create", name, *strict, "--yes").ok().json
+    assert result["items"][0]["value"]["replication_factor"] == 3
+
+    def under_replicated():
+        return run_kops("topics", "list", name, "-o", "json").ok().json[0]["under_replicated"]
+
+    three.kill(3)
+    until(under_replicated)
+    assert under_replicated() == 1
+    assert "UNDER-REPLICATED" in run_kops("topics", "list").ok().out
+    described = run_kops("topics", "describe", name).ok()
+    assert "1 under-replicated" in described.out
+    assert "sizes are not whole" in described.err
+    sizes = run_kops("topics", "describe", name, "-o", "json").ok().json[0]
+    assert {size["broker"] for size in sizes["replica_sizes"]} == {1, 2}
+    assert sizes["replicas_size_bytes"] is None
+    three.start(3)
+    until(lambda: under_replicated() == 0)
+    run_kops("topics", "delete", name, "--confirm", name).ok()
+
+
+def test_lag_of_what_a_broker_that_is_down_leads_is_told_as_not_known(three, until, run_kops, unique):
+    there, admin = Cluster(three.bootstrap_servers), AdminClient(three.client)
+    single, safe, group = unique("single"), unique("safe"), unique("g")
+    for name, replicas in ((single, 1), (safe, 3)):
+        new = NewTopic(name, num_partitions=3, replication_factor=replicas)
+        admin.create_topics([new], operation_timeout=30)[name].result(30)
+        until(lambda name=name: name in there.topics(name))
+        there.produce(name, [Record(None, b"x", 1_000_000, partition=partition) for partition in range(3)])
+    there.commit(group, {(name, partition): 0 for name in (single, safe) for partition in range(3)})
+
+    def lag():
+        return run_kops("groups", "lag", group, "-B", three.bootstrap_servers, "--timeout", "6", "-o", "json")
+
+    assert [row["lag"] for row in lag().ok().json] == [1] * 6
+    victim = admin.list_topics(timeout=30).topics[single].partitions[0].leader
+    three.kill(victim)
+    until(lambda: all(p.leader != victim for p in admin.list_topics(timeout=30).topics[safe].partitions.values()))
+    degraded = lag()
+    rows = {(row["topic"], row["partition"]): row for row in degraded.json}
+    assert degraded.code == 6, degraded.err
+    assert [rows[safe, partition]["lag"] for partition in range(3)] == [1, 1, 1]
+    assert [rows[single, partition]["lag"] for partition in (1, 2)] == [1, 1]
+    lost = rows[single, 0]
+    assert (lost["committed"], lost["lag"], lost["log_end_offset"]) == (0, None, None)
+    assert "could not" in lost["note"]
+    assert f"warning: topic {single}: could not" in degraded.err
+    three.start(victim)
+    until(lambda: lag().code == 0)
+    assert Kafka(three.connection).groups.committed([group])[group][models.TopicPartition(single, 0)] == models.Committed(0)
+    there.delete(single, safe)
