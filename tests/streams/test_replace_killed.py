@@ -43,6 +43,7 @@ def test_killed_after_the_topic_was_deleted(cluster, prefix, tmp_path, run_kops,
     wait_for("the changelog to be deleted", deleted, 2 * SECONDS)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=SECONDS)
+    cluster.slow_down(prefix, 10**9)
     entry = run_kops("journal", "list", "-o", "json").ok().json[0]
     assert (entry["operation"], entry["status"]) == ("state.replace", "crashed")
     with contextlib.suppress(KafkaException):  # kops made it, or asked for it just before it ended

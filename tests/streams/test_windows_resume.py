@@ -117,16 +117,14 @@ def story(cluster, run_kops_alone, tmp_path_factory):
     earlier = twins.keep(stale.state)
     twins.process(three, made[COUNT // 4 : COUNT // 2])
     verified = run_kops_alone("state", "verify", untouched.state_file, "-B", cluster.servers, "-o", "json").ok().json
-    differences = []
     for broken in (wiped, stale):
         for program in broken.program.programs:
             cluster.empty(program.changelog)
     shutil.rmtree(wiped.state)
     twins.put_back(earlier, stale.state)
+    differences = run_kops_alone("state", "diff", stale.state_file, "-B", cluster.servers, "-o", "json", "--limit", "5").json
     for broken in (wiped, stale):
-        common = (broken.state_file, "-B", cluster.servers)
-        differences += run_kops_alone("state", "diff", *common, "-o", "json", "--limit", "5").json
-        run_kops_alone("state", "rebuild", *common, "--yes").ok()
+        run_kops_alone("state", "rebuild", broken.state_file, "-B", cluster.servers, "--yes").ok()
     in_the_middle = {who: one.views() for who, one in zip(GUARANTEES, three, strict=True)}
     twins.process(three, made[COUNT // 2 :])
     yield Story(untouched, wiped, stale, in_the_middle, verified, differences)
