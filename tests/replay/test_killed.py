@@ -77,8 +77,8 @@ def test_two_at_once_into_one_topic(scene, kops, kops_process, broker):
     assert order == sorted(twice, key=lambda record: (record.partition, record.timestamp))
 
 
-def test_to_another_cluster_whose_broker_restarts(own_broker, scene, run_kops, broker):
-    own = own_broker()
+def test_to_another_cluster_whose_broker_restarts(second_broker, scene, run_kops, broker):
+    own = second_broker
     source, elsewhere = scene.topic("source"), Cluster(own.bootstrap_servers)
     elsewhere.create("target", 2, {"retention.ms": "-1"})
     scene.cluster.produce(source, records(8000, 500))

@@ -299,3 +299,17 @@ def _with_prefix(body: Any, prefix: str) -> Any:
             key: prefix + value if key in _NAMES and isinstance(value, str) else _with_prefix(value, prefix) for key, value in body.items()
         }
     return [_with_prefix(each, prefix) for each in body] if isinstance(body, list) else body
+
+
+def with_names(example: str, file: str, folder: Path, names: Mapping[str, str]) -> Path:
+    """Write a file of an example with other names and places in it, and return where it is.
+
+    :param names: what is replaced by what
+    """
+    text = (EXAMPLES / example / file).read_text(encoding="utf-8")
+    for old, new in names.items():
+        assert old in text, f"{example}/{file} has no {old!r}"
+        text = text.replace(old, new)
+    path = folder / Path(file).name
+    path.write_text(text, encoding="utf-8")
+    return path

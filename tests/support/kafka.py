@@ -152,6 +152,13 @@ def own_brokers(kafka_jar_files, jdk, tmp_path_factory):
         yield start
 
 
+@pytest.fixture(scope="session")
+def second_broker(kafka_jar_files, jdk, tmp_path_factory):
+    """Another cluster of one broker, shared by the tests of what goes from one to the other; a test may restart it."""
+    with _own_brokers(kafka_jar_files, jdk, tmp_path_factory) as start:
+        yield start()
+
+
 @pytest.fixture
 def unique(request):
     """Make a name that no other test uses: ``unique("orders")``."""

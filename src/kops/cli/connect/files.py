@@ -47,7 +47,8 @@ def _write(rows: Sequence[Mapping[str, Any]]) -> None:
     for row in rows:
         value = f" = {row['value']}" if row["value"] is not None else ""
         click.echo(f"{row['level']}: {row['connector']}: {row['setting']}{value}: {row['message']}")
-        for label, text in (("recommended", ", ".join(row["recommended"])), ("hint", row["hint"]), ("in", row["place"])):
+        recommended = "" if row["hint"] else ", ".join(row["recommended"])  # a list of all would hide what was probably meant
+        for label, text in (("recommended", recommended), ("hint", row["hint"]), ("in", row["place"])):
             if text:
                 click.echo(f"  {label}: {text}")
 

@@ -12,6 +12,8 @@ from kops.gateways.connect.plugins import plugin_folder
 from kops.operations.services import Services
 
 Row = dict[str, Any]
+ALIKE = 0.85
+"""So alike are a slip and what was meant (``difflib``): names of classes have much in common."""
 SETTING_COLUMNS = ("name", "type", "required", "default", "importance", "documentation")
 
 
@@ -35,7 +37,7 @@ def plugin_class(services: Services, name: str) -> str:
     short = {form: each for each in classes for form in _short_forms(each)}
     if name in classes or name in short:
         return name if name in classes else short[name]
-    near = get_close_matches(name, [*classes, *short], n=2, cutoff=0.5)
+    near = get_close_matches(name, [*classes, *short], n=2, cutoff=ALIKE)
     meant = f"did you mean {' or '.join(near)}? " if near else ""
     raise NotFound(f"no worker has the plugin {name}", hint=f"{meant}`kops connect plugins list` shows those that they have", plugin=name)
 

@@ -12,7 +12,7 @@ from kops.core.connect_secrets import masked, scrubbed, secret_texts
 from kops.core.errors import NotFound, UsageProblem
 from kops.gateways.jars import KAFKA_VERSION
 from kops.operations.connect.files import read_declaration
-from kops.operations.connect.plugins import plugin_class
+from kops.operations.connect.plugins import ALIKE, plugin_class
 from kops.operations.services import Services
 
 Row = dict[str, Any]
@@ -49,8 +49,10 @@ def problems(services: Services, declared: Declared) -> Iterator[Row]:
         known.add(name)
         if value.get("errors"):
             texts = "; ".join(scrubbed(str(text), secrets) for text in value["errors"])
-            recommended = [str(one) for one in value.get("recommended_values") or ()][:_MOST_RECOMMENDED]
-            yield {**_row(declared, name, ERROR, texts), "value": shown.get(name), "recommended": recommended}
+            possible = list(dict.fromkeys(str(one) for one in value.get("recommended_values") or ()))
+            near = get_close_matches(shown.get(name) or "", possible, n=1, cutoff=ALIKE)
+            hint = f"did you mean {near[0]}?" if near and near[0] != shown.get(name) else None
+            yield {**_row(declared, name, ERROR, texts, hint), "value": shown.get(name), "recommended": possible[:_MOST_RECOMMENDED]}
     yield from _unknown(declared, known)
 
 
