@@ -22,6 +22,9 @@ from support.streams_apps import wait_for
 
 PLUGINS = (FILE_STREAM,)
 """What the workers have; a Maven coordinate more is fetched the first time."""
+CONVERTER = "io.apicurio:apicurio-registry-utils-converter:2.6.8.Final"
+FOR_DATABASES = ("io.debezium:debezium-connector-postgres:3.6.0.Final", "io.debezium:debezium-connector-jdbc:3.6.0.Final", CONVERTER)
+"""What they have as well where a test is among those of this run that needs ``database_plugins``."""
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 
@@ -31,12 +34,15 @@ class ConnectWorkers:
     """A Connect cluster that all tests share: make connectors with names of your own, and delete them.
 
     String converters; ``${file:PATH:KEY}`` and ``${env:NAME}`` are resolved.
+
+    :param without: why they have no plugins for databases
     """
 
     cluster: workers.ConnectCluster
     jars: list[Path]
     jdk: Jdk
     bootstrap_servers: str
+    without: str = ""
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -89,7 +95,7 @@ class ConnectWorkers:
 
 
 @pytest.fixture(scope="session")
-def connect_workers(broker, jdk, tmp_path_factory):
+def connect_workers(request, broker, jdk, tmp_path_factory):
     """Two Connect workers shared by the whole run."""
     cache, folder = Path(os.environ["KOPS_CACHE_DIR"]), tmp_path_factory.mktemp("connect")
     try:
@@ -97,6 +103,12 @@ def connect_workers(broker, jdk, tmp_path_factory):
         plugins = [plugin_folder(cache, coordinate) for coordinate in PLUGINS]
     except MissingRequirement as missing:
         pytest.skip(str(missing))
+    without = ""
+    if any("database_plugins" in item.fixturenames for item in request.session.items):
+        try:
+            plugins += [plugin_folder(cache, coordinate) for coordinate in FOR_DATABASES]
+        except MissingRequirement as missing:
+            without = str(missing)
     (folder / "plugins").mkdir()
     for plugin in plugins:
         (folder / "plugins" / plugin.name).symlink_to(plugin)
@@ -104,7 +116,7 @@ def connect_workers(broker, jdk, tmp_path_factory):
     group = f"connect-tests-{uuid.uuid4().hex[:8]}"
     client = {"bootstrap.servers": broker.bootstrap_servers}
     cluster = workers.ConnectCluster("the tests", folder, group, client, numbered, (str(folder / "plugins"),))
-    found = ConnectWorkers(cluster, jars, jdk, broker.bootstrap_servers)
+    found = ConnectWorkers(cluster, jars, jdk, broker.bootstrap_servers, without)
     try:
         found.up()
         yield found
@@ -112,6 +124,13 @@ def connect_workers(broker, jdk, tmp_path_factory):
         for part in cluster.parts:
             parts.kill_at_once(part)
         _delete_topics(broker, [f"{group}-{name}" for name in ("configs", "offsets", "status")])
+
+
+@pytest.fixture
+def database_plugins(connect_workers):
+    """Leave the test out where the workers have no plugins for databases."""
+    if connect_workers.without:
+        pytest.skip(connect_workers.without)
 
 
 def _delete_topics(broker, names: list[str]) -> None:
