@@ -1,20 +1,25 @@
-"""Runs the tests on real parts in two halves at once: each waits for brokers and JVMs half of its time, and there are two cores.
+"""Runs the tests on real parts in three lanes at once: each waits for brokers and JVMs half of its time, and there are two cores.
 
     python tests/run_on_real_parts.py
 
-Each half has a Kafka of its own. Ends with the tests that failed and why, with what either half left out, and with 1 when a test failed.
+Each lane is a pytest with a Kafka of its own. It begins with folders of its own, whose tests share what is dear to start, and goes on with
+files that the others have not come to yet (``support/lanes.py``), so that all end together. Ends with the tests that failed and why, with
+what was left out, and with 1 when a test failed.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WITH_STREAMS = ("streams", "sandbox", "replay")
+LANES = {"streams": ("streams",), "spark": ("examples", "replay", "connect", "spark"), "cluster": ("sandbox", "broker")}
+"""What each begins with; what is named nowhere belongs to the last. Connect's workers serve two folders that stand together."""
 ELSEWHERE = ("unit", "benchmarks", "support")
 LEFT_OUT = " left out "
 FAILED = ("FAILED ", "ERROR ")
@@ -22,18 +27,22 @@ NOTHING = "nothing: every part ran"
 
 
 @dataclass
-class Half:
+class Lane:
     """A pytest of its own, whose lines are passed on as they come."""
 
     name: str
-    folders: list[str]
+    files: list[str]
     lines: list[str] = field(default_factory=list)
     code: int = 1
 
-    def run(self) -> None:
-        """Run it to its end."""
-        command = [sys.executable, "-m", "pytest", *self.folders]
-        with subprocess.Popen(command, cwd=HERE.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    def run(self, taken: str) -> None:
+        """Run it to its end.
+
+        :param taken: the folder in which the lanes tell each other which files they took
+        """
+        command = [sys.executable, "-m", "pytest", "-o", "console_output_style=classic", *self.files]
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": {**os.environ, "KOPS_TEST_TAKEN": taken}}
+        with subprocess.Popen(command, cwd=HERE.parent, **options) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 self.lines.append(line.rstrip("\n"))
@@ -57,23 +66,36 @@ class Half:
         return [line for line in said if line and not line.startswith("=") and line != NOTHING]
 
 
+def lanes() -> list[Lane]:
+    """Return the lanes, each with all files: its own, then those of the others from their ends."""
+    folders = sorted(path.name for path in HERE.iterdir() if path.is_dir() and path.name not in ELSEWHERE)
+    named = [folder for begins in LANES.values() for folder in begins]
+    *_, last = LANES
+    own = {name: [file for folder in begins for file in _files(HERE / folder)] for name, begins in LANES.items()}
+    own[last] += [file for folder in folders if folder not in named for file in _files(HERE / folder)] + _files(HERE.parent / "plugins")
+    return [Lane(name, [*own[name], *(file for other in own if other != name for file in reversed(own[other]))]) for name in own]
+
+
+def _files(folder: Path) -> list[str]:
+    return sorted(str(file.relative_to(HERE.parent)) for file in folder.glob("**/test_*.py"))
+
+
 def main() -> int:
-    """Run both halves and say what was left out."""
-    folders = sorted(path.name for path in HERE.iterdir() if path.is_dir() and any(path.glob("**/test_*.py")))
-    cluster = [f"tests/{name}" for name in folders if name not in (*WITH_STREAMS, *ELSEWHERE)]
-    halves = [Half("cluster", [*cluster, "plugins"]), Half("state", [f"tests/{name}" for name in WITH_STREAMS])]
-    threads = [threading.Thread(target=half.run) for half in halves]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for half in halves:
-        print(f"{half.name}: {half.lines[-1].strip('= ') if half.lines else 'did not start'}")
-    left_out = [line for half in halves for line in half.left_out]
+    """Run all lanes and say what was left out."""
+    every = lanes()
+    with tempfile.TemporaryDirectory(prefix="kops-tests-") as taken:
+        threads = [threading.Thread(target=lane.run, args=(taken,)) for lane in every]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    for lane in every:
+        print(f"{lane.name}: {lane.lines[-1].strip('= ') if lane.lines else 'did not start'}")
+    left_out = [line for lane in every for line in lane.left_out]
     print("\n".join(["left out:", *(left_out or [NOTHING])]))
-    failed = [line for half in halves for line in half.failed]
+    failed = [line for lane in every for line in lane.failed]
     print("\n".join(["failed:", *failed] if failed else ["all passed"]))
-    return int(any(half.code for half in halves))
+    return int(any(lane.code for lane in every))
 
 
 if __name__ == "__main__":

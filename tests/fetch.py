@@ -1,0 +1,56 @@
+"""Fetches all that the tests on real parts need and the cache does not have, at once: most of that time is spent waiting for answers.
+
+    python tests/fetch.py
+
+What cannot be fetched is named, and the tests that need it are left out.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from kops.config.paths import directories
+from kops.core.errors import KopsError
+from kops.gateways.archives import registry_folder
+from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
+from kops.gateways.jars import connect_jars, kafka_jars, spark_kafka_jars
+from support import class_archive
+
+Fetch = Callable[[Path], object]
+WANTED: dict[str, Fetch] = {
+    "kafka": kafka_jars,
+    "kafka 4.1.1": lambda cache: kafka_jars(cache, "4.1.1"),
+    "spark-kafka": spark_kafka_jars,
+    "connect": connect_jars,
+    FILE_STREAM: lambda cache: plugin_folder(cache, FILE_STREAM),
+    "registry": registry_folder,
+}
+
+
+def fetch(name: str) -> str:
+    """Fetch one of them; return a line that says how it went."""
+    try:
+        WANTED[name](directories(os.environ).cache)
+    except KopsError as missing:
+        return f"{name}: {missing.message}"
+    return f"{name} is there"
+
+
+def main() -> None:
+    """Fetch them all."""
+    print(f"fetching what is not there yet of {', '.join(WANTED)} (a minute or two)", flush=True)
+    with ThreadPoolExecutor(len(WANTED)) as pool:
+        for line in pool.map(fetch, WANTED):
+            print(line, flush=True)
+    try:
+        class_archive.make()
+    except (KopsError, OSError, subprocess.SubprocessError) as trouble:
+        print(f"no archive of classes, without which all is slower: {trouble}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
