@@ -5,12 +5,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
+from support.json_keys import keys_of
 from support.programs import Record
 from support.streams_apps import Cluster, without_offsets
 
 # Spark's Python workers import the functions of support/ too.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH")]))
+
+
+PINNED = yaml.safe_load((Path(__file__).parent / "json_keys.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def as_pinned():
+    """Compare the keys of a command's JSON with those that are pinned, and return it."""
+
+    def check(command, outcome):
+        assert sorted(keys_of(outcome.out)) == PINNED[command]
+        return outcome.json
+
+    return check
 
 
 @dataclass(frozen=True)

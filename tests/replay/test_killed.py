@@ -67,8 +67,9 @@ def test_a_record_that_is_too_large(scene, kops):
 def test_two_at_once_into_one_topic(scene, kops, kops_process, broker):
     source, target = scene.topic("source"), scene.topic("target")
     scene.cluster.produce(source, records(4000, 100))
-    other = kops_process("replay", "run", source, "--to", target, "--yes", "-B", broker.bootstrap_servers)
-    code = kops("replay", "run", source, "--to", target, "--rate", "700", "--yes")
+    other = kops_process("replay", "run", source, "--to", target, "--rate", "700", "--yes", "-B", broker.bootstrap_servers)
+    wait_for("it to send", lambda: other.poll() is not None or sent(scene.cluster, target) > 0)
+    code = kops("replay", "run", source, "--to", target, "--yes")
     _, said = other.communicate(timeout=SECONDS)
     outcomes = [(code.code, code.err), (other.returncode, said)]
     assert all(done == 0 and "proven: 4,000 records" in text for done, text in outcomes), outcomes

@@ -1,5 +1,6 @@
 """Dead letters sent back to where they came from, by cause, each once."""
 
+import json
 import signal
 
 import pytest
@@ -45,11 +46,11 @@ def plain(record):
     return (record.key, record.value, record.timestamp)
 
 
-def test_by_cause_and_each_once(scene, kops):
+def test_by_cause_and_each_once(scene, kops, as_pinned):
     origin, queue, parked, routed = scene.topic("origin"), scene.topic("queue"), scene.topic("parked"), scene.topic("routed", 3)
     given = letters(scene, origin)
     scene.cluster.produce(queue, given)
-    dry = kops("replay", "redrive", queue, "--dry-run", "-o", "json").json
+    dry = as_pinned("kops replay redrive --dry-run", kops("replay", "redrive", queue, "--dry-run", "-o", "json"))
     counts = {(one["cause"], one["fate"]): one["count"] for one in dry["arguments"]["histogram"]}
     assert counts == {
         ("DataException: bad id …", "send"): 24,
@@ -68,7 +69,7 @@ def test_by_cause_and_each_once(scene, kops):
     assert {(r.partition, r.headers) for r in scene.read(origin)} == {(0, (("kops-redrive-attempts", b"1"), ("repaired", b"yes")))}
 
     rest = ("--max-attempts", "2", "--parked", parked, "--route", routed)
-    done = kops("replay", "redrive", queue, *rest, "--yes", "-o", "json").ok().json
+    done = as_pinned("kops replay redrive", kops("replay", "redrive", queue, *rest, "--yes", "-o", "json").ok())
     assert sum(item["value"]["records"] for item in done["items"]) == 20 + 20 + 20 + 4 + 4
     there = scene.read(origin)
     assert sorted(plain(r) for r in there) == sorted(plain(r) for r in given[:80])
@@ -86,6 +87,17 @@ def test_by_cause_and_each_once(scene, kops):
     assert len(scene.read(origin)) == 81
     undo = kops("undo", "last", "--yes")
     assert (undo.code, "groups delete" in undo.err) == (5, True)
+
+    gone = {"topic": f"{origin}-gone".encode(), "partition": b"1", "message": b"late"}
+    scene.cluster.produce(queue, [Record(b"k", b"v", START, tuple((f"__streams.errors.{name}", data) for name, data in gone.items()), 1)])
+    missing = kops("replay", "redrive", queue, *rest, "--yes", "-o", "json")
+    assert (missing.code, f"1 x late: to {origin}-gone" in missing.err, f"there is no topic {origin}-gone" in missing.err) == (
+        1,
+        True,
+        True,
+    )
+    causes = json.loads(missing.err.splitlines()[-1])["errors"][0]["details"]["histogram"]
+    assert [(one["cause"], one["to"]) for one in causes if one["fate"] == "send"] == [("late", f"{origin}-gone")]
     scene.cluster.admin.delete_consumer_groups([f"kops-redrive-{queue}"])
 
 

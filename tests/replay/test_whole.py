@@ -49,7 +49,7 @@ def old_times(broker, topic):
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
-def test_all_kinds_of_records_stay_as_they_are(broker, scene, kops, codec):
+def test_all_kinds_of_records_stay_as_they_are(broker, scene, kops, codec, as_pinned):
     source, target = scene.topic("source", compression_type=codec if codec != "none" else "producer"), scene.topic("target")
     scene.cluster.produce(source, every_kind())
     transactions(broker.bootstrap_servers, source, ["commit", "abort", "abort", "commit"])
@@ -57,7 +57,7 @@ def test_all_kinds_of_records_stay_as_they_are(broker, scene, kops, codec):
     scene.cluster.produce(source, every_kind(60, seed=5))
     expected = scene.read(source)
     assert len(expected) == 600 + 80 + 3 + 60
-    done = kops("replay", "run", source, "--to", target, "--yes", "-o", "json").ok().json
+    done = as_pinned("kops replay run", kops("replay", "run", source, "--to", target, "--yes", "-o", "json").ok())
     assert scene.read(target) == expected
     values = [item["value"] for item in done["items"]]
     assert sum(value["records"] for value in values) == len(expected)

@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from kops.config.java import java_settings
 from kops.core.models import NewRecord
@@ -66,3 +67,31 @@ def run_the_application(secured, program, guarantee, folder):
     command = [*java_command("StreamsRunner"), secured.bootstrap_servers, str(specification), str(folder / "state"), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_records_are_sent_again_archived_and_restored(secured, kops, unique, tmp_path):
+    """By tasks of Spark, and by processes without it."""
+    source, target, some, restored = names = [unique(name) for name in ("source", "target", "some", "restored")]
+    kops("topics", "create", *names[:3], "--partitions", "2", "--config", "retention.ms=-1", "--yes").ok()
+    producer = Producer(secured.client)
+    for at in range(60):
+        producer.produce(source, b"v%d" % at, b"k%d" % at, at % 2, timestamp=1_760_000_000_000 + at, headers=[("h", b"x"), ("h", None)])
+    producer.flush(30)
+    whole = read(secured, source, 60)
+    kops("replay", "run", source, "--to", target, "--yes").ok()
+    kops("replay", "run", source, "--to", some, "--where", "partition = 1", "--yes").ok()
+    kops("replay", "archive", source, "--to", tmp_path / "archive").ok()
+    kops("replay", "restore", tmp_path / "archive", "--to", restored, "--yes").ok()
+    assert (read(secured, target, 60), read(secured, restored, 60)) == (whole, whole)
+    assert read(secured, some, 30) == [record for record in whole if record[0] == 1]
+
+
+def read(secured, topic, count):
+    """Return so many records, and see that there are no more: partition, key, value, time and headers."""
+    consumer = Consumer({**secured.client, "group.id": "reader", "enable.auto.commit": False, "enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(2)])
+    messages = consumer.consume(count + 2, 30)
+    consumer.close()
+    records = [(m.partition(), m.offset(), m.key(), m.value(), m.timestamp(), m.headers()) for m in messages if not m.error()]
+    assert len(records) == count
+    return [(partition, *rest) for partition, _, *rest in sorted(records, key=lambda record: record[:2])]

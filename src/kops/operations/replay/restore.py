@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from kops.core.errors import OperationFailed, StateMoved
-from kops.core.models import NewTopic
+from kops.core.errors import NotFound, OperationFailed, StateMoved
+from kops.core.models import NewTopic, TopicPartition
 from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.protocol import failed
 from kops.operations.replay.progress import forget_progress, progress_of
@@ -15,6 +16,7 @@ from kops.operations.replay.proof import proven
 from kops.operations.replay.restore_groups import MOVE, commit_groups, refuse_active_groups, verified_groups
 from kops.operations.replay.run import Replay
 from kops.operations.services import Services
+from kops.operations.topics_settle import POLL_SECONDS, SETTLE_SECONDS
 
 _SENDING = ("send", "prove")
 
@@ -44,6 +46,7 @@ class Restore(Replay):
                 yield ItemResult(item.target, Status.DONE) if error is None else failed(item, error)
                 if error is not None:
                     return
+                _wait_for_leaders(services, given["targets"])
         results = []
         for result in super().apply(services, _sending(plan)):
             results.append(result)
@@ -87,6 +90,21 @@ class Restore(Replay):
 
 
 RESTORE = Restore()
+
+
+def _wait_for_leaders(services: Services, targets: Mapping[str, int]) -> None:
+    """Wait until the brokers know who leads a topic that was just made."""
+    places = [TopicPartition(topic, number) for topic, count in targets.items() for number in range(count)]
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        try:
+            services.kafka.offsets.bounds(places)
+        except (OperationFailed, NotFound):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(POLL_SECONDS)
+        else:
+            return
 
 
 def _partitions(plan: Plan) -> list[int]:
