@@ -11,6 +11,7 @@ import os
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from kops.config.paths import directories
@@ -19,6 +20,7 @@ from kops.gateways.archives import registry_folder
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
 from kops.gateways.jars import connect_jars, kafka_jars, spark_kafka_jars
 from support import class_archive
+from support.connect import FOR_DATABASES
 
 Fetch = Callable[[Path], object]
 WANTED: dict[str, Fetch] = {
@@ -26,7 +28,7 @@ WANTED: dict[str, Fetch] = {
     "kafka 4.1.1": lambda cache: kafka_jars(cache, "4.1.1"),
     "spark-kafka": spark_kafka_jars,
     "connect": connect_jars,
-    FILE_STREAM: lambda cache: plugin_folder(cache, FILE_STREAM),
+    **{coordinate: partial(plugin_folder, coordinate=coordinate) for coordinate in (FILE_STREAM, *FOR_DATABASES)},
     "registry": registry_folder,
 }
 
