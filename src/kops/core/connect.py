@@ -15,7 +15,8 @@ UNASSIGNED = "UNASSIGNED"
 GROUP_PREFIX = "connect-"
 """Sink connectors read as the group ``connect-NAME`` unless their configuration says otherwise."""
 _CAUSE = "Caused by: "
-_LONGEST_CAUSE = 200
+_LONGEST_CAUSE, _HEAD, _TAIL = 240, 110, 125
+"""Of a longer one head and tail: Debezium prints all that it knows in between, and then what to do."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def root_cause(trace: str) -> str:
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
     causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
     cause = (causes or lines or ["no reason given"])[-1 if causes else 0]
-    return cause if len(cause) <= _LONGEST_CAUSE else f"{cause[:_LONGEST_CAUSE]}..."
+    return cause if len(cause) <= _LONGEST_CAUSE else f"{cause[:_HEAD].rsplit(' ', 1)[0]} ... {cause[-_TAIL:].split(' ', 1)[-1]}"
 
 
 def first_line(trace: str) -> str | None:

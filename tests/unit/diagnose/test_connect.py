@@ -70,6 +70,8 @@ def test_causes():
     assert root_cause("one\ntwo") == "one"
     assert root_cause("") == "no reason given"
     assert len(root_cause("x" * 1000)) < 250
+    long = root_cause(f"DebeziumException: reading at [{'a=b, ' * 100}], but this is gone. Use snapshot mode when needed.")
+    assert (long[:33], long[-36:], len(long) <= 240) == ("DebeziumException: reading at [a=", "gone. Use snapshot mode when needed.", True)
 
 
 def test_what_a_connector_is_about():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.connect.files import CHANGE, CREATE, DELETE, read_declaration, shown_changes
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, each, look_until, states_value
+from kops.operations.connect.restart import Watch
 from kops.operations.connect.sealed import Sealed, config_digest, digest_key, seal
 from kops.operations.connect.select import counted, named, select
 from kops.operations.connect.states import failures
@@ -140,13 +142,17 @@ class ChangeConnectors(ConnectMutation):
         return each(plan.changes, do)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read the configurations back, and look for a moment whether the tasks start."""
+        """Read the configurations back, and look for a moment whether the tasks start, or go on."""
         key, now = digest_key(services), _now(services)
         steps = {step["name"]: step for step in plan.arguments["steps"]}
         wanted = {name: _wanted_digest(step, now, key) for name, step in steps.items() if name in done(results)}
+        watches = {name: Watch(()) for name in wanted if steps[name]["action"] == CHANGE and steps[name]["state"] == RUNNING}
 
         def good(name: str, one: Connector | None) -> bool:
-            return _is_as(one, wanted[name], key) and (one is None or _has_started(one))
+            if name not in watches:
+                return _is_as(one, wanted[name], key) and (one is None or _has_started(one))
+            watches[name].look(one, time.monotonic())  # its tasks start anew, and a failure may be the one from before
+            return _is_as(one, wanted[name], key) and watches[name].decided
 
         found = look_until(services, list(wanted), good, seconds=SETTLE_SECONDS)
         return tuple(

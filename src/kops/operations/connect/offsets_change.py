@@ -20,6 +20,11 @@ NAME = "connect.offsets"
 WAIT_SECONDS = 30.0
 _RETRY_SECONDS = 1.0
 _DOING = {RUNNING: "resuming", PAUSED: "pausing", STOPPED: "leaving stopped"}
+_LOG_BEHIND = {
+    "io.debezium.connector.postgresql.": "a replication slot does not go back behind what it has confirmed: with an offset before that the "
+    "task fails; `kops connect offsets reset` lets it read all rows again, where snapshot.mode says so"
+}
+"""What stands behind the offsets of a plugin and does not move with them."""
 _NOT_YET = ("haven't stopped completely", "still active", "not empty", "UnknownMemberId", "zombie", "hasn't completely shut down")
 
 Offset = Mapping[str, Any] | None
@@ -83,6 +88,8 @@ def _warnings(connector: Connector, moves: Sequence[Move]) -> Iterator[str]:
         yield f"{connector.name} begins {start}"
     if connector.type == "source" and moves:
         yield "a source may write records again, or leave some out; what it wrote before stays"
+    if any(move.after is not None for move in moves):
+        yield from (text for plugin, text in _LOG_BEHIND.items() if connector.plugin.startswith(plugin))
 
 
 class ChangeOffsets(ConnectMutation):
@@ -204,7 +211,7 @@ def _change(services: Services, name: str, moves: Sequence[Move], *, reset: bool
             time.sleep(_RETRY_SECONDS)
         else:
             if "externally" in said:
-                services.progress.step(f"Connect says: {said}")
+                services.progress.step(f"Connect says: {said.rstrip('.')}")
             return
 
 

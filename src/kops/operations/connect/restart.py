@@ -128,9 +128,13 @@ RESTART = Restart()
 
 
 class Watch:
-    """Follows one connector after its restart."""
+    """Follows one connector while it, or some of its tasks, start anew, until they run steadily or have failed again.
 
-    def __init__(self, tasks: Sequence[int], *, needs_tasks: bool) -> None:
+    :param tasks: only these; empty: all, and the connector
+    :param needs_tasks: without a task it does not run
+    """
+
+    def __init__(self, tasks: Sequence[int], *, needs_tasks: bool = True) -> None:
         self._tasks = tuple(tasks)
         self._needs_tasks = needs_tasks
         self._began: float | None = None
