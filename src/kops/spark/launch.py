@@ -68,7 +68,8 @@ def launch_jvm(
     :param java: path of the java command
     :param settings: Spark's settings; handed over in a file of mode 0600, never on the command line
     :param jars: put on the class path beside PySpark's own
-    :param archives: folder for the class archive; None: without
+    :param archives: folder for the class archive, where the JVM works too: Spark makes a folder ``artifacts`` wherever it is started
+        (``ArtifactManager``), and that is not to be a person's; None: without
     :param memory: heap of the JVM in Java's notation, such as ``2g``
     :param log: takes the JVM's stdout and stderr; a temporary file when None
     :raises MissingRequirement: when there is no Java
@@ -77,6 +78,7 @@ def launch_jvm(
     home = spark_home()
     class_path = [os.environ.get("SPARK_CONF_DIR") or str(home / "conf"), *map(str, sorted((home / "jars").glob("*.jar"))), *map(str, jars)]
     class_path += [os.environ[name] for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if os.environ.get(name)]
+    class_path = [str(Path(entry).absolute()) for entry in class_path]
     folder = Path(tempfile.mkdtemp(prefix="kops-spark-"))
     try:
         properties = folder / "spark.properties"
@@ -85,9 +87,17 @@ def launch_jvm(
         options = [f"-Xmx{memory}", *JVM_OPTIONS, f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"]
         options += shlex.split(os.environ.get("SPARK_SUBMIT_OPTS", ""))
         options += _archive_options(archives, java, class_path)
-        command = [java, "-cp", os.pathsep.join(class_path), *options, "org.apache.spark.deploy.SparkSubmit"]
+        command = [
+            str(Path(java).absolute()) if os.sep in java else java,
+            "-cp",
+            os.pathsep.join(class_path),
+            *options,
+            "org.apache.spark.deploy.SparkSubmit",
+        ]
         command += ["--load-spark-defaults", "--properties-file", str(properties), "pyspark-shell"]
-        return _start(command, folder, home, log or folder / "jvm.log")
+        if archives is not None:
+            archives.mkdir(parents=True, exist_ok=True)
+        return _start(command, folder, home, log or folder / "jvm.log", archives)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -96,10 +106,10 @@ def spark_home() -> Path:
     """Return the folder of the installed PySpark, or ``$SPARK_HOME``."""
     import pyspark
 
-    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent).absolute()
 
 
-def _start(command: list[str], folder: Path, home: Path, log: Path) -> Jvm:
+def _start(command: list[str], folder: Path, home: Path, log: Path, works_in: Path | None) -> Jvm:
     answer = folder / "connection"
     environment = dict(os.environ, SPARK_HOME=str(home), SPARK_SCALA_VERSION="2.13", SPARK_ENV_LOADED="1", SPARK_CONNECT_MODE="0")
     environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(answer)
@@ -114,6 +124,7 @@ def _start(command: list[str], folder: Path, home: Path, log: Path) -> Jvm:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment,
+                cwd=works_in,
                 preexec_fn=_ignore_interrupt,  # noqa: PLW1509 - as PySpark does: Ctrl-C is kops' to handle
             )
         except FileNotFoundError as missing:

@@ -157,7 +157,7 @@ def new_stage(services: Services, application: str) -> str:
     name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(services.now().timestamp()))}-{application}-{uuid.uuid4().hex[:6]}"
     shared = services.connection.spark.staging_directory
     if shared:
-        return f"{shared.rstrip('/')}/kops-stages/{name}"
+        return f"{(shared if '://' in shared else str(Path(shared).absolute())).rstrip('/')}/kops-stages/{name}"
     folder = services.directories.state / "stages"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     _forget_old(folder)
