@@ -105,3 +105,11 @@ def test_a_sink_writes_its_rows_again_and_fails_without_its_table(shop, until):
     shop.kops("connect", "restart", shop.sink, "--failed", "--yes").ok()
     until("the row", lambda: ["lid", "4.5"] in shop.held())
     assert shop.kops("connect", "status", shop.sink).code == 0
+
+    shop.database.sql("alter table totals rename to elsewhere")
+    shop.cluster.produce(shop.totals, totals(tin=5.5))
+    until("the task to fail again", lambda: shop.kops("connect", "status", shop.sink).code == 1)
+    mended = shop.kops("connect", "alter", shop.sink, "--config", "collection.name.format=elsewhere", "--yes", "-o", "json").ok()
+    assert mended.json["items"][0]["value"] == {"state": "RUNNING", "tasks": ["RUNNING"]}  # the failure was from before
+    assert "FAILED" not in mended.err
+    until("the last row", lambda: shop.database.sql("select total from elsewhere where item = 'tin'") == [["5.5"]])
