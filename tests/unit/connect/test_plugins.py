@@ -1,10 +1,14 @@
 """What kops says of a plugin that no worker has."""
 
 import pytest
+import yaml
 
 from kops.core.connect_plugins import how_to_get
 from kops.gateways.connect.plugins import FILE_STREAM, parse_coordinate
 from kops.gateways.jars import KAFKA_VERSION
+from support.faulty_connect import Answer, faulty_worker
+
+__all__ = ["faulty_worker"]
 
 
 @pytest.mark.parametrize(
@@ -27,3 +31,17 @@ def test_others_are_somewhere_else_or_nobody_knows():
     assert "not on Maven Central, the releases of Aiven-Open" in how_to_get("io.aiven.connect.jdbc.JdbcSourceConnector", KAFKA_VERSION)
     assert "Confluent Hub has it; for the sandbox's: kops sandbox up --connect --plugins" in how_to_get("io.confluent.X", KAFKA_VERSION)
     assert "kops connect plugins add GROUP:ARTIFACT:VERSION" in how_to_get("org.example.NoSink", KAFKA_VERSION)
+
+
+def test_a_reference_that_workers_cannot_look_up_is_one_wrong_setting(faulty_worker, run_kops, monkeypatch, tmp_path):
+    said = "org.apache.kafka.common.config.ConfigException: Could not read properties from file /run/shop.properties"
+    fine = Answer(200, {"error_count": 0, "configs": []})
+    worker = faulty_worker(Answer(200, [{"class": "a.B", "type": "source"}]), Answer(500, {"error_code": 500, "message": said}), fine)
+    monkeypatch.setenv("KOPS_CONNECT_URLS", worker.url)
+    one = {"name": "one", "connector.class": "a.B", "other": "${env:X}", "password": "${file:/run/shop.properties:password}"}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump_all([one, {"name": "two", "connector.class": "a.B"}]))
+    found = run_kops("connect", "validate", tmp_path, "-o", "json")
+    (row,) = found.json
+    assert (found.code, row["connector"], row["setting"], row["level"]) == (2, "one", "password", "error")
+    assert said in row["message"]
+    assert "config.providers" in row["hint"]

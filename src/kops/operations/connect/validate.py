@@ -8,8 +8,8 @@ from typing import Any
 
 from kops.core.connect_files import CLASS, Declared
 from kops.core.connect_plugins import how_to_get
-from kops.core.connect_secrets import masked, scrubbed, secret_texts
-from kops.core.errors import NotFound, UsageProblem
+from kops.core.connect_secrets import has_reference, masked, scrubbed, secret_texts
+from kops.core.errors import NotFound, OperationFailed, UsageProblem
 from kops.gateways.jars import KAFKA_VERSION
 from kops.operations.connect.files import read_declaration
 from kops.operations.connect.plugins import ALIKE, plugin_class
@@ -18,6 +18,7 @@ from kops.operations.services import Services
 Row = dict[str, Any]
 ERROR, WARNING = "error", "warning"
 _MOST_RECOMMENDED = 20
+_REFERENCES = "each worker looks references up for itself: what they name has to be there, and their provider in config.providers"
 _PASSED_ON = ("transforms.", "predicates.", "producer.override.", "consumer.override.", "admin.override.", "topic.creation.")
 _CONVERTERS = ("key.converter.", "value.converter.", "header.converter.", "config.providers")
 
@@ -39,7 +40,14 @@ def problems(services: Services, declared: Declared) -> Iterator[Row]:
         meant = [f"{text.split('? ')[0]}?" for text in [missing.hint or ""] if "? " in text]
         yield _row(declared, CLASS, ERROR, missing.message, " ".join([*meant, how_to_get(declared.config[CLASS], KAFKA_VERSION)]))
         return
-    answer = services.connect.validate(declared.config[CLASS], {**declared.config, "name": declared.name})
+    try:
+        answer = services.connect.validate(declared.config[CLASS], {**declared.config, "name": declared.name})
+    except OperationFailed as refused:
+        unresolved = _unresolved(declared, refused.message)
+        if unresolved is None:
+            raise
+        yield _row(declared, unresolved, ERROR, refused.message, _REFERENCES)
+        return
     passwords = {str(each["definition"]["name"]) for each in answer.get("configs") or () if each["definition"].get("type") == "PASSWORD"}
     secrets, shown = secret_texts(declared.config, passwords), masked(declared.config, passwords)
     known = set()
@@ -54,6 +62,14 @@ def problems(services: Services, declared: Declared) -> Iterator[Row]:
             hint = f"did you mean {near[0]}?" if near and near[0] != shown.get(name) else None
             yield {**_row(declared, name, ERROR, texts, hint), "value": shown.get(name), "recommended": possible[:_MOST_RECOMMENDED]}
     yield from _unknown(declared, known)
+
+
+def _unresolved(declared: Declared, message: str) -> str | None:
+    """Return the setting whose reference (``${file:...}``) a worker could not look up, when that is what it says."""
+    named = [name for name, value in declared.config.items() if has_reference(value)]
+    if not named or "ConfigException" not in message:
+        return None
+    return next((name for name in named for place in declared.config[name].split(":")[1:2] if place and place in message), named[0])
 
 
 def _unknown(declared: Declared, known: set[str]) -> Iterator[Row]:
