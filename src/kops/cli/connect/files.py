@@ -38,7 +38,8 @@ def validate(session: Session, /, *, paths: tuple[str, ...]) -> int:
     wrong = {row["connector"] for row in rows if row["level"] == ERROR}
     settings = sum(row["level"] == ERROR for row in rows)
     checked = f"{count} configuration{'' if count == 1 else 's'} checked"
-    session.note(f"{checked}, {settings} wrong settings in {len(wrong)} of them" if wrong else f"{checked}, nothing is wrong")
+    found = f"{settings} wrong setting{'' if settings == 1 else 's'} in {len(wrong)} of them" if wrong else "nothing is wrong"
+    session.note(f"{checked}, {found}")
     return int(ExitCode.USAGE if wrong else ExitCode.DONE)
 
 
