@@ -11,6 +11,10 @@ from typing import Any
 
 import pytest
 
+from support.isolation import JVMS
+
+PROCESSES = {"SPARK_SUBMIT_OPTS": JVMS["SPARK_SUBMIT_OPTS"], "PYTHONFAULTHANDLER": "1"}
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -70,7 +74,7 @@ def kops_process():
         command = [sys.executable, "-m", "kops", *(str(argument) for argument in arguments)]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         pipes["preexec_fn"] = hear_interrupts
-        process = subprocess.Popen(command, **{**pipes, "env": dict(os.environ, PYTHONFAULTHANDLER="1"), **options})
+        process = subprocess.Popen(command, **{**pipes, "env": {**os.environ, **PROCESSES}, **options})
         started.append(process)
         return process
 

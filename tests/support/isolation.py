@@ -18,6 +18,9 @@ from support import class_archive
 # Thousands of short jobs: a third of the processors' time would go into compiling what runs once.
 FOR_SHORT_RUNS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 JVMS = {"SPARK_SUBMIT_OPTS": f"-XX:-UseParallelGC {FOR_SHORT_RUNS}", "KAFKA_JVM_PERFORMANCE_OPTS": FOR_SHORT_RUNS}
+# In the session that all tests of a process share, where half of the processors' time would go into compiling whole stages for a few rows.
+# Expressions are compiled all the same; kops as a process of its own (``kops_process``) runs with stages compiled, as its users do.
+STAGES = "-Dspark.sql.codegen.wholeStage=false"
 KEPT = ("KOPS_CACHE_DIR", "KOPS_JARS_DIR", "KOPS_MAVEN_REPOSITORY")
 FIXED = {"NO_COLOR": "1", "COLUMNS": "80", "LINES": "24", "TZ": "UTC"}
 XDG = {"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_DATA_HOME": "data"}
@@ -30,7 +33,7 @@ def pytest_configure() -> None:
             del os.environ[name]
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
         os.environ.pop(name, None)
-    os.environ.update({**FIXED, **JVMS})
+    os.environ.update({**FIXED, **JVMS, "SPARK_SUBMIT_OPTS": f"{JVMS['SPARK_SUBMIT_OPTS']} {STAGES}"})
     with contextlib.suppress(MissingRequirement):
         shared = class_archive.options(kafka_jars(directories(os.environ).cache, fetch=False))
         os.environ["KAFKA_JVM_PERFORMANCE_OPTS"] = shlex.join([*FOR_SHORT_RUNS.split(), *shared])
