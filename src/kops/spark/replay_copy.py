@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kops.spark.replay_jobs import Job, Outcome, Part, sent_part
 from kops.spark.replay_tasks import Tasks
 from kops.spark.transactions import patiently
 
+if TYPE_CHECKING:
+    from kops.spark.replay_rounds import Round
+
 
 @dataclass(frozen=True)
 class _Copy:
-    """Sends a part."""
+    """Sends a part.
+
+    :param told: a folder of this machine where it says how many records it has sent, for ``watch.records_told``
+    """
 
     job: Job
     part: Part
+    told: str | None = None
 
     def __call__(self) -> Outcome:
         from kops.spark.batch_consumer import BatchConsumer
@@ -24,9 +34,18 @@ class _Copy:
         job, part = self.job, self.part
         source = patiently(lambda: BatchConsumer(job.source, job.source_settings, read_committed=True))
         try:
-            return sent_part(job, part, lambda start: rounds_of(source, part.partition, start, part.end, job.places))
+            return sent_part(job, part, lambda start: self._telling(rounds_of(source, part.partition, start, part.end, job.places)))
         finally:
             source.close()
+
+    def _telling(self, rounds: Iterable[Round]) -> Iterator[Round]:
+        count = 0
+        for each in rounds:
+            yield each
+            count += each.records
+            if self.told is not None:
+                with contextlib.suppress(OSError):
+                    Path(self.told, str(self.part.partition)).write_text(str(count), encoding="ascii")
 
 
 @dataclass(frozen=True)
@@ -92,9 +111,12 @@ class _ReadBack:
         return Found(records, total, others)
 
 
-def copy(tasks: Tasks, job: Job, parts: Sequence[Part]) -> list[Outcome]:
-    """Send parts without making rows of their records."""
-    return tasks.run([_Copy(job, part) for part in parts])
+def copy(tasks: Tasks, job: Job, parts: Sequence[Part], told: str | None = None) -> list[Outcome]:
+    """Send parts without making rows of their records.
+
+    :param told: a folder where tasks of this machine say how many they have sent
+    """
+    return tasks.run([_Copy(job, part, told) for part in parts])
 
 
 def counted(tasks: Tasks, job: Job, parts: Sequence[Part]) -> int:

@@ -6,15 +6,17 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from kops.core.models import TopicPartition
 from kops.core.plan import Plan
 from kops.operations.replay.source import settings_of, source_of
 from kops.operations.replay.wanted import BY_KEY, CODECS, EXACTLY_ONCE, Changes, changes_of_json, header_name, parse_form
 from kops.operations.services import Services
-from kops.operations.state.engine import Engine, start_engine
+from kops.operations.state.engine import Engine, folder_of_this_process, start_engine, writing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,6 +55,25 @@ class Work:
     @property
     def _is_local(self) -> bool:
         return str(self.arguments["master"]).startswith("local")
+
+    @cached_property
+    def _told(self) -> str | None:
+        """Return where processes of this machine say how many records they have sent."""
+        return folder_of_this_process() if self._is_local and not self.makes_rows else None
+
+    def sending(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
+        """Tell how many records were sent, while they are.
+
+        :param ends: of the targets, as they are before
+        """
+        from kops.spark.watch import records_told, watching
+
+        told = self._told
+        return (
+            writing(self.services, ends, total)
+            if told is None
+            else watching(self.services.progress, lambda: records_told(told), total, "records")
+        )
 
     def begin(self) -> None:
         """Begin to start what runs the tasks."""
@@ -157,7 +178,7 @@ class Work:
         if not self.makes_rows:
             from kops.spark.replay_copy import copy
 
-            return copy(self.tasks(len(parts)), job, parts)
+            return copy(self.tasks(len(parts)), job, parts, self._told)
         _ = self.engine.session  # has started before anything else imports pyspark
         from kops.spark.failures import explained
         from kops.spark.replay_jobs import send_rows

@@ -19,7 +19,6 @@ from kops.operations.replay.proof import proven
 from kops.operations.replay.source import refuse_gone, source_of
 from kops.operations.replay.undo import plan_undo
 from kops.operations.services import Services
-from kops.operations.state.engine import writing
 
 if TYPE_CHECKING:
     from kops.spark.replay_jobs import Outcome
@@ -72,7 +71,7 @@ class Replay(Mutation):
             ends = {partition_of(place): end for place, end in _ends(services, plan).items()}
             total = sum(part.end - _reached(done, part.partition, part.start) for part in parts)
             try:
-                with writing(services, ends, total):
+                with work.sending(ends, total):
                     outcomes = work.send(parts, {number: sent.records for number, sent in done.items()})
             except KopsError as broken:
                 failure = broken

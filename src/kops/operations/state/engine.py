@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 STAGES_KEPT_DAYS = 30
 
 
-def _folder_of_this_process() -> str:
+def folder_of_this_process() -> str:
     """Return a folder that is gone when this process has ended."""
     folder = tempfile.mkdtemp(prefix="kops-read-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -48,7 +48,7 @@ class Engine:
     master: str
     _starting: StartingSession = field(repr=False)
     archives: dict[str, ArchivedTopic] = field(default_factory=dict)
-    _told: str = field(default_factory=_folder_of_this_process, repr=False)
+    _told: str = field(default_factory=folder_of_this_process, repr=False)
 
     @property
     def session(self) -> SparkSession:
