@@ -52,7 +52,7 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
     @click.option("--at", metavar="POSITION", default="committed", show_default=True, help="Up to where the input counts: end, or @TIME.")
     @click.option(
-        "--from-archive", "archives", metavar="PATH", multiple=True, help="What Kafka has no more: made by replay archive; repeatable."
+        "--from-archive", "archives", metavar="PATH", multiple=True, help="Read before its topic, see `kops replay archive`; repeatable."
     )
     @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable records.")
     @spark_option()
