@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,7 @@ def make() -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
         made = Path(folder) / archive.name
-        os.environ["KAFKA_JVM_PERFORMANCE_OPTS"] = f"{FOR_SHORT_RUNS} -XX:ArchiveClassesAtExit={made}"
+        os.environ["KAFKA_JVM_PERFORMANCE_OPTS"] = shlex.join([*FOR_SHORT_RUNS.split(), f"-XX:ArchiveClassesAtExit={made}"])
         _run_a_broker(Path(folder), jars)
         made.rename(archive)
 

@@ -39,3 +39,15 @@ def test_what_was_left_out_is_listed_at_the_end(tmp_path):
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.splitlines()[-2] == "2 tests: no Docker", done.stdout
+
+
+def test_what_another_pytest_of_the_run_took_is_left_to_it(tmp_path, monkeypatch):
+    (tmp_path / "conftest.py").write_text(f"import sys\nsys.path.insert(0, {str(TESTS)!r})\npytest_plugins = ['support.lanes']\n")
+    for name in ("a", "b"):
+        (tmp_path / f"test_{name}.py").write_text("def test_one(): pass\ndef test_two(): pass\n")
+    (tmp_path / "taken").mkdir()
+    monkeypatch.setenv("KOPS_TEST_TAKEN", str(tmp_path / "taken"))
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path)]
+    for files, ran in ((["test_b.py"], "2 passed"), (["test_a.py", "test_b.py"], "2 passed"), (["test_b.py", "test_a.py"], "no tests ran")):
+        done = subprocess.run([*command, *files], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, f" {ran} in " in done.stdout) == (0, True), done.stdout
