@@ -23,4 +23,5 @@ pytest_plugins = [
     "support.connect",
     "support.postgresql",
     "support.shop",
+    "support.spark",
 ]

@@ -1,24 +1,6 @@
-"""One Spark session for all of these tests, as kops itself starts it."""
-
-import os
+"""What the tests of Spark jobs share."""
 
 import pytest
-
-from kops.config.paths import directories
-from kops.core.errors import MissingRequirement
-from kops.gateways.jars import spark_kafka_jars
-
-
-@pytest.fixture(scope="session")
-def spark(jdk):
-    from kops.spark.session import SparkNeeds, start_session
-
-    cache = directories(os.environ).cache
-    try:
-        jars = spark_kafka_jars(cache)
-    except MissingRequirement as missing:
-        pytest.skip(str(missing))
-    return start_session(SparkNeeds(jars=jars, java=str(jdk.java), archives=cache / "spark")).get()
 
 
 @pytest.fixture(scope="session")

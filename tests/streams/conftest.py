@@ -43,14 +43,3 @@ def prefix(cluster, unique):
     left = cluster.topics(name)
     if left:
         cluster.delete(*left)
-
-
-@pytest.fixture(scope="session")
-def spark(jdk):
-    """The Spark session that kops starts, for what is compared without a broker."""
-    from kops.config.paths import directories
-    from kops.gateways.jars import spark_kafka_jars
-    from kops.spark.session import SparkNeeds, start_session
-
-    cache = directories(os.environ).cache
-    return start_session(SparkNeeds(jars=spark_kafka_jars(cache), java=str(jdk.java), archives=cache / "spark")).get()

@@ -77,21 +77,21 @@ class Work:
 
     def begin(self) -> None:
         """Begin to start what runs the tasks."""
-        if self._is_local and not self.makes_rows:
+        from kops.spark.session import has_session
+
+        if self.makes_rows or not self._is_local:
+            _ = self.engine
+        elif not has_session():
             from kops.spark.replay_tasks import Processes
 
             Processes(1).begin()
-        else:
-            _ = self.engine
 
     def tasks(self, parts: int) -> Tasks:
-        """Return what runs tasks that make no rows: processes where all run on this machine, as Spark is not needed then."""
+        """Return what runs tasks that make no rows: processes of this machine, unless Spark is elsewhere or runs already."""
         from kops.spark.replay_tasks import Processes, SparkTasks
         from kops.spark.session import has_session
 
-        if self._is_local and not (self.makes_rows and has_session()):
-            return Processes(self._slots(parts))
-        return SparkTasks(self.engine.session)
+        return Processes(self._slots(parts)) if self._is_local and not has_session() else SparkTasks(self.engine.session)
 
     @property
     def changes(self) -> Changes:

@@ -1,0 +1,22 @@
+"""The Spark session of the tests."""
+
+import os
+
+import pytest
+
+from kops.config.paths import directories
+from kops.core.errors import MissingRequirement
+from kops.gateways.jars import spark_kafka_jars
+
+
+@pytest.fixture(scope="session")
+def spark(jdk):
+    """The one Spark session of this process, as kops starts it: whatever runs kops in this process finds it running."""
+    from kops.spark.session import SparkNeeds, start_session
+
+    cache = directories(os.environ).cache
+    try:
+        jars = spark_kafka_jars(cache)
+    except MissingRequirement as missing:
+        pytest.skip(str(missing))
+    return start_session(SparkNeeds(jars=jars, java=str(jdk.java), archives=cache / "spark")).get()
