@@ -46,7 +46,7 @@ def group() -> None:
 
 
 def computing(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument and the options that every verb has; the command gets ``state_file``, ``at`` and ``how``."""
+    """Add the argument and the options that every verb has; the command gets the state file and ``how``."""
 
     @click.argument("file", metavar="FILE", type=click.Path())
     @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
@@ -69,10 +69,11 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         from kops.operations.state.cut import parse_cut
         from kops.operations.state.files import read_state_file
+        from kops.operations.state.how import How
 
         session: Session = click.get_current_context().obj
-        how = {"skip_undecodable": on_error == "skip", "archives": archives, "master": master}
-        return command(session, read_state_file(file, stores), at=parse_cut(at, session.now()), how=how, **rest)
+        how = How(at=parse_cut(at, session.now()), skip_undecodable=on_error == "skip", archives=archives, master=master)
+        return command(session, read_state_file(file, stores), how, **rest)
 
     return wrapped
 
@@ -91,9 +92,8 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
 def rebuild(
     session: Session,
     state_file: Any,
+    how: Any,
     *,
-    at: Any,
-    how: dict[str, Any],
     accept_inexact: bool,
     way: str,
     into: str | None,
@@ -111,6 +111,8 @@ def rebuild(
     --write replace deletes the changelogs that are not as they should be and makes them anew with their settings: for versioned
     stores, a wrong number of partitions, and changelogs that are gone. Local state has to be deleted then, on every instance.
     """
+    from dataclasses import replace
+
     from kops.core.durations import parse_duration
     from kops.operations.groups import wait_until_empty
     from kops.operations.protocol import refuse_read_only
@@ -129,11 +131,11 @@ def rebuild(
         refuse_read_only(session.connection)
     if wait_empty:
         wait_until_empty(session, into or state_file.application, parse_duration(wait_empty))
+    how = replace(how, accept_inexact=accept_inexact)
     if into:
-        plan = plan_into(session, state_file, into, at=at, offsets_of=offsets_of or "", accept_inexact=accept_inexact, **how)
+        plan = plan_into(session, state_file, into, how, offsets_of=offsets_of or "")
     else:
-        plan_way = plan_replace if way == "replace" else plan_rebuild
-        plan = plan_way(session, state_file, at=at, accept_inexact=accept_inexact, **how)
+        plan = (plan_replace if way == "replace" else plan_rebuild)(session, state_file, how)
     code = session.carry_out(plan, approval)
     if report:
         write_report(report_of_rebuild(session, state_file, plan, entry_of(session.journal, plan)), report)
@@ -144,7 +146,7 @@ def rebuild(
 @group.command("verify")
 @computing
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
-def verify(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], report: str | None) -> int:
+def verify(session: Session, state_file: Any, how: Any, *, report: str | None) -> int:
     """Compare the changelogs with what they should hold, and count; exit 1 when they differ."""
     from kops.operations.state.compare import verify as compare
     from kops.operations.state.report import refuse_report, report_of_verify, write_report
@@ -156,7 +158,7 @@ def verify(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], r
         if report:
             write_report(report_of_verify(session, state_file, engine, computed), report)
 
-    found = compare(session, state_file, at=at, look=look, **how)
+    found = compare(session, state_file, how, look=look)
     if report:
         session.note(f"the report is in {report}")
     for note in found.notes:
@@ -169,7 +171,7 @@ def verify(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], r
 @computing
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="The most keys to show for each store.")
 @click.option("--against", metavar="APPLICATION", help="Compare with the changelogs of this application, computing nothing.")
-def diff(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], limit: int, against: str | None) -> int:
+def diff(session: Session, state_file: Any, how: Any, *, limit: int, against: str | None) -> int:
     """Show the keys whose changelog differs from what it should hold; exit 1 when there are any.
 
     With --against two applications with the same stores are compared, as they are now: what is expected is the state file's.
@@ -177,12 +179,12 @@ def diff(session: Session, state_file: Any, *, at: Any, how: dict[str, Any], lim
     from kops.operations.state.compare import diff as compare
     from kops.operations.state.switch_compare import diff_against
 
-    if against and how["archives"]:
+    if against and how.archives:
         raise click.UsageError("--against compares changelogs: nothing is read --from-archive")
     if against:
-        found = diff_against(session, state_file, against, limit=limit, master=how["master"])
+        found = diff_against(session, state_file, against, limit=limit, master=how.master)
     else:
-        found = compare(session, state_file, at=at, limit=limit, **how)
+        found = compare(session, state_file, how, limit=limit)
     for note in found.notes:
         session.note(note)
     windowed = any("window_start" in row for row in found.rows)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kops.core.records import timestamp_text
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
-from kops.core.times import Position
 from kops.operations.records_formats import format_for
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed
-from kops.operations.state.cut import COMMITTED, application_group
+from kops.operations.state.cut import application_group
 from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.expected import version_of
+from kops.operations.state.how import How
 from kops.operations.state.plans import compute_all
 from kops.operations.state.query_keys import stored_key, window_size
 from kops.operations.state.shown import as_base64, shown
@@ -45,29 +45,27 @@ class Comparison:
 def verify(
     services: Services,
     state_file: StateFile,
+    how: How,
     *,
-    at: Position = COMMITTED,
     look: Callable[[Engine, list[Computed]], None] | None = None,
-    **options: Any,
 ) -> Comparison:
     """Compare every store with its changelog and count.
 
     :param look: is given what was computed before it is forgotten
-    :param options: ``skip_undecodable``, ``archives``, ``master``
     """
-    with _computed(services, state_file, at, **options) as (engine, notes, computed):
+    with _computed(services, state_file, how) as (engine, notes, computed):
         if look is not None:
             look(engine, computed)
         rows = [_store_row(found) for found in computed]
         return Comparison(rows, sum(found.differing for found in computed), notes)
 
 
-def diff(services: Services, state_file: StateFile, *, limit: int, at: Position = COMMITTED, **options: Any) -> Comparison:
+def diff(services: Services, state_file: StateFile, how: How, *, limit: int) -> Comparison:
     """Compare every store with its changelog and return the keys that differ.
 
     :param limit: the most rows for each store
     """
-    with _computed(services, state_file, at, **options) as (engine, notes, computed):
+    with _computed(services, state_file, how) as (engine, notes, computed):
         rows = [row for found in computed if found.differing for row in key_rows(engine, found.facts.store, found.stage, limit)]
         differing = sum(found.differing for found in computed)
         if differing > len(rows):
@@ -76,30 +74,13 @@ def diff(services: Services, state_file: StateFile, *, limit: int, at: Position 
 
 
 @contextmanager
-def _computed(
-    services: Services,
-    state_file: StateFile,
-    at: Position,
-    *,
-    skip_undecodable: bool = False,
-    archives: Sequence[str] = (),
-    master: str | None = None,
-) -> Iterator[tuple[Engine, list[str], list[Computed]]]:
-    engine = start_engine(services, master)
-    group = application_group(services, state_file, at)
+def _computed(services: Services, state_file: StateFile, how: How) -> Iterator[tuple[Engine, list[str], list[Computed]]]:
+    engine = start_engine(services, how.master)
+    group = application_group(services, state_file, how.at)
     notes = []
     if group is not None and group.state != "EMPTY":
         notes.append(f"{state_file.application} is running ({group.state}): what it has not committed yet shows as a difference")
-    _, cut, computed = compute_all(
-        services,
-        state_file,
-        engine,
-        at=at,
-        skip_undecodable=skip_undecodable,
-        accept_inexact=True,
-        archives=archives,
-        must_be_empty=False,
-    )
+    _, cut, computed = compute_all(services, state_file, engine, replace(how, accept_inexact=True), must_be_empty=False)
     try:
         said = (note for found in computed for note in (found.summary, *found.warnings))
         yield engine, [*notes, *cut.notes, *cut.origins, *said], computed

@@ -11,7 +11,7 @@ from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
-from kops.core.times import Position, to_milliseconds
+from kops.core.times import to_milliseconds
 from kops.formats.streams import offset_metadata
 from kops.formats.streams.offset_metadata import OffsetMetadata
 from kops.operations.offsets_items import committed_json
@@ -24,6 +24,7 @@ from kops.operations.state.exactness import MEANINGS
 from kops.operations.state.facts import StoreFacts, read_facts, refuse_timestamps, refuse_undrained
 from kops.operations.state.from_archive import with_shares
 from kops.operations.state.guard import guard_of
+from kops.operations.state.how import How
 from kops.operations.state.windows import counted, emitted_again, fading
 
 OPERATION = "state.rebuild"
@@ -31,34 +32,14 @@ ACTIONS = ("added", "changed", "removed", "erased")
 _NAMED = 3
 
 
-def plan_rebuild(
-    services: Services,
-    state_file: StateFile,
-    *,
-    at: Position,
-    skip_undecodable: bool = False,
-    accept_inexact: bool = False,
-    archives: Sequence[str] = (),
-    master: str | None = None,
-) -> Plan:
+def plan_rebuild(services: Services, state_file: StateFile, how: How) -> Plan:
     """Compute every store, stage what its changelog lacks, and return the plan to append it.
 
-    :param at: ``cut.COMMITTED``, the end, or a time; the latter two move the application there
-    :param accept_inexact: rebuild also what cannot be exact (classes C and D)
-    :param archives: paths of archives of input topics, which are read before the topics
+    :param how: with ``at`` the end, or a time, the application is moved there
     :raises Refused: with the reason, when a store must not be rebuilt
     """
-    engine = start_engine(services, master)
-    facts, cut, computed = compute_all(
-        services,
-        state_file,
-        engine,
-        at=at,
-        skip_undecodable=skip_undecodable,
-        accept_inexact=accept_inexact,
-        archives=archives,
-        must_be_empty=True,
-    )
+    engine = start_engine(services, how.master)
+    facts, cut, computed = compute_all(services, state_file, engine, how, must_be_empty=True)
     _refuse_versions(computed)
     now_ms = to_milliseconds(services.now())
     for found in computed:
@@ -94,34 +75,30 @@ def compute_all(
     services: Services,
     state_file: StateFile,
     engine: Engine,
+    how: How,
     *,
-    at: Position,
-    skip_undecodable: bool,
-    accept_inexact: bool,
     must_be_empty: bool,
-    archives: Sequence[str] = (),
     replacing: bool = False,
 ) -> tuple[list[StoreFacts], Cut, list[Computed]]:
     """Read the facts, refuse what must be, and compute all stores into stages.
 
     :param must_be_empty: refuse while the application has members
-    :param archives: paths of archives of input topics
     :param replacing: changelogs may be made anew
     """
-    group = application_group(services, state_file, at)
+    group = application_group(services, state_file, how.at)
     if must_be_empty:
         refuse_alive(group)
-    archived = open_archives(engine, state_file, archives)
+    archived = open_archives(engine, state_file, how.archives)
     facts = read_facts(services, state_file, replacing=replacing, archived=archived)
-    cut = find_cut(services, state_file, facts, at)
+    cut = find_cut(services, state_file, facts, how.at)
     for found in facts:
         refuse_undrained(services, state_file, found, cut.committed)
-        if not accept_inexact and found.exactness.grade > "B":
+        if not how.accept_inexact and found.exactness.grade > "B":
             raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
-    cut = with_shares(engine, archived, cut, at)
-    computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=skip_undecodable)
+    cut = with_shares(engine, archived, cut, how.at)
+    computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=how.skip_undecodable)
     for done in computed:
-        if not accept_inexact and done.exactness.grade > "B":
+        if not how.accept_inexact and done.exactness.grade > "B":
             for other in computed:
                 drop_stage(other.stage)
             raise _inexact(done.facts.store.name, done.exactness.grade, done.exactness.reasons)

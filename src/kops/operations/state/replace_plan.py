@@ -10,7 +10,7 @@ from kops.core.models import NewTopic
 from kops.core.plan import Item, Plan, Severity
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION, SLIDING, VERSIONED, WINDOW, Store
-from kops.core.times import Position, to_milliseconds
+from kops.core.times import to_milliseconds
 from kops.core.topic_settings import own_settings
 from kops.operations.offsets_items import committed_json
 from kops.operations.services import Services
@@ -19,6 +19,7 @@ from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, new_stage, start_engine
 from kops.operations.state.expected import emptied
 from kops.operations.state.facts import StoreFacts, refuse_timestamps
+from kops.operations.state.how import How
 from kops.operations.state.plans import compute_all, move_items, moved_offsets, refuse_time_zero, watched_topics
 from kops.operations.state.replace import STATE_REPLACE, local_state, unfinished_settings
 from kops.operations.state.switch import GROW, guard_now
@@ -81,37 +82,18 @@ class Replacement:
         ]
 
 
-def plan_replace(
-    services: Services,
-    state_file: StateFile,
-    *,
-    at: Position,
-    skip_undecodable: bool = False,
-    accept_inexact: bool = False,
-    archives: Sequence[str] = (),
-    master: str | None = None,
-) -> Plan:
+def plan_replace(services: Services, state_file: StateFile, how: How) -> Plan:
     """Compute every store, and return the plan that makes those changelogs anew that are not as they should be.
 
     :raises Refused: as ``plan_rebuild``, but for what this way puts right
     """
-    engine = start_engine(services, master)
-    facts, cut, computed = compute_all(
-        services,
-        state_file,
-        engine,
-        at=at,
-        skip_undecodable=skip_undecodable,
-        accept_inexact=accept_inexact,
-        archives=archives,
-        must_be_empty=True,
-        replacing=True,
-    )
+    engine = start_engine(services, how.master)
+    facts, cut, computed = compute_all(services, state_file, engine, how, must_be_empty=True, replacing=True)
     wrong = [found for found in computed if found.differing or not found.facts.fits]
     replaced: list[Replacement] = []
     try:
         for found in wrong:
-            replaced.append(_replacement(engine, state_file, found, cut, skip_undecodable=skip_undecodable))
+            replaced.append(_replacement(engine, state_file, found, cut, skip_undecodable=how.skip_undecodable))
             _refuse(services, state_file, replaced[-1])
     except BaseException:
         for done in replaced:

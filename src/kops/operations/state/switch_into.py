@@ -11,12 +11,12 @@ from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
-from kops.core.times import Position
 from kops.operations.offsets_items import committed_json, move_item
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed, job_of
 from kops.operations.state.cut import COMMITTED, Cut, refuse_alive
 from kops.operations.state.engine import Engine, drop_stage, start_engine
+from kops.operations.state.how import How
 from kops.operations.state.plans import compute_all
 from kops.operations.state.snapshot_manifest import own_name
 from kops.operations.state.snapshot_topics import CHANGELOG, REPARTITION
@@ -49,18 +49,7 @@ class Into(Switch):
 INTO = Into()
 
 
-def plan_into(
-    services: Services,
-    state_file: StateFile,
-    into: str,
-    *,
-    at: Position,
-    offsets_of: str = "",
-    skip_undecodable: bool = False,
-    accept_inexact: bool = False,
-    archives: Sequence[str] = (),
-    master: str | None = None,
-) -> Plan:
+def plan_into(services: Services, state_file: StateFile, into: str, how: How, *, offsets_of: str = "") -> Plan:
     """Return the plan that gives another application the stores of a state file, and the offsets they belong to.
 
     :param into: the other ``application.id``; it must not run
@@ -68,27 +57,18 @@ def plan_into(
     :raises Refused: when a store must not be computed, or the other application runs
     """
     source = replace(state_file, application=offsets_of or state_file.application)
-    if source.application == into and at == COMMITTED:
+    if source.application == into and how.at == COMMITTED:
         raise UsageProblem(
             f"{into} is the application that {state_file.path} names",
             hint="leave --into out, or say --offsets-of the application to follow",
         )
     named = renamed(state_file, into)
     _refuse_running(services, into)
-    engine = start_engine(services, master)
+    engine = start_engine(services, how.master)
     creation = prepare_creation(services, missing_topics(services, named, state_file), services.kafka.topics.names())
     planned = with_topics(services, creation.topics)
-    _, cut, computed = compute_all(
-        planned,
-        replace(named, application=source.application),
-        engine,
-        at=at,
-        skip_undecodable=skip_undecodable,
-        accept_inexact=accept_inexact,
-        archives=archives,
-        must_be_empty=False,
-    )
-    computed = [_writable(engine, named, found, cut, skip_undecodable=skip_undecodable) for found in computed]
+    _, cut, computed = compute_all(planned, replace(named, application=source.application), engine, how, must_be_empty=False)
+    computed = [_writable(engine, named, found, cut, skip_undecodable=how.skip_undecodable) for found in computed]
     for found in computed:
         refuse_time_zero(services, found.facts.store.changelog, found.contents.values(), exactly_once=state_file.exactly_once)
     prior = services.kafka.groups.committed([into], metadata=True)[into]

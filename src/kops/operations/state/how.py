@@ -1,0 +1,26 @@
+"""What a person chooses of a computation, for the verbs of ``kops state`` that compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kops.core.times import Position
+from kops.operations.state.cut import COMMITTED
+
+
+@dataclass(frozen=True)
+class How:
+    """How stores are computed.
+
+    :param at: up to where the input counts: ``COMMITTED``, the end, or a time
+    :param skip_undecodable: pass over records that are not of the formats
+    :param accept_inexact: compute also what cannot be exact (classes C and D)
+    :param archives: paths of archives of input topics, which are read before the topics
+    :param master: where Spark runs: a master, or ``sc://HOST:PORT``; None: where the context says, or here
+    """
+
+    at: Position = COMMITTED
+    skip_undecodable: bool = False
+    accept_inexact: bool = False
+    archives: tuple[str, ...] = ()
+    master: str | None = None
