@@ -1,7 +1,8 @@
 """State from history that Kafka has deleted: an archive first, the topic's tail after it, as the real applications have it.
 
 Two applications, one of streams and windows, one of tables, process the first half of their input, which is archived and then deleted up
-to some offset; then the second half. What they have then is what must come back.
+to some offset; then the second half. What they have then is what must come back: appended, in changelogs made anew (one of the tables is
+versioned), and in those of another application.
 """
 
 import json
@@ -15,14 +16,17 @@ from support.programs import KeyBy, Program, Record, Several, Where, Window
 from support.streams import compacted_view
 from support.streams_apps import run_all_to_the_end
 from support.streams_cases import START
+from support.table_cases import observable
 from support.tables import TableProgram
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
 PARTITIONS, HALF, STEP = 3, 210, 100
+HISTORY_MS = 10**12
+"""The times of these records lie years back: versions are compacted away that are older than a history and a day."""
 CONFIG = (
     ("processing.guarantee", "exactly_once_v2"),
-    ("windowstore.changelog.additional.retention.ms", str(10**12)),  # the times of these records lie years back
+    ("windowstore.changelog.additional.retention.ms", str(10**12)),
     ("statestore.cache.max.bytes", "0"),
 )
 HOPS = Window("window", 500, advance=200, grace=300, retention=10**9)
@@ -72,21 +76,32 @@ def produce_in_transactions(servers, topic, made):
 
 
 def joined(application: str) -> TableProgram:
-    """Two tables and their join, all of them stored."""
+    """Two tables, one of them versioned, and their join, all of them stored."""
     topics = {name: f"{application}-in-{name}" for name in ("left", "right")}
     value = "named_struct('l', left.l, 'r', right.r)"
+    versioned = {"right": {"history_ms": HISTORY_MS}}
     return TableProgram(
         (
-            *({"name": name, "topic": topic, "key": "string", "value": "json"} for name, topic in topics.items()),
+            *(
+                {"name": name, "topic": topic, "key": "string", "value": "json", **versioned.get(name, {})}
+                for name, topic in topics.items()
+            ),
             {"name": "both", "join": {"left": "left", "right": "right", "kind": "inner", "as": "json"}},
         ),
         {
-            **{name: {"from": {"topic": topic, **JSON}} for name, topic in topics.items()},
+            "left": {"from": {"topic": topics["left"], **JSON}},
+            "right": {"type": "versioned", "history_retention": f"{HISTORY_MS}ms", "from": {"topic": topics["right"], **JSON}},
             "both": {"from": {"table": "left"}, "join": {"table": "right", "value": value, "as": {"format": "json"}}},
         },
         application=application,
         config=CONFIG,
     )
+
+
+def held(cluster, changelogs):
+    """Return what stores hold: of the versioned one every version."""
+    read = {store: cluster.read(changelog) for store, changelog in changelogs.items()}
+    return {store: observable(found, HISTORY_MS) if store == "right" else compacted_view(found) for store, found in read.items()}
 
 
 def test_what_is_archived_counts_and_what_is_missing_is_refused(cluster, prefix, run_kops, tmp_path):
@@ -114,13 +129,13 @@ def test_what_is_archived_counts_and_what_is_missing_is_refused(cluster, prefix,
     process(0)
     archives = {each: ("--from-archive", str(tmp_path / each)) for each in (topic, *sides)}
     kops("replay", "archive", topic, "--to", tmp_path / topic, "--range", "..40").ok()
-    held = {each: kops("replay", "archive", each, "--to", tmp_path / each, "-o", "json").ok().json["records"] for each in archives}
-    assert held == dict.fromkeys(archives, HALF)
+    archived = {each: kops("replay", "archive", each, "--to", tmp_path / each, "-o", "json").ok().json["records"] for each in archives}
+    assert archived == dict.fromkeys(archives, HALF)
     ends = {each: {number: high for number, (_, high) in cluster.ends(each).items()} for each in archives}
     process(1)
     for each in archives:
         cluster.trim(each, {0: ends[each][0], 1: ends[each][1] - 9})  # up to where the archive ends, into it, and not at all
-    before = {store: compacted_view(cluster.read(changelog)) for store, changelog in stores.items()}
+    before = held(cluster, stores)
     assert min(map(len, before.values())) > 5
     for changelog in stores.values():
         cluster.empty(changelog)
@@ -131,8 +146,11 @@ def test_what_is_archived_counts_and_what_is_missing_is_refused(cluster, prefix,
     assert (refused.code, f"{topic}:0 begins at offset {ends[topic][0]}: older records are gone" in refused.err) == (5, True)
     of_tables = archives[sides[0]] + archives[sides[1]]
     done = kops("state", "rebuild", files["streams"], *archives[topic], "--yes", "-o", "json").ok()
-    kops("state", "rebuild", files["tables"], *of_tables, "--yes").ok()
-    assert {store: compacted_view(cluster.read(changelog)) for store, changelog in stores.items()} == before
+    kops("state", "rebuild", files["tables"], *of_tables, "--write", "replace", "--confirm", tables.application).ok()
+    assert held(cluster, stores) == before
+    other, named = f"{prefix}-other", ("right", "both")
+    kops("state", "rebuild", files["tables"], *(f"--store={name}" for name in named), *of_tables, "--into", other, "--yes").ok()
+    assert held(cluster, {name: f"{other}-{name}-changelog" for name in named}) == {name: before[name] for name in named}
     share = kops("journal", "show", done.json["journal_id"], "-o", "json").ok().json["plan"]["arguments"]["archives"][0]
     left = sum(high for _, high in cluster.ends(topic).values()) - sum(ends[topic].values())
     assert (share["topic"], share["records"], share["topic_records"]) == (topic, HALF, left)

@@ -104,19 +104,19 @@ def job(program: TableProgram, store: str, partitions: int, *, loose: bool = Fal
 HISTORY_MS = 10_000
 
 
-def observable(records: Sequence[Record]) -> set[tuple[int | None, bytes | None, int, bytes | None]]:
+def observable(records: Sequence[Record], history_ms: int = HISTORY_MS) -> set[tuple[int | None, bytes | None, int, bytes | None]]:
     """Return the versions that a store holds after a restore from a changelog, by partition: what comes late is left out."""
     held: dict[tuple[int | None, bytes | None], dict[int, bytes | None]] = {}
     newest: dict[int | None, int] = {}
     for record in records:
-        if record.timestamp >= newest.get(record.partition, 0) - HISTORY_MS:
+        if record.timestamp >= newest.get(record.partition, 0) - history_ms:
             newest[record.partition] = max(newest.get(record.partition, 0), record.timestamp)
             held.setdefault((record.partition, record.key), {})[record.timestamp] = record.value
     found = set()
     for (partition, key), versions in held.items():
         times = sorted(versions)
         for time, following in zip(times, [*times[1:], None], strict=True):
-            if following is None or following > newest[partition] - HISTORY_MS:
+            if following is None or following > newest[partition] - history_ms:
                 found.add((partition, key, time, versions[time]))
     gone = {
         (partition, key, time, value) for partition, key, time, value in found if value is None and not _before(found, partition, key, time)
