@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -38,6 +37,9 @@ NOUNS = {
     "completion": ("kops.cli.completion:completion", "Shell completion for bash, zsh and fish."),
 }
 
+WIDEST_HELP = 80
+"""Columns: lines of text are not read more easily where they are longer."""
+
 COMPLETION = "_KOPS_COMPLETE"
 """Set by a shell that asks for completion (click's ``_PROGRAM_COMPLETE``)."""
 
@@ -60,6 +62,7 @@ def cli(ctx: click.Context) -> None:
     """
     from kops.cli.session import Session
 
+    _terminate_orderly()
     ctx.obj = ctx.with_resource(Session(ctx.meta.setdefault(META, {})))
     if os.environ.get("NO_COLOR"):
         ctx.color = False
@@ -68,9 +71,8 @@ def cli(ctx: click.Context) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run kops and return its exit code."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
-    _terminate_orderly()
     try:
-        code: Any = cli.main(argv, prog_name="kops", standalone_mode=False)
+        code: Any = cli.main(argv, prog_name="kops", standalone_mode=False, terminal_width=_columns())
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has gone (`| head`): nothing is left to say, not even at interpreter exit.
@@ -89,6 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _terminate_orderly() -> None:
     """Let SIGTERM end a mutation as Ctrl-C does: said and journalled."""
+    import signal
+
     from kops.core.errors import Terminated
 
     def terminate(_number: int, _frame: object) -> None:
@@ -98,3 +102,12 @@ def _terminate_orderly() -> None:
         signal.signal(signal.SIGTERM, terminate)
     except ValueError:  # not the main thread: the embedding program decides
         return
+
+
+def _columns() -> int:
+    """Return how wide help is: what click would find, but without ``shutil``, which imports every compression."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns or WIDEST_HELP
+    except (ValueError, OSError):
+        columns = WIDEST_HELP
+    return max(min(columns, WIDEST_HELP) - 2, 50)

@@ -6,8 +6,7 @@ The shared ones work before and after the verb: each stores its value in ``ctx.m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -40,8 +39,7 @@ SHARED_OPTIONS: tuple[Callable[[], click.Option], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Approval:
+class Approval(NamedTuple):
     """What the command line says about approving a plan."""
 
     dry_run: bool = False
