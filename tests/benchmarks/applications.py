@@ -29,6 +29,7 @@ class Input:
     """What a topic is filled with: keys and values by chance, always the same, a record each millisecond.
 
     :param text: values are texts; else longs
+    :param hot: the share of the records that are of one key, beside what falls to it by chance
     :param seed: of chance
     """
 
@@ -37,6 +38,7 @@ class Input:
     first_timestamp: int
     text: bool = False
     seed: int = 7
+    hot: float = 0.0
 
     def tables(self) -> Iterable[pyarrow.Table]:
         """Yield the records (partition, key, value, timestamp)."""
@@ -44,7 +46,10 @@ class Input:
         keys = numpy.array([b"key-%07d" % number for number in range(self.keys)], dtype=object)
         for first in range(0, self.records, FILL_RECORDS):
             count = min(FILL_RECORDS, self.records - first)
-            column = pyarrow.array(keys[random.integers(0, self.keys, count)], pyarrow.binary())
+            chosen = random.integers(0, self.keys, count)
+            if self.hot:
+                chosen[random.random(count) < self.hot] = 0
+            column = pyarrow.array(keys[chosen], pyarrow.binary())
             numbers = random.integers(-1000, 1000, count)
             octets = numbers.astype(">i8").tobytes()
             values = [b"v%d" % number for number in numbers] if self.text else [octets[at : at + 8] for at in range(0, len(octets), 8)]

@@ -1,9 +1,10 @@
-"""State of windows and of joined tables rebuilt, beside the applications reprocessing; and a long changelog verified, beside a bare read.
+"""State of windows, skewed keys and joined tables rebuilt, beside applications reprocessing; a long changelog verified, beside a bare one.
 
-    python tests/benchmarks/state.py [windows] [join] [verify] [--records 10000000] [--runs 2]
+    python tests/benchmarks/state.py [windows] [join] [skewed-sum] [skewed-windows] [verify] [--records 10000000] [--runs 2]
 
 Same broker, same machine, one run. kops is timed as a whole process with one core and with two, Python's and Spark's start included, and
-kops verifies both what the application wrote and what it rebuilt. The bare read is Apache's console consumer, its output thrown away.
+kops verifies both what the application wrote and what it rebuilt. Where keys are skewed, 90 % of the records have the same. The bare read
+is Apache's console consumer, its output thrown away.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import pyarrow
@@ -26,7 +28,14 @@ from support.streams_apps import Cluster
 from support.tables import TableProgram
 
 HOUR_MS = 3_600_000
-WHAT = {"windows": "windowed count", "join": "table join", "verify": "verify"}
+HOT = 0.9
+WHAT = {
+    "windows": "windowed count",
+    "join": "table join",
+    "skewed-sum": "sum of skewed keys",
+    "skewed-windows": "windowed count of skewed keys",
+    "verify": "verify",
+}
 MASTERS = {1: "local[1]", 2: "local[2]"}
 
 
@@ -42,7 +51,7 @@ def main() -> int:
     start = int(time.time() * 1000) - options.records - HOUR_MS  # windows that have not expired
     with tempfile.TemporaryDirectory(prefix="kops-benchmark-") as name, kafka(Path(name)) as servers:
         folder = Path(name)
-        for what, made in (("windows", windows), ("join", join)):
+        for what, made in MADE.items():
             if what in (options.what or WHAT):
                 compare(WHAT[what], made(servers, folder, options.records, start), options.runs)
         if "verify" in (options.what or WHAT):
@@ -68,10 +77,19 @@ def compare(what: str, rebuild: Rebuild, runs: int) -> None:
         )
 
 
-def windows(servers: str, folder: Path, records: int, start: int) -> Rebuild:
+def windows(servers: str, folder: Path, records: int, start: int, *, hot: float = 0.0) -> Rebuild:
     """Return an application that counts in minutes."""
-    program = Program("count", "long", value="long", window=Window("window", 60_000, grace=10_000, retention=24 * HOUR_MS)).named("windows")
-    return Rebuild(servers, folder, program, {program.topic: Input(records, records // 1000, start)}, {program.changelog: "compact,delete"})
+    window = Window("window", 60_000, grace=10_000, retention=24 * HOUR_MS)
+    program = Program("count", "long", value="long", window=window).named("hot-windows" if hot else "windows")
+    content = Input(records, records // (100 if hot else 1000), start, hot=hot)
+    return Rebuild(servers, folder, program, {program.topic: content}, {program.changelog: "compact,delete"})
+
+
+def skewed_sum(servers: str, folder: Path, records: int, start: int) -> Rebuild:
+    """Return an application that adds up, for one key most of the time."""
+    program = Program("sum", "long", value="long").named("hot-sum")
+    content = Input(records, records // 100, start, hot=HOT)
+    return Rebuild(servers, folder, program, {program.topic: content}, {program.changelog: "compact"})
 
 
 def join(servers: str, folder: Path, records: int, start: int) -> Rebuild:
@@ -96,6 +114,10 @@ def join(servers: str, folder: Path, records: int, start: int) -> Rebuild:
     )
     inputs = {topic: Input(records // 2, records // 20, start, text=True, seed=seed) for seed, topic in enumerate((users, answers))}
     return Rebuild(servers, folder, program, inputs, {program.changelog(store): "compact" for store in program.stores})
+
+
+MADE = {"windows": windows, "join": join, "skewed-sum": skewed_sum, "skewed-windows": partial(windows, hot=HOT)}
+"""What is rebuilt, by name."""
 
 
 def verify(servers: str, folder: Path, records: int, start: int, runs: int) -> None:
