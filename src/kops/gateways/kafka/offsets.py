@@ -36,10 +36,8 @@ class Offsets:
         from confluent_kafka.admin import OffsetSpec
 
         wanted = sorted(set(partitions))
-        starts = self._ask(wanted, OffsetSpec.earliest(), READ_UNCOMMITTED)
-        ends = self._ask(wanted, OffsetSpec.latest(), isolation)
-        start_offsets = self._answers(starts, "find the log start offset")
-        end_offsets = self._answers(ends, "find the log end offset")
+        start_offsets = self._found(wanted, OffsetSpec.earliest(), READ_UNCOMMITTED, "find the log start offset")
+        end_offsets = self._found(wanted, OffsetSpec.latest(), isolation, "find the log end offset")
         bounds = {partition: _bounds(start_offsets[partition], end_offsets[partition]) for partition in wanted}
         return bounds | self._missing([partition for partition, found in bounds.items() if isinstance(found, KopsError)])
 
@@ -61,7 +59,7 @@ class Offsets:
         from confluent_kafka.admin import OffsetSpec
 
         wanted = sorted(set(partitions))
-        answers = self._answers(self._ask(wanted, OffsetSpec.for_timestamp(milliseconds), READ_UNCOMMITTED), "find the offset of a time")
+        answers = self._found(wanted, OffsetSpec.for_timestamp(milliseconds), READ_UNCOMMITTED, "find the offset of a time")
         # The broker says -1 for "none"; committed as it is, it would send the group wherever auto.offset.reset points.
         return {partition: None if offset < 0 else offset for partition, offset in _all_good(answers).items()}
 
@@ -93,7 +91,13 @@ class Offsets:
         }
         return partitions, problems
 
-    def _ask(self, partitions: Iterable[TopicPartition], spec: Any, isolation: str) -> dict[TopicPartition, Any]:
+    def _found(self, partitions: Iterable[TopicPartition], spec: Any, isolation: str, doing: str) -> dict[TopicPartition, int | KopsError]:
+        """Ask for offsets and wait for all of them.
+
+        Nothing else is asked meanwhile: librdkafka looks for unknown leaders in the thread that asks, and its own thread frees that work
+        when metadata for an earlier question comes just then. Two questions at once about a topic new to a client end the process, once
+        in some thousand times (librdkafka 2.16, ``rd_kafka_topic_partition_list_query_leaders_async``).
+        """
         from confluent_kafka import IsolationLevel
         from confluent_kafka import TopicPartition as Librdkafka
 
@@ -102,11 +106,9 @@ class Offsets:
         if not asked:
             return {}
         futures = self._client.admin.list_offsets(asked, isolation_level=level, request_timeout=self._client.timeout)
-        return {TopicPartition(answer.topic, answer.partition): future for answer, future in futures.items()}
-
-    def _answers(self, futures: Mapping[TopicPartition, Any], doing: str) -> dict[TopicPartition, int | KopsError]:
         answers: dict[TopicPartition, int | KopsError] = {}
-        for partition, future in futures.items():
+        for at, future in futures.items():
+            partition = TopicPartition(at.topic, at.partition)
             outcome = self._client.outcome(future, f"{doing} of {partition}")
             answers[partition] = outcome if isinstance(outcome, KopsError) else int(outcome.offset)
         return answers
