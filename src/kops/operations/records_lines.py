@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any, TypeAlias
@@ -11,12 +10,12 @@ from typing import Any, TypeAlias
 from kops.core.errors import UndecodableRecord
 from kops.core.records import Record, timestamp_text
 from kops.formats.base import Format, Place, decode_at, readable_text
+from kops.output.render import json_text
 
 Written: TypeAlias = "tuple[str, str]"
 """The JSON of some bytes, and the JSON of how they are written."""
 
 _NOTHING: Written = ("null", "null")
-_as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def line_maker(key: Format, value: Format) -> Callable[[Record], str]:
@@ -49,7 +48,7 @@ def _writer(form: Format, part: str) -> Callable[[Record, bytes | None], Written
     if form.name == "bytes":
         return lambda _, data: _bytes(data)
     name = encode_basestring(form.name)
-    shown_as: Callable[[Any], str] = encode_basestring if form.name == "string" else _as_json
+    shown_as: Callable[[Any], str] = encode_basestring if form.name == "string" else json_text
 
     def written(record: Record, data: bytes | None) -> Written:
         if data is None:

@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from kops.core.blocks import Row
-from kops.output.render import Column, as_columns, cell, csv_cell, is_number
+from kops.output.render import Column, as_columns, cell, csv_cell, is_number, json_text
 
 WIDEST = 30
 """Characters of a column that is not the last; longer ones push the rest of their line to the right."""
-_as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def write_bytes(data: bytes) -> None:
@@ -62,7 +61,7 @@ class LineWriter:
             self._csv(())
 
     def _json(self, rows: Sequence[Row]) -> None:
-        write_json_lines([_as_json(row) + "\n" for row in rows], self._stream)
+        write_json_lines([json_text(row) + "\n" for row in rows], self._stream)
 
     def _yaml(self, rows: Sequence[Row]) -> None:
         import yaml
