@@ -93,11 +93,11 @@ class RecordColumns:
 
     def keys(self) -> pyarrow.Array:
         """Return the keys, as a binary Arrow array."""
-        return _cut_out(self.data, self.key_at, self.key_lengths)
+        return cut_out(self.data, self.key_at, self.key_lengths)
 
     def values(self) -> pyarrow.Array:
         """Return the values, as a binary Arrow array; null is a tombstone."""
-        return _cut_out(self.data, self.value_at, self.value_lengths)
+        return cut_out(self.data, self.value_at, self.value_lengths)
 
     def value_numbers(self, width: int) -> NDArray[numpy.int64]:
         """Return the values as big-endian integers; all are of that many bytes."""
@@ -115,13 +115,13 @@ class RecordColumns:
 
     def headers(self, row: int) -> list[tuple[str, bytes | None]]:
         """Return the headers of one record, in their order."""
-        count, at = _varint_at(self.data, int(self.headers_at[row]))
+        count, at = varint_at(self.data, int(self.headers_at[row]))
         found = []
         for _ in range(count):
-            length, at = _varint_at(self.data, at)
+            length, at = varint_at(self.data, at)
             name = self.data[at : at + length].decode(errors="replace")
             at += length
-            length, at = _varint_at(self.data, at)
+            length, at = varint_at(self.data, at)
             found.append((name, None if length < 0 else bytes(self.data[at : at + length])))
             at += max(length, 0)
         return found
@@ -146,6 +146,18 @@ class Frames:
     def where(self, chosen: Any) -> Frames:
         """Return the records that a mask or a slice chooses."""
         return Frames(self.content, *(column[chosen] for column in (self.offsets, self.timestamps, self.at, self.ends)))
+
+
+def compacted(frames: Frames) -> Frames:
+    """Return records that hold on to no more than twice their bytes."""
+    import numpy
+
+    lengths = frames.ends - frames.at
+    ends = numpy.cumsum(lengths)
+    if not len(frames) or 2 * int(ends[-1]) >= len(frames.content):
+        return frames
+    content = cut_out(frames.content, frames.at, lengths).buffers()[2].to_pybytes()
+    return Frames(content, frames.offsets, frames.timestamps, ends - lengths, ends)
 
 
 def no_records() -> RecordColumns:
@@ -198,9 +210,13 @@ def decode(data: bytes, batches: Sequence[Batch]) -> RecordColumns:
     :param data: what the batches stand in
     :raises UnreadableBatch: when a checksum is wrong, or a batch cannot be decompressed
     """
+    return columns_of_frames(frames_of(data, batches))
+
+
+def columns_of_frames(frames: Frames) -> RecordColumns:
+    """Find the keys, values and headers of records."""
     import numpy
 
-    frames = frames_of(data, batches)
     octets = numpy.frombuffer(frames.content, dtype=numpy.uint8)
     key_lengths, key_at = read_varints(octets, frames.at)
     value_lengths, value_at = read_varints(octets, key_at + numpy.maximum(key_lengths, 0))
@@ -273,7 +289,7 @@ def _find_records(content: bytes, octets: NDArray[numpy.uint8], at: int, count: 
 
     patience = _FEW
     while count > 0:
-        length, after = _varint_at(content, at)
+        length, after = varint_at(content, at)
         size = after - at + length
         same = numpy.ones(count, dtype=bool)
         for octet in range(at, after):
@@ -300,12 +316,12 @@ def _one_by_one(content: bytes, at: int, count: int) -> tuple[list[int], int]:
         if length < _MORE:
             at += 1 + (length >> 1)
         else:
-            length, at = _varint_at(content, at)
+            length, at = varint_at(content, at)
             at += length
     return starts, at
 
 
-def _varint_at(content: bytes, at: int) -> tuple[int, int]:
+def varint_at(content: bytes, at: int) -> tuple[int, int]:
     """Return a zigzag varint (``ByteUtils.readVarint``) and the position after it."""
     value = shift = 0
     while True:
@@ -361,7 +377,7 @@ def _marker_type(data: bytes, batch: Batch) -> int:
     return int(struct.unpack(">hh", version_and_type)[1])
 
 
-def _cut_out(data: bytes, at: NDArray[numpy.int64], lengths: NDArray[numpy.int64]) -> pyarrow.Array:
+def cut_out(data: bytes, at: NDArray[numpy.int64], lengths: NDArray[numpy.int64]) -> pyarrow.Array:
     """Return pieces of some bytes as a binary array: views of all that is there, of which every other one is taken."""
     import numpy
     import pyarrow

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 OUTCOME = "partition int, reached bigint, records bigint, fingerprint string, producers array<bigint>, error string, at bigint"
-_ROWS = 50_000
+ROWS_AT_ONCE = 50_000
 """Rows that are encoded at once."""
 
 
@@ -92,9 +92,9 @@ def send_rows(rows: DataFrame, job: Job, parts: Sequence[Part]) -> list[Outcome]
 
         context = TaskContext.get()
         part = parts[context.partitionId() if context else 0]
-        yield _row(sent_part(job, part, lambda start: _rounds_of_rows(batches, part, start, job.places)))
+        yield row_of(sent_part(job, part, lambda start: _rounds_of_rows(batches, part, start, job.places)))
 
-    return _outcomes(rows.mapInArrow(send, OUTCOME))
+    return outcomes_of(rows.mapInArrow(send, OUTCOME))
 
 
 def _rounds_of_rows(batches: Iterable[pyarrow.RecordBatch], part: Part, start: int, places: Places) -> Iterator[Rows]:
@@ -110,7 +110,7 @@ def _rounds_of_rows(batches: Iterable[pyarrow.RecordBatch], part: Part, start: i
         if len(offsets) and (set(table["partition"].unique().to_pylist()) != {part.partition} or (numpy.diff(offsets) < 0).any()):
             raise ValueError("the plugin mixes or reorders the records of partitions, so how far it came cannot be told")
         last = int(numpy.searchsorted(offsets, offsets[-1])) if len(offsets) else 0
-        if last < _ROWS:
+        if last < ROWS_AT_ONCE:
             held = table
             continue
         yield from _round(table.slice(0, last), start, int(offsets[last]), places)
@@ -193,7 +193,8 @@ def _give_up(writer: BatchWriter) -> None:
         writer.abort()
 
 
-def _row(outcome: Outcome) -> pyarrow.RecordBatch:
+def row_of(outcome: Outcome) -> pyarrow.RecordBatch:
+    """Return an outcome as a row of ``OUTCOME``."""
     import pyarrow
 
     values = (
@@ -209,7 +210,8 @@ def _row(outcome: Outcome) -> pyarrow.RecordBatch:
     return pyarrow.RecordBatch.from_arrays([pyarrow.array([value], kind) for value, kind in values], names)
 
 
-def _outcomes(rows: DataFrame) -> list[Outcome]:
+def outcomes_of(rows: DataFrame) -> list[Outcome]:
+    """Run a job whose rows are outcomes."""
     return [
         Outcome(row.partition, row.reached, row.records, int(row.fingerprint, 16), tuple(row.producers), row.error, row.at)
         for row in rows.collect()

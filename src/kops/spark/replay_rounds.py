@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from kops.formats.record_batch_copy import columns_of_records, columns_of_table, renewed
 from kops.formats.record_batch_merge import merged, split_frames
-from kops.formats.record_batches import MAX_BATCH_BYTES, Columns, Producer, encode, split
-from kops.formats.record_columns import Batch, Found, Frames, RecordColumns, frames_of
+from kops.formats.record_batches import MAX_BATCH_BYTES, Columns, encode, split
+from kops.formats.record_columns import Batch, Frames, RecordColumns, frames_of
 
 if TYPE_CHECKING:
+    import numpy
     import pyarrow
+    from numpy.typing import NDArray
 
     from kops.spark.transactions import Encode
+
+Held = TypeVar("Held", "Frames", "RecordColumns", "RoutedFrames")
+_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -119,10 +124,11 @@ class WholeBatch:
         return self.batch.base_offset
 
 
-class _Cut(ABC, Generic[Found]):
+@dataclass(frozen=True)
+class _Cut(ABC, Generic[Held]):
     """Records of batches of a partition, which can be cut anywhere."""
 
-    held: Found
+    held: Held
     partition: int
     end: int
     places: Places
@@ -132,12 +138,18 @@ class _Cut(ABC, Generic[Found]):
         """Return how many records there are."""
         return len(self.held)
 
-    def _part(self, start: int, stop: int) -> Round:
-        end = self.end if stop >= len(self.held) else int(self.held.offsets[stop])
-        return self._of(self.held.where(slice(start, stop)), end)
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Return about how many bytes they take."""
 
     @abstractmethod
-    def _of(self, held: Found, end: int) -> Round: ...
+    def payloads(self) -> Iterator[Payload]:
+        """Yield the batches to send."""
+
+    def _part(self, start: int, stop: int) -> Round:
+        end = self.end if stop >= len(self.held) else int(self.held.offsets[stop])
+        return replace(self, held=self.held.where(slice(start, stop)), end=end)
 
     def halves(self) -> tuple[Round, ...]:
         """Return both halves; nothing when they cannot be told apart."""
@@ -157,36 +169,63 @@ class _Cut(ABC, Generic[Found]):
 class Merged(_Cut[Frames]):
     """Records of several batches that go on as one."""
 
-    held: Frames
-    partition: int
-    end: int
-    places: Places
+    @property
+    def size(self) -> int:
+        """Return about how many bytes they take."""
+        return _bytes_of(self.held)
 
-    def _of(self, held: Frames, end: int) -> Round:
-        return Merged(held, self.partition, end, self.places)
+    def payloads(self) -> Iterator[Payload]:
+        """Yield the batches to send."""
+        return _merged(self.held, self.places, self.places.topic, self.partition)
+
+
+@dataclass(frozen=True)
+class RoutedFrames:
+    """Records, each with where it goes.
+
+    :param topics: which of ``Places.counts``
+    """
+
+    frames: Frames
+    topics: NDArray[numpy.int64]
+    numbers: NDArray[numpy.int64]
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    @property
+    def offsets(self) -> NDArray[numpy.int64]:
+        """Return where they stand in the source."""
+        return self.frames.offsets
+
+    def where(self, chosen: Any) -> RoutedFrames:
+        """Return the records that a mask or a slice chooses."""
+        return RoutedFrames(self.frames.where(chosen), self.topics[chosen], self.numbers[chosen])
+
+
+@dataclass(frozen=True)
+class Routed(_Cut[RoutedFrames]):
+    """Records that go each to its own place."""
 
     @property
     def size(self) -> int:
         """Return about how many bytes they take."""
-        return int((self.held.ends - self.held.at).sum())
+        return _bytes_of(self.held.frames)
 
     def payloads(self) -> Iterator[Payload]:
         """Yield the batches to send."""
-        for part in split_frames(self.held, self.places.most):
-            yield Payload(self.places.topic, self.partition, len(part), partial(_merged, part, self.places.codec))
+        import numpy
+
+        names, places = list(self.places.counts), self.held.topics << _BITS | self.held.numbers
+        for place in numpy.unique(places).tolist():
+            chosen = places == place
+            frames = self.held.frames if chosen.all() else self.held.frames.where(chosen)
+            yield from _merged(frames, self.places, names[place >> _BITS], place & (1 << _BITS) - 1)
 
 
 @dataclass(frozen=True)
 class ByKey(_Cut[RecordColumns]):
     """Records that go where their keys say."""
-
-    held: RecordColumns
-    partition: int
-    end: int
-    places: Places
-
-    def _of(self, held: RecordColumns, end: int) -> Round:
-        return ByKey(held, self.partition, end, self.places)
 
     @property
     def size(self) -> int:
@@ -197,9 +236,9 @@ class ByKey(_Cut[RecordColumns]):
         """Yield the batches to send."""
         import numpy
 
-        numbers = numpy.asarray(_by_key(self.held.keys(), self.partition, self.places.counts[self.places.topic]))
+        numbers = numpy.asarray(by_key(self.held.keys(), self.partition, self.places.counts[self.places.topic]))
         for number in numpy.unique(numbers).tolist():
-            yield from _batches(self.places, number, columns_of_records(self.held.where(numbers == number)))
+            yield from _encoded(columns_of_records(self.held.where(numbers == number)), self.places, self.places.topic, number)
 
 
 @dataclass(frozen=True)
@@ -222,18 +261,16 @@ class Rows:
 
     def payloads(self) -> Iterator[Payload]:
         """Yield the batches to send."""
-        from dataclasses import replace
-
         from pyarrow import compute
 
         for topic in compute.unique(self.table["topic"]).to_pylist():
             of_topic = self.table.filter(compute.equal(self.table["topic"], topic))
-            places, count = replace(self.places, topic=topic), self.places.counts[topic]
+            count = self.places.counts[topic]
             keys, source = of_topic["key"].combine_chunks(), of_topic["partition"][0].as_py()
-            numbers = _by_key(keys, source, count) if self.places.by_key else of_topic["target_partition"].combine_chunks()
+            numbers = by_key(keys, source, count) if self.places.by_key else of_topic["target_partition"].combine_chunks()
             for number in compute.unique(numbers).to_pylist():
                 part = of_topic.filter(compute.equal(numbers, number))
-                yield from _batches(places, number, columns_of_table(part))
+                yield from _encoded(columns_of_table(part), self.places, topic, number)
 
     def _cut(self, at: int) -> tuple[Round, ...]:
         """Cut where a record of the source ends, as several rows may come of one."""
@@ -260,27 +297,25 @@ class Rows:
         return int(self.table["offset"][0].as_py())
 
 
-def _by_key(keys: pyarrow.Array, source: int, count: int) -> pyarrow.Array:
+def by_key(keys: pyarrow.Array, source: int, count: int) -> pyarrow.Array:
     """Return the partition of each key as the producer's default partitioner does; without a key that of the source."""
     from kops.formats.murmur2_columns import partitions_of
 
     return partitions_of(keys, count).fill_null(source % count)
 
 
-def _merged(frames: Frames, codec: int, producer: Producer) -> bytes:
-    return merged(frames, producer, codec)
+def _bytes_of(frames: Frames) -> int:
+    return int((frames.ends - frames.at).sum())
 
 
-def _batches(places: Places, partition: int, columns: Columns) -> Iterator[Payload]:
+def _merged(frames: Frames, places: Places, topic: str, partition: int) -> Iterator[Payload]:
+    for part in split_frames(frames, places.most):
+        yield Payload(topic, partition, len(part), partial(merged, part, codec=places.codec))
+
+
+def _encoded(columns: Columns, places: Places, topic: str, partition: int) -> Iterator[Payload]:
     for part in split(columns, places.most):
-        yield Payload(places.topic, partition, len(part), _encoder(part, places.codec))
-
-
-def _encoder(columns: Columns, codec: int) -> Encode:
-    def encoded(producer: Producer) -> bytes:
-        return encode(columns, producer, codec)
-
-    return encoded
+        yield Payload(topic, partition, len(part), partial(encode, part, codec=places.codec))
 
 
 def reasons_of(error: Any) -> str:

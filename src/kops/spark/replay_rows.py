@@ -23,36 +23,33 @@ _PARTS = ("struct", "array", "map")
 def decoded(records: DataFrame, topic: str, key: Form, value: Form, *, skip: bool, more: Sequence[str] = ()) -> DataFrame:
     """Add what expressions see: ``key`` and ``value`` decoded, ``timestamp``, ``topic``; keep the bytes as ``_key`` and ``_value``.
 
-    :param records: as ``BatchSource.read`` gives them, with headers
+    :param records: as ``BatchSource.read`` gives them, with headers; what of key, value, timestamp_ms and headers is not there is not added
     :param skip: leave out what is not of its format; else such a record ends the job
     :param more: columns of the records to keep
     :raises UsageProblem: when the schema of a format is none
     """
-    keys, values = decoding("_key", key), decoding("_value", value)
+    there = set(records.columns)
     raw = records.selectExpr(
-        "key as _key",
-        "value as _value",
+        *(f"{name} as _{name}" for name in ("key", "value") if name in there),
         "partition",
         "offset",
-        "timestamp_ms",
-        f"coalesce(headers, cast(array() as {_HEADERS})) as headers",
+        *(name for name in ("timestamp_ms",) if name in there),
+        *(f"coalesce(headers, cast(array() as {_HEADERS})) as headers" for name in ("headers",) if name in there),
         *more,
     )
+    decodings = {name: decoding(f"_{name}", form) for name, form in (("key", key), ("value", value)) if name in there}
     try:
         seen = raw.selectExpr(
             "*",
-            f"{keys.value} as key",
-            f"{values.value} as value",
-            "timestamp_millis(timestamp_ms) as timestamp",
+            *(f"{each.value} as {name}" for name, each in decodings.items()),
+            *("timestamp_millis(timestamp_ms) as timestamp" for name in ("timestamp_ms",) if name in there),
             f"'{topic}' as topic",
-        )
-        wrong = [
-            (name, each.is_wrong.replace("{value}", name)) for name, each in (("key", keys), ("value", values)) if each.is_wrong is not None
-        ]
-        seen = seen.where("true")
-        for name, condition in wrong:
+        ).where("true")
+        for name, each in decodings.items():
+            if each.is_wrong is None:
+                continue
             said = f"concat('the {name} of {topic}:', partition, ' at offset ', offset, ' is not of its format')"
-            fine = f"not coalesce({condition}, false)"
+            fine = f"not coalesce({each.is_wrong.replace('{value}', name)}, false)"
             seen = seen.where(fine if skip else f"if({fine}, true, raise_error({said}) is null)")
     except Exception as error:
         raise _refused("a format", f"{key.schema or value.schema}", error) from error
@@ -68,11 +65,7 @@ def changed(
     :param headers: name -> expression; all see the record as it was
     :raises UsageProblem: when Spark does not take an expression, or its type does not fit
     """
-    if where is not None:
-        kind = _type_of(seen, "--where", where)
-        if kind != "boolean":
-            raise UsageProblem(f"--where {where} is {kind}, not a condition", hint="such as: value.price is not null")
-        seen = seen.where(where)
+    seen = _chosen(seen, where)
     new = {"key": "_key", "value": "_value", "timestamp": "timestamp_ms"}
     for name, form in (("key", key), ("value", value)):
         if name in assignments:
@@ -92,21 +85,69 @@ def changed(
     )
 
 
+def new_content(
+    seen: DataFrame,
+    where: str | None,
+    *,
+    assignments: Mapping[str, str],
+    headers: Mapping[str, str],
+    topic: str | None,
+    partition: str | None,
+    key: Form,
+    value: Form,
+) -> DataFrame:
+    """Choose records, and compute what is new of them and no more, as ``replay_columns.send_changed`` takes it.
+
+    :param partition: an expression; None where none is to be computed
+    """
+    from kops.spark.replay_columns import HEADER, literal
+
+    seen = _chosen(seen, where)
+    new = [
+        f"{_bytes(seen, name, assignments[name], form)} as {name}" for name, form in (("key", key), ("value", value)) if name in assignments
+    ]
+    if "timestamp" in assignments:
+        new.append(f"{_milliseconds(seen, assignments['timestamp'])} as timestamp_ms")
+    for number, (name, expression) in enumerate(headers.items()):
+        if literal(expression) is None:
+            new.append(f"{_bytes(seen, f'headers[{name}]', expression, Form('bytes'))} as {HEADER}{number}")
+    if topic is not None:
+        new.append(f"{_topic(seen, topic)} as topic")
+    if partition is not None:
+        new.append(f"{_number(seen, partition)} as target_partition")
+    return seen.selectExpr("offset", *new)
+
+
+def _chosen(seen: DataFrame, where: str | None) -> DataFrame:
+    if where is None:
+        return seen
+    kind = _type_of(seen, "--where", where)
+    if kind != "boolean":
+        raise UsageProblem(f"--where {where} is {kind}, not a condition", hint="such as: value.price is not null")
+    return seen.where(where)
+
+
+def _topic(seen: DataFrame, expression: str) -> str:
+    if (kind := _type_of(seen, "--to-expression", expression)) != "string":
+        raise UsageProblem(f"--to-expression {expression} is {kind}, not a name", hint="such as: concat('orders-', value.region)")
+    return f"({expression})"
+
+
+def _number(seen: DataFrame, expression: str) -> str:
+    kind = _type_of(seen, "--partition-by", expression)
+    if kind not in WIDENS["bigint"]:
+        raise UsageProblem(f"--partition-by {expression} is {kind}, not a number", hint="key, keep, or such as: pmod(value.customer, 6)")
+    return f"cast(({expression}) as int)"
+
+
 def routed(records: DataFrame, topic: str | None, partition: str | None, target: str) -> DataFrame:
     """Say where each record goes, and keep what is sent (``COLUMNS``).
 
     :param topic: an expression; None when all go to ``target``
     :param partition: ``keep``, ``key`` or an expression; with ``key`` the writer fills it in
     """
-    if topic is not None and (kind := _type_of(records, "--to-expression", topic)) != "string":
-        raise UsageProblem(f"--to-expression {topic} is {kind}, not a name", hint="such as: concat('orders-', value.region)")
-    chosen = {"keep": "partition", "key": "cast(null as int)"}.get(partition or "keep")
-    if chosen is None:
-        kind = _type_of(records, "--partition-by", str(partition))
-        if kind not in WIDENS["bigint"]:
-            raise UsageProblem(f"--partition-by {partition} is {kind}, not a number", hint="key, keep, or such as: pmod(value.customer, 6)")
-        chosen = f"cast(({partition}) as int)"
-    to = f"({topic})" if topic is not None else f"'{target}'"
+    chosen = {"keep": "partition", "key": "cast(null as int)"}.get(partition or "keep") or _number(records, str(partition))
+    to = _topic(records, topic) if topic is not None else f"'{target}'"
     return records.selectExpr(
         "partition",
         "offset",

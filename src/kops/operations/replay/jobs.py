@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from kops.core.errors import UsageProblem
 from kops.core.models import TopicPartition
 from kops.core.plan import Plan
+from kops.core.statefile.models import Form
 from kops.operations.replay.source import settings_of, source_of
-from kops.operations.replay.wanted import BY_KEY, CODECS, EXACTLY_ONCE, Changes, changes_of_json, header_name, parse_form
+from kops.operations.replay.wanted import BY_KEY, CODECS, EXACTLY_ONCE, KEEP, Changes, changes_of_json, parse_form
 from kops.operations.services import Services
 from kops.operations.state.engine import Engine, folder_of_this_process, start_engine, writing
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from kops.spark.replay_jobs import Job, Outcome, Part
     from kops.spark.replay_tasks import Tasks
+    from kops.spark.source import TopicRange
 
 _LARGEST_BATCH = 900_000
 ROWS: Mapping[str, str] = {
@@ -61,6 +64,13 @@ class Work:
         """Return where processes of this machine say how many records they have sent."""
         return folder_of_this_process() if self._is_local and not self.makes_rows else None
 
+    @property
+    def _in_processes(self) -> bool:
+        """Tell whether what makes no rows runs in processes of this machine: unless Spark is elsewhere, or runs here already."""
+        from kops.spark.session import has_session
+
+        return self._is_local and not has_session()
+
     def sending(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
         """Tell how many records were sent, while they are.
 
@@ -77,21 +87,18 @@ class Work:
 
     def begin(self) -> None:
         """Begin to start what runs the tasks."""
-        from kops.spark.session import has_session
-
         if self.makes_rows or not self._is_local:
             _ = self.engine
-        elif not has_session():
+        elif self._in_processes:
             from kops.spark.replay_tasks import Processes
 
             Processes(1).begin()
 
     def tasks(self, parts: int) -> Tasks:
-        """Return what runs tasks that make no rows: processes of this machine, unless Spark is elsewhere or runs already."""
+        """Return what runs tasks that make no rows."""
         from kops.spark.replay_tasks import Processes, SparkTasks
-        from kops.spark.session import has_session
 
-        return Processes(self._slots(parts)) if self._is_local and not has_session() else SparkTasks(self.engine.session)
+        return Processes(self._slots(parts)) if self._in_processes else SparkTasks(self.engine.session)
 
     @property
     def changes(self) -> Changes:
@@ -138,22 +145,56 @@ class Work:
         """Return the rows to send, a task a part."""
         from kops.spark.batch_source import BatchSource
         from kops.spark.replay_rows import by_function, changed, decoded, routed
-        from kops.spark.source import TopicRange
 
-        changes, given = self.changes, self.arguments
+        given = self.arguments
         if "rows" in given:
             return rows_named(given["rows"])(self, parts)
-        key, value = parse_form(changes.key), parse_form(changes.value)
-        ranges = {part.partition: (part.start, part.end) for part in parts}
-        wanted = TopicRange(given["source"], ranges, read_committed=True, headers=True, split=False)
-        records = BatchSource(self.engine.session, self.source_settings()).read(wanted)
-        assignments = dict(changes.assignments)
-        headers = {header: expression for name, expression in changes.assignments if (header := header_name(name)) is not None}
+        changes, (key, value) = self.changes, self._forms
+        records = BatchSource(self.engine.session, self.source_settings()).read(self._range(parts))
         seen = decoded(records, given["source"], key, value, skip=changes.skip)
-        new = changed(seen, changes.where, assignments=assignments, headers=headers, key=key, value=value)
+        new = changed(seen, changes.where, assignments=changes.plain, headers=changes.headers, key=key, value=value)
         if changes.function:
             new = by_function(new, changes.function, given["source"])
         return routed(new, changes.topic, given["partition_by"], given["anchor"])
+
+    def new_content(self, parts: Sequence[Part]) -> DataFrame:
+        """Return the offsets of the records to send, and what is new of them, a task a part."""
+        from kops.spark.replay_columns import TYPES, columns_named
+
+        changes, (key, value) = self.changes, self._forms
+        try:
+            return self._new_content(parts, columns_named(changes.expressions(), key, value))
+        except UsageProblem:  # it uses what it does not name
+            return self._new_content(parts, tuple(TYPES))
+
+    def _new_content(self, parts: Sequence[Part], columns: tuple[str, ...]) -> DataFrame:
+        from kops.spark.batch_source import BatchSource
+        from kops.spark.replay_columns import SomeColumns, schema_of
+        from kops.spark.replay_rows import decoded, new_content
+
+        changes, given, (key, value) = self.changes, self.arguments, self._forms
+        source = BatchSource(self.engine.session, self.source_settings())
+        records = source.reduced(self._range(parts), schema_of(columns), SomeColumns(columns))
+        return new_content(
+            decoded(records, given["source"], key, value, skip=changes.skip),
+            changes.where,
+            assignments=changes.plain,
+            headers=changes.headers,
+            topic=changes.topic,
+            partition=None if given["partition_by"] in (KEEP, BY_KEY) else given["partition_by"],
+            key=key,
+            value=value,
+        )
+
+    def _range(self, parts: Sequence[Part]) -> TopicRange:
+        from kops.spark.source import TopicRange
+
+        ranges = {part.partition: (part.start, part.end) for part in parts}
+        return TopicRange(self.arguments["source"], ranges, read_committed=True, headers=True, split=False)
+
+    @property
+    def _forms(self) -> tuple[Form, Form]:
+        return parse_form(self.changes.key), parse_form(self.changes.value)
 
     def send(self, parts: Sequence[Part], already: Mapping[int, int]) -> list[Outcome]:
         """Send some parts, each in a task; with a limit one after another.
@@ -179,14 +220,18 @@ class Work:
             from kops.spark.replay_copy import copy
 
             if self._told is not None:
-                self.services.kafka.close()  # the processes have their own; librdkafka may crash where brokers of an idle client go away
+                self.services.kafka.close()  # tasks have their own; librdkafka may crash where brokers of an idle client go away
             return copy(self.tasks(len(parts)), job, parts, self._told)
         _ = self.engine.session  # has started before anything else imports pyspark
         from kops.spark.failures import explained
+        from kops.spark.replay_columns import literal, send_changed
         from kops.spark.replay_jobs import send_rows
 
         with explained(f"replay {job.source}"):
-            return send_rows(self.rows(parts), job, parts)
+            if self.changes.function or "rows" in self.arguments:
+                return send_rows(self.rows(parts), job, parts)
+            same = {name: literal(expression) for name, expression in self.changes.headers.items()}
+            return send_changed(self.new_content(parts), job, parts, same)
 
 
 def rows_named(name: str) -> Callable[[Work, Sequence[Part]], DataFrame]:

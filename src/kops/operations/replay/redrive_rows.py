@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.intervals import Intervals
 from kops.operations.replay.jobs import Work
-from kops.operations.replay.wanted import header_name, parse_form
+from kops.operations.replay.wanted import parse_form
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,10 +46,8 @@ def rows_of_dead_letters(work: Work, parts: Sequence[Part]) -> DataFrame:
 
     given, changes = work.arguments, work.changes
     chosen = letters_of(work, parts, claims_of(given), inside=True, where=None)
-    plain = {name: expression for name, expression in changes.assignments if header_name(name) is None}
-    headers = {header: expression for name, expression in changes.assignments if (header := header_name(name)) is not None}
     key, value = parse_form(changes.key), parse_form(changes.value)
-    new = changed(sent_back(chosen, given["targets"]), None, assignments=plain, headers=headers, key=key, value=value)
+    new = changed(sent_back(chosen, given["targets"]), None, assignments=changes.plain, headers=changes.headers, key=key, value=value)
     return routed(unchanged_where_parked(new), "to_topic", given["partition_by"], given["anchor"])
 
 

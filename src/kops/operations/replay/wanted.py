@@ -45,6 +45,20 @@ class Changes:
         """Tell whether Spark has to make rows of the records."""
         return bool(self.where or self.assignments or self.topic or self.partition or self.function)
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the expressions of the headers that are set, by name."""
+        return {header: expression for name, expression in self.assignments if (header := header_name(name)) is not None}
+
+    @property
+    def plain(self) -> dict[str, str]:
+        """Return the other assignments."""
+        return {name: expression for name, expression in self.assignments if header_name(name) is None}
+
+    def expressions(self) -> list[str]:
+        """Return all of them."""
+        return [text for text in (self.where, self.topic, self.partition, *(each for _, each in self.assignments)) if text]
+
     def as_json(self) -> dict[str, Any]:
         """Return it as a plan keeps it."""
         return asdict(self) | {"assignments": [list(pair) for pair in self.assignments]}
