@@ -123,22 +123,20 @@ class Journal:
 
     def mark_finished(self, entry_id: str, *, by: str) -> None:
         """Note on an entry that another one did what was left of it, and on all that were to finish it before and were stopped too."""
+        for entry in self._family(entry_id):
+            if entry.id != by and entry.status is not EntryStatus.DONE:
+                self._write(replace(entry, finished_by=by))
+
+    def _family(self, entry_id: str) -> list[Entry]:
+        """Return the first entry that this one was to finish, itself otherwise, and all that were to finish it or one another."""
         first = self.read(entry_id)
         while first.finishes and (self.folder / f"{first.finishes}.json").is_file():
             first = self.read(first.finishes)
-        family = {first.id, entry_id}
-        for entry in reversed(list(self._since(first.id))):
-            if entry.finishes in family:
-                family.add(entry.id)
-            if entry.id in family and entry.id != by and entry.status is not EntryStatus.DONE:
-                self._write(replace(entry, finished_by=by))
-
-    def _since(self, entry_id: str) -> Iterator[Entry]:
-        """Yield an entry and those after it that can be read, newest first."""
-        for entry in self.entries(lambda _damaged: None):
-            if entry.id < entry_id:
-                return
-            yield entry
+        family = [first]
+        for elder in family:  # grows while it is walked: those who finish one may be finished too
+            later = self.entries(lambda _damaged: None, mentioning=elder.id)
+            family += [entry for entry in later if entry.finishes == elder.id]
+        return family
 
     def read(self, entry_id: str) -> Entry:
         """Return one entry; ``last`` is the newest.
