@@ -9,7 +9,7 @@ from kops.core.errors import UsageProblem
 from kops.core.models import TopicPartition
 
 topics = st.from_regex(r"[a-zA-Z0-9._-]{1,40}", fullmatch=True)
-groups = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=40)
+groups = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=40)  # Python 3.10 reads no NUL
 places = st.builds(TopicPartition, topics, st.integers(0, 2**31 - 1))
 tables = st.dictionaries(places, st.integers(0, 2**63 - 1), min_size=1)
 
