@@ -74,7 +74,7 @@ def sessions(rows: DataFrame, store: Store, value_type: str) -> DataFrame:
         for (task, key), run in groupby(records, itemgetter(0, 1)):
             first = next(run)
             taken = ((row[2], row[5], row[3], row[4]) for row in _chained(first, run))
-            for end, start, value, timestamp in sessions_of(key, taken, windows, steps, tally):
+            for end, start, value, timestamp in sessions_of(key, taken, windows, steps, tally, in_order=not first[6]):
                 bounds = end.to_bytes(8, "big") + start.to_bytes(8, "big")
                 yield task, key + bounds, value, timestamp, doubt if first[6] else SURE, 0, 0, 0, 0
 

@@ -15,6 +15,9 @@ from typing import Any
 from kops.core.statefile import Windows
 from kops.spark.windows_steps import Steps
 
+_GONE_AT_ONCE = 50_000
+"""Deleted sessions of a key that are held back; a key that has records all the time leaves one behind with each."""
+
 
 @dataclass
 class Tally:
@@ -53,6 +56,10 @@ class KeySessions:
     """What each live session holds, and the timestamp of its changelog record."""
     _gone: dict[tuple[int, int], int] = field(default_factory=dict)
     """Sessions that were deleted, with the timestamp of the tombstone."""
+    _until: int = -1
+    """Up to where sessions have expired."""
+    _held: int = _GONE_AT_ONCE
+    """How many deleted sessions there may be before the expired ones among them are forgotten."""
     _past: list[tuple[int, int]] = field(default_factory=list)
     """Bounds of sessions that have expired, as far as a record may still lie beside them."""
 
@@ -94,8 +101,18 @@ class KeySessions:
         """Return what the store was last given for each session that has not expired."""
         for bounds, (aggregate, timestamp) in self._found.items():
             yield *bounds, self.steps.encode(aggregate), timestamp
-        for bounds, timestamp in self._gone.items():
-            yield *bounds, None, timestamp
+        yield from self.gone()
+
+    def gone(self, at_least: int = 0) -> Iterator[Put]:
+        """Return the tombstones so far, once there are so many, and forget them.
+
+        For good where no aggregate is deleted: then a merged session lies around each, for as long as the store finds either.
+        """
+        if len(self._gone) >= at_least:
+            for bounds, timestamp in self._gone.items():
+                if bounds[0] > self._until:
+                    yield *bounds, None, timestamp
+            self._gone = {}
 
     def _near(self, timestamp: int) -> list[tuple[int, int]]:
         """Return the sessions that a record at this time joins (``SessionStore.findSessions``)."""
@@ -123,6 +140,7 @@ class KeySessions:
 
     def _expire(self, until: int) -> None:
         """Forget what ended so long ago that neither the store finds it nor a rebuild writes it."""
+        self._until = until
         count = bisect_left(self._live, (until + 1, -1))
         if count:
             self.tally.expired += count
@@ -133,16 +151,23 @@ class KeySessions:
             gap = self.windows.size_ms
             reached = min([until, *(start for _end, start in self._live)]) - 3 * gap - self.windows.grace_ms
             del self._past[: bisect_left(self._past, (reached, -1))]
-        if self._gone and min(self._gone)[0] <= until:
+        if len(self._gone) >= self._held:
             self._gone = {bounds: timestamp for bounds, timestamp in self._gone.items() if bounds[0] > until}
+            self._held = max(_GONE_AT_ONCE, 2 * len(self._gone))
 
 
-def sessions_of(key: bytes, records: Iterable[tuple[int, Any, int, int]], windows: Windows, steps: Steps, tally: Tally) -> Iterator[Put]:
-    """Return what the store holds for a key.
+def sessions_of(
+    key: bytes, records: Iterable[tuple[int, Any, int, int]], windows: Windows, steps: Steps, tally: Tally, *, in_order: bool = False
+) -> Iterator[Put]:
+    """Return what the store holds for a key, and what it has deleted; with ``in_order`` what has expired since may be among that.
 
     :param records: timestamp, value, before, others (``KeySessions.process``), in the order in which they are processed
+    :param in_order: it is known to be that order: the stream time never goes back
     """
     sessions = KeySessions(key, windows, steps, tally)
+    streams = in_order and not steps.deletes
     for timestamp, value, before, others in records:
         sessions.process(timestamp, value, before, others)
+        if streams:
+            yield from sessions.gone(_GONE_AT_ONCE)
     yield from sessions.puts()

@@ -25,12 +25,14 @@ class Steps:
     :param add: ``(key, value, aggregate) -> aggregate``; ``None`` deletes
     :param merge: of two sessions: ``(key, one, two) -> aggregate``
     :param encode: gives the bytes of an aggregate that is not ``None``
+    :param deletes: an aggregate may become ``None`` again
     """
 
     initial: Callable[[], Any]
     add: Callable[[bytes, Any, Any], Any]
     merge: Callable[[bytes, Any, Any], Any]
     encode: Callable[[Any], bytes]
+    deletes: bool = False
 
 
 def steps_of(store: Store, value_type: str) -> Steps:
@@ -48,7 +50,11 @@ def steps_of(store: Store, value_type: str) -> Steps:
         return _reducer(store)
     choose = _CHOICES.get(aggregate.kind) or _extreme(aggregate)
     return Steps(
-        lambda: None, _reducing(choose), lambda key, one, two: _reducing(choose)(key, two, one), _encoder(aggregate.form, value_type)
+        lambda: None,
+        _reducing(choose),
+        lambda key, one, two: _reducing(choose)(key, two, one),
+        _encoder(aggregate.form, value_type),
+        deletes=aggregate.kind in _CHOICES,
     )
 
 
@@ -161,4 +167,5 @@ def _reducer(store: Store) -> Steps:
         lambda key, value, aggregate: reducer.add(keys.decode(key), values.decode(bytes(value)), aggregate),
         merged,
         encoded,
+        deletes=True,
     )

@@ -1,10 +1,15 @@
 """Windows in a state file, and what is said of them."""
 
+import random
+
 import pytest
 
 from kops.core.errors import ConfigError
 from kops.core.statefile import Windows, parse_state_file
 from kops.operations.state.windows import counted, emitted_again, fading, of_windows, window_warnings
+from kops.spark import windows_sessions
+from kops.spark.windows_sessions import Tally, sessions_of
+from kops.spark.windows_steps import steps_of
 
 SOURCE = {"topic": "t", "key": "string", "value": "long"}
 COUNT = {"count": True}
@@ -114,3 +119,24 @@ def test_what_is_sent_once_is_said():
 )
 def test_records_that_the_broker_will_delete_are_said(settings, fades):
     assert bool(fading(store("window", {"size": "1m"}), settings, earliest=5000, now_ms=10_000)) is fades
+
+
+@pytest.mark.parametrize("retention", ["1d", "90ms"])
+def test_sessions_that_were_merged_are_told_as_they_come_and_not_twice(monkeypatch, retention):
+    made = store("session", {"gap": "5ms", "grace": "30ms", "retention": retention})
+    chance, latest, taken = random.Random("sessions"), 0, []
+    for step in range(600):
+        time = max(0, step * 2 - chance.choice([0, 0, 0, 9, 40]) + chance.choice([0, 0, 30]))
+        taken.append((time, None, latest, -1))
+        latest = max(latest, time)
+    steps, floor = steps_of(made, "string"), latest - made.window.retention_ms
+
+    def told(**how):
+        found = list(sessions_of(b"k", taken, made.window, steps, Tally(), **how))
+        assert len({put[:2] for put in found}) == len(found)
+        return sorted(put for put in found if put[0] > floor)
+
+    whole = told()
+    monkeypatch.setattr(windows_sessions, "_GONE_AT_ONCE", 3)
+    assert told(in_order=True) == whole
+    assert {put[2] is None for put in whole} == {True, False}
