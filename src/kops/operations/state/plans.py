@@ -233,7 +233,8 @@ def _local_state(computed: Sequence[Computed]) -> list[str]:
         return []
     what = ", ".join(emptied)
     return [
-        f"{what} is empty: delete the application's local state (state.dir) on every instance before it starts, else it may keep stale keys"
+        f"{what} {'is' if len(emptied) == 1 else 'are'} empty: delete the application's local state (state.dir) on every instance before it"
+        " starts, else it may keep stale keys"
     ]
 
 

@@ -60,12 +60,12 @@ def read_records(
         )
     found, unstable = _latest(services, question, likely, at, isolation)
     if rest and not found:
-        found, unstable = _latest(services, question, rest, at, isolation)
+        found, unstable = _latest(services, question, rest, at, isolation, which="the other partitions of ")
     return found, unstable
 
 
 def _latest(
-    services: Services, question: Question, partitions: Sequence[TopicPartition], at: Position, isolation: str
+    services: Services, question: Question, partitions: Sequence[TopicPartition], at: Position, isolation: str, *, which: str = ""
 ) -> tuple[list[Record], dict[TopicPartition, int]]:
     bounds = services.kafka.offsets.bounds(partitions)
     by_offset = at.kind == "time" and question.store.type != VERSIONED
@@ -81,7 +81,7 @@ def _latest(
             services.progress.advance(reader.done, reader.total, "offsets")
             yield batch if question.key is None else [record for record in batch if question.has(record)]
 
-    services.progress.step(f"reading {question.store.changelog}")
+    services.progress.step(f"reading {which}{question.store.changelog}")
     if question.store.type == VERSIONED:
         return newest_versions((record for batch in batches() for record in batch), at), reader.stable_until
     return list(latest_by_key(batches()).values()), reader.stable_until
