@@ -16,6 +16,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from kops.core.errors import MissingRequirement
+from kops.gateways.jdk import FOR_A_SHORT_RUN
 
 Report = Callable[[str], None]
 """Takes a line of progress."""
@@ -23,7 +24,6 @@ Report = Callable[[str], None]
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2/"
 
 _EVERY = 20
-_FOR_A_SHORT_RUN = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 _SETTINGS = """<ivysettings>
   <property name="ivy.maven.lookup.sources" value="false"/>
@@ -149,7 +149,7 @@ def _command(java: Path, *arguments: str | Path) -> list[str]:
     ivy = sorted(pyspark_jars().glob("ivy-*.jar"))
     if not ivy:
         raise MissingRequirement(f"there is no ivy jar in {pyspark_jars()}", hint="install PySpark again")
-    return [str(part) for part in (java, *_FOR_A_SHORT_RUN, "-cp", ivy[-1], "org.apache.ivy.Main", *arguments)]
+    return [str(part) for part in (java, *FOR_A_SHORT_RUN, "-cp", ivy[-1], "org.apache.ivy.Main", *arguments)]
 
 
 def _module(artifacts: Sequence[Artifact], exclude: Sequence[str]) -> str:

@@ -15,6 +15,9 @@ from kops.core.errors import MissingRequirement
 MINIMUM_VERSION = 17
 """Kafka's brokers need 17 since 4.0 (KIP-1013); PySpark 4 needs 17 as well."""
 
+FOR_A_SHORT_RUN = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Options of a JVM that is soon over, or has little to do: it starts sooner and is smaller, and would be slower in the long run."""
+
 _INSTALL = f"install a JDK {MINIMUM_VERSION} or newer (apt install default-jdk-headless, brew install openjdk), or point JAVA_HOME at one"
 
 

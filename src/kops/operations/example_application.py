@@ -13,12 +13,12 @@ from pathlib import Path
 import kops
 from kops.core.errors import MissingRequirement, OperationFailed, TimedOut
 from kops.gateways.jars import class_path
-from kops.gateways.jdk import require_jdk
+from kops.gateways.jdk import FOR_A_SHORT_RUN, require_jdk
 from kops.gateways.kafka import Kafka
 from kops.gateways.processes import ProcessIdentity, start_detached, stop
 
 READY = "READY"
-JVM_OPTIONS = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+JVM_OPTIONS = ("-Xmx256m", *FOR_A_SHORT_RUN)
 """Small and quick to start: an example processes a handful of records."""
 
 

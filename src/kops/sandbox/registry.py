@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from kops.gateways.jdk import Jdk
+from kops.gateways.jdk import FOR_A_SHORT_RUN, Jdk
 from kops.gateways.listening import is_healthy
 from kops.sandbox import parts
 from kops.sandbox.files import argument_lines, write_whole
@@ -50,8 +50,7 @@ def launch(registry: RegistryServer, *, program: Path, jdk: Jdk) -> bool:
     (runner,) = program.glob("*-runner.jar")
     options = [
         "-Xmx384m",
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+UseSerialGC",
+        *FOR_A_SHORT_RUN,
         f"-Dquarkus.http.port={registry.port}",
         f"-Dquarkus.http.host={HOST}",
         "-Dquarkus.log.level=WARN",

@@ -8,12 +8,12 @@ import subprocess
 from pathlib import Path
 
 from kops.core.errors import OperationFailed
-from kops.gateways.jdk import Jdk
+from kops.gateways.jdk import FOR_A_SHORT_RUN, Jdk
 from kops.sandbox.files import write_whole
 from kops.sandbox.model import HOST
 
 _DAYS = "3650"
-_FOR_A_SHORT_RUN = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
+_OPTIONS = tuple(f"-J{option}" for option in FOR_A_SHORT_RUN)
 
 
 def make_certificates(folder: Path, jdk: Jdk) -> None:
@@ -33,9 +33,7 @@ def make_certificates(folder: Path, jdk: Jdk) -> None:
 
     def run(command: str, *arguments: str) -> None:
         store = ("-storetype", "PKCS12", "-storepass:file", "store-password")
-        done = subprocess.run(
-            [keytool, command, *_FOR_A_SHORT_RUN, *arguments, *store], cwd=part, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([keytool, command, *_OPTIONS, *arguments, *store], cwd=part, capture_output=True, text=True, check=False)
         if done.returncode:
             raise OperationFailed(f"keytool {command} failed: {(done.stdout + done.stderr).strip()}")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kops.gateways.jars import class_path
-from kops.gateways.jdk import Jdk
+from kops.gateways.jdk import FOR_A_SHORT_RUN, Jdk
 from kops.gateways.listening import is_healthy
 from kops.sandbox import parts
 from kops.sandbox.files import argument_lines, property_lines, write_whole
@@ -128,8 +128,7 @@ def _java_options(part: Part, jars: Sequence[Path]) -> list[str]:
     return [
         f"-Xmx{HEAP_MEGABYTES}m",
         "-Xms64m",
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+UseSerialGC",
+        *FOR_A_SHORT_RUN,
         "-XX:+ExitOnOutOfMemoryError",
         "-Djava.awt.headless=true",
         *shlex.split(os.environ.get("KAFKA_JVM_PERFORMANCE_OPTS", "")),
