@@ -175,3 +175,5 @@ def test_without_a_description_the_topics_alone_tell_less(applications, draft):
     shown, _file = draft("count-of-words", "--store", "counts-store")
     store = shown["state_file"]["stores"]["counts-store"]
     assert (store["from"]["topic"], store["key_by"], store["aggregate"]) == (f"{prefix}-in", OPEN, OPEN)
+    shown, _file = draft("versioned", "--store", "versions")
+    assert shown["state_file"]["stores"] == expected(prefix)["versioned"]

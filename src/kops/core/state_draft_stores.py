@@ -65,7 +65,8 @@ class Drafting:
         return None
 
     def _entries(self, trace: Trace, facts: StoreFacts) -> tuple[list[str], list[Entry]]:
-        if trace.kind == TABLE or (trace.kind == TO_TABLE and not trace.repartition and not trace.operators):
+        is_table = trace.kind == TABLE or (trace.kind == TO_TABLE and not trace.repartition and not trace.operators)
+        if is_table or (facts.type == VERSIONED and not trace.known and not trace.repartition):
             return self._table(trace, facts)
         if trace.kind in (GROUPED, JOINED, DERIVED):
             return self._of_tables(trace, facts)
@@ -115,7 +116,9 @@ class Drafting:
         topics = (*trace.topics, *(f"/{pattern}/" for pattern in trace.patterns))
         if len(trace.topics) != 1 or trace.patterns:
             told = (
-                f"it comes from {', '.join(topics)}, and a state file takes one topic" if topics else "which topic it comes of is not known"
+                f"one of {', '.join(topics)}; topics: [...] where they are one stream; table: NAME where it is made of a table"
+                if topics
+                else "which topic it comes of is not known"
             )
             topic = open_entry("topic", told)
         else:
