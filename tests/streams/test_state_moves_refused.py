@@ -225,6 +225,7 @@ def test_the_buffer_of_suppress_moves_with_its_headers_and_comes_back(cluster, p
 
     snapshot = tmp_path / "snapshot"
     run_kops("state", "snapshot", program.application, "--to", snapshot, "-B", cluster.servers).ok()
+    cluster.produce(buffer, [Record(b"stray", b"", START, (), 0)])
     refused = run_kops("state", "restore", snapshot, "--yes", "-B", cluster.servers)
     assert refused.code == 5, refused
     assert "have headers" in refused.err

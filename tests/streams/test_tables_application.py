@@ -173,6 +173,7 @@ def test_a_versioned_store_is_made_anew_and_restored_with_its_partitions_and_the
     cluster.delete(changelog)
     run_kops("state", "restore", snapshot, "--yes", "-B", cluster.servers).ok()
     assert (observable(cluster.read(changelog)), cluster.config(changelog)) == (right, settings)
+    assert "nothing to do" in run_kops("state", "restore", snapshot, "--yes", "-B", cluster.servers).ok().err
     shutil.rmtree(tmp_path / "state")
     cluster.produce(topic, made[200:])
     run_to_the_end(cluster.servers, program, tmp_path)

@@ -15,6 +15,7 @@ from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, hel
 from kops.operations.state.switch_refusals import refuse_time_zero
 
 if TYPE_CHECKING:
+    from kops.spark.source import TopicRange
     from kops.spark.stage import Staged
 
 
@@ -107,21 +108,19 @@ def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[i
     from kops.spark.snapshot import held, read_snapshot, stage_view
     from kops.spark.source import TopicRange
 
-    if store.is_versioned and any(found.log_end_offset > found.log_start_offset for found in bounds.values()):
-        raise Refused(
-            f"{store.topic.name} is a versioned store's and not empty: the versions that it has would stay",
-            hint=f"delete it first (kops topics delete {store.topic.name}), or restore with --application into another",
-        )
     engine.services.progress.step(f"checking {store.name}: {store.records:,} records")
     view = read_snapshot(engine.session, str(folder))
     with explained(f"read the snapshot of {store.name}"):
         found = held_json(held(view))
-    if found != {number: dict(kept) for number, kept in store.contents.items()}:
+    if found != _contents(store):
         raise ConfigError(f"{folder} is not what was written there: counts or hashes differ", hint="use another copy")
-    if any(kept["with_headers"] for kept in store.contents.values()):
-        return _with_headers(engine, folder, store, bounds, manifest)
     ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in bounds.items()}
-    changelog = TopicRange(store.topic.name, ranges, read_committed=manifest.exactly_once) if ranges else None
+    changelog = TopicRange(store.topic.name, ranges, read_committed=manifest.exactly_once, headers=True) if ranges else None
+    with_headers = any(kept["with_headers"] for kept in store.contents.values())
+    if changelog and (with_headers or (store.is_versioned and changelog.records)):
+        return _nothing_to_write(engine, store, bounds, changelog)
+    if with_headers:
+        return _with_headers(engine, folder, store, bounds, manifest)
     stage = new_stage(engine.services, manifest.application)
     engine.services.progress.step(f"comparing {store.topic.name}")
     with explained(f"compare {store.topic.name}"):
@@ -130,18 +129,37 @@ def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[i
     return Staging(store, bounds, stage, staged)
 
 
-def _with_headers(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> Staging:
-    """Return a store whose records have headers: all of it is written, from the snapshot itself, and only where nothing is.
+def _contents(store: SnapshotStore) -> dict[int, dict[str, int]]:
+    return {number: dict(kept) for number, kept in store.contents.items()}
 
-    :raises Refused: when the changelog exists
+
+def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int, Bounds], changelog: TopicRange) -> Staging:
+    """Return a store whose changelog holds the snapshot already: versions and headers can only be written into a new one.
+
+    :raises Refused: when it holds anything else
     """
+    from kops.spark.failures import explained
+    from kops.spark.snapshot import held, snapshot_view
+    from kops.spark.stage import Staged
+
+    engine.services.progress.step(f"comparing {store.topic.name}")
+    with explained(f"compare {store.topic.name}"):
+        found = held_json(held(snapshot_view(engine.kafka().read(changelog), versioned=store.is_versioned)))
+    if found == _contents(store):
+        return Staging(store, bounds, "", Staged({}, {}))
+    what = f"{store.topic.name} does not hold what the snapshot does, and is"
+    raise Refused(
+        f"{what} a versioned store's: the versions that it has would stay"
+        if store.is_versioned
+        else f"{what} not new: the records of store {store.name} have headers, and are written whole",
+        hint=f"delete it first (kops topics delete {store.topic.name}), or restore with --application into another",
+    )
+
+
+def _with_headers(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> Staging:
+    """Return a store whose records have headers: all of it is written, from the snapshot itself, into a changelog that does not exist."""
     from kops.spark.snapshot import Held
 
-    if bounds:
-        raise Refused(
-            f"the records of store {store.name} have headers: they are written whole, into a new {store.topic.name}, and it exists",
-            hint=f"delete it first (kops topics delete {store.topic.name}), or restore with --application into another",
-        )
     contents = [Held(**kept) for kept in store.contents.values()]
     refuse_time_zero(engine.services, store.topic.name, contents, exactly_once=manifest.exactly_once, headers=True)
     return Staging(store, bounds, str(folder), None)
