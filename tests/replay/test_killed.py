@@ -48,7 +48,7 @@ def test_killed_at_a_random_moment(scene, kops, kops_process, broker, unique, ho
     assert (again.code, "done already" in again.err) == (5, True)
 
 
-def test_a_record_that_is_too_large(scene, kops):
+def test_a_record_that_is_too_large(scene, kops, as_pinned):
     source, target = scene.topic("source"), scene.topic("target", max_message_bytes="50000")
     large = Record(b"large", b"x" * 200_000, START, (), 1)
     scene.cluster.produce(source, [*records(2000, 100), large, *records(2000, 100)])
@@ -60,7 +60,7 @@ def test_a_record_that_is_too_large(scene, kops):
     safe = [record for record in everything if record.partition == 0]
     assert scene.read(target) == safe + [record for record in everything if record.partition == 1][:1000]
     scene.cluster.set_config(target, max_message_bytes="300000")
-    kops("replay", "resume", failed.json["journal_id"], "--yes").ok()
+    as_pinned("kops replay resume", kops("replay", "resume", failed.json["journal_id"], "--yes", "-o", "json").ok())
     assert scene.read(target) == everything
 
 

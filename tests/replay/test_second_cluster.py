@@ -34,7 +34,7 @@ def test_prices_go_to_a_second_cluster_and_come_back_out(scene, second_broker, r
         refused = run_kops("-c", "second", "undo", new["journal_id"], "--confirm", target)
         assert (refused.code, "cannot be taken out" in refused.err) == (5, True)
         refused = run_kops("-c", "second", "undo", first["journal_id"], "--confirm", target)
-        assert (refused.code, "1 records of others" in refused.err) == (5, True)
+        assert (refused.code, "1 record of others" in refused.err) == (5, True)
         assert len(second.read(target)) == 5
     finally:
         with contextlib.suppress(Exception):

@@ -135,5 +135,5 @@ def test_what_can_be_taken_back_and_what_cannot(scene, kops, tmp_path):
     again = kops("replay", "run", source, "--to", target, "--yes", "-o", "json").ok().json
     scene.cluster.produce(target, every_kind(1))
     refused = kops("undo", again["journal_id"], "--confirm", target)
-    assert (refused.code, "1 records of others" in refused.err) == (5, True)
+    assert (refused.code, "1 record of others" in refused.err) == (5, True)
     assert len(scene.read(target)) == 111

@@ -9,6 +9,7 @@ import click
 from kops.cli.lazy import Command
 from kops.cli.options import Approval, mutation, spark_option
 from kops.cli.session import Session
+from kops.core.findings import counted
 
 COLUMNS = ("partition", "start", "end", "records", "added")
 
@@ -37,7 +38,8 @@ def archive(session: Session, /, *, topic: str, to: str, **given: Any) -> int:
         session.render(body["partitions"], COLUMNS)
     for note in notes:
         session.note(note)
-    added = f"{body['records_added']:,} records more are" if run else "nothing is new; all is"
+    new = body["records_added"]
+    added = f"{counted(new, 'record')} more {'is' if new == 1 else 'are'}" if run else "nothing is new; all is"
     session.note(f"{added} in {to}; `kops replay restore {to} --to TOPIC` brings them back")
     return 0
 

@@ -32,11 +32,8 @@ class _Copy:
         from kops.spark.replay_read import rounds_of
 
         job, part = self.job, self.part
-        source = patiently(lambda: BatchConsumer(job.source, job.source_settings, read_committed=True))
-        try:
+        with contextlib.closing(patiently(lambda: BatchConsumer(job.source, job.source_settings, read_committed=True))) as source:
             return sent_part(job, part, lambda start: self._telling(rounds_of(source, part.partition, start, part.end, job.places)))
-        finally:
-            source.close()
 
     def _telling(self, rounds: Iterable[Round]) -> Iterator[Round]:
         count = 0
@@ -60,11 +57,8 @@ class _Count:
         from kops.spark.replay_read import rounds_of
 
         job, part = self.job, self.part
-        source = BatchConsumer(job.source, job.source_settings, read_committed=True)
-        try:
+        with contextlib.closing(BatchConsumer(job.source, job.source_settings, read_committed=True)) as source:
             return sum(each.records for each in rounds_of(source, part.partition, part.start, part.end, job.places))
-        finally:
-            source.close()
 
 
 @dataclass(frozen=True)
@@ -98,16 +92,13 @@ class _ReadBack:
         from kops.spark.batch_consumer import BatchConsumer
 
         records = total = others = 0
-        source = BatchConsumer(self.topic, self.settings, read_committed=True)
-        try:
+        with contextlib.closing(BatchConsumer(self.topic, self.settings, read_committed=True)) as source:
             for data, some in source.batches(self.partition, *self.tail):
                 for batch in some:
                     if batch.producer_id in self.producers:
                         records, total = records + batch.records, added(total, fingerprint(data, batch, inflated=self.inflated))
                     else:
                         others += batch.records
-        finally:
-            source.close()
         return Found(records, total, others)
 
 

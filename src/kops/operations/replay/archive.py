@@ -9,6 +9,7 @@ from typing import Any
 
 import kops
 from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
+from kops.core.findings import counted
 from kops.core.models import Committed
 from kops.core.selection import parse_selection
 from kops.core.times import time_text, to_milliseconds
@@ -152,7 +153,7 @@ def _written(engine: Engine, place: Place, archive: Archive, settings: Mapping[s
     place.forget_others([run.name for run in archive.runs])
     name = f"{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
     some = {number: bounds for number, bounds in ranges.items() if bounds[0] < bounds[1]}
-    services.progress.step(f"archiving up to {sum(end - start for start, end in some.values()):,} records of {archive.topic}")
+    services.progress.step(f"archiving up to {counted(sum(end - start for start, end in some.values()), 'record')} of {archive.topic}")
     with explained(f"archive {archive.topic}"):
         held = write_archive(read_topic(session, archive.topic, settings, some), place.records(name), archive.by)
     if held:

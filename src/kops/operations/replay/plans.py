@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from kops.core.errors import Refused, UsageProblem
+from kops.core.findings import counted
 from kops.core.plan import Item, Plan
 from kops.core.selection import parse_selection
 from kops.core.times import to_milliseconds
@@ -130,7 +131,7 @@ def _items(found: Range, wanted: Wanted, where: str) -> list[Item]:
 
 def _summary(wanted: Wanted, found: Range, targets: Targets) -> str:
     to = wanted.target or f"{len(targets.counts)} topics by expression"
-    what = f"up to {found.offsets:,} records of {found.topic}" if found.offsets else f"no records of {found.topic}"
+    what = f"up to {counted(found.offsets, 'record')} of {found.topic}" if found.offsets else f"no records of {found.topic}"
     cluster = f" in context {wanted.source_context}" if wanted.source_context else ""
     how = "changed on the way" if wanted.changes.some else "as they are"
     return f"send {what}{cluster} to {to}, {how}"

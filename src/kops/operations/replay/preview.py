@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import Refused
+from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.records import OffsetRange
 from kops.formats.base import as_text_or_base64
@@ -47,8 +48,9 @@ def preview(work: Work, source: Source, parts: Sequence[Part]) -> tuple[dict[str
     total = sum(counts.values())
     shown = [f"{record['topic']}: {_text(record['key'])} = {_text(record['value'])}" for record in samples]
     places = "; ".join(f"{place} {count:,}" for place, count in list(counts.items())[:SAMPLES])
+    read, sent = sum(part.end - part.start for part in parts), min(total, limit or total)
     notes = [
-        f"read: {sum(part.end - part.start for part in parts):,} offsets; to be sent: {min(total, limit or total):,} records ({places})",
+        f"read: {counted(read, 'offset')}; to be sent: {counted(sent, 'record')} ({places})",
         *(f"sample: {line}" for line in shown),
     ]
     return {"records": min(total, limit or total), "counts": counts, "samples": samples}, notes

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import TimedOut, VerificationFailed
+from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.offsets_items import partition_of
@@ -100,7 +101,7 @@ def _judged(result: ItemResult, sent: Sum | None, there: Sum | None, plan: Plan,
         more = {"in_target": {"records": in_target.records, "fingerprint": f"{in_target.fingerprint:016x}"}}
         return result._replace(value={**value, **more, "producers": result.value["producers"]})
     error = VerificationFailed(
-        f"{result.target}: {sent.records:,} records were sent, and {there.records:,} are in the target"
+        f"{result.target}: sent {counted(sent.records, 'record')}, found {there.records:,} in the target"
         + ("" if sent.records != there.records else ", but not with the same content"),
         hint="were records deleted there meanwhile, by compaction or retention? `kops journal show ID` has the numbers",
         sent={"records": sent.records, "fingerprint": f"{sent.fingerprint:016x}"},

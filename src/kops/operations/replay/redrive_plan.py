@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, Refused, UsageProblem
+from kops.core.findings import counted
 from kops.core.intervals import Intervals, joined
 from kops.core.plan import Item, Plan
 from kops.operations.replay.jobs import Work
@@ -192,7 +193,7 @@ def _items(found: Range, done: Mapping[int, Done], claims: Mapping[int, Interval
         target = f"{found.topic}:{number}"
         if number in claims:
             count = sum(end - start for start, end in claims[number])
-            items.append(Item(target, "send", claims[number][0][0], claims[number][-1][1], f"{count:,} dead letters"))
+            items.append(Item(target, "send", claims[number][0][0], claims[number][-1][1], counted(count, "dead letter")))
         else:
             before = done[number].committed().offset
             why = "no dead letters" if some.empty else "all were sent back before" if before >= some.end else "none is chosen"
@@ -216,7 +217,7 @@ def _summary(sent: Sequence[Group], topic: str, topics: Sequence[str]) -> str:
         return f"send no dead letters of {topic}"
     parked = sum(group.count for group in sent if group.fate == "parked")
     apart = f", {parked:,} of them parked" if parked else ""
-    return f"send {sum(group.count for group in sent):,} dead letters of {topic} to {', '.join(topics)}{apart}"
+    return f"send {counted(sum(group.count for group in sent), 'dead letter')} of {topic} to {', '.join(topics)}{apart}"
 
 
 def _warnings(topic: str, targets: Targets) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from kops.core.findings import counted
 from kops.formats.base import as_text_or_base64
 from kops.operations.dead_letters import NO_HEADERS
 
@@ -60,9 +61,8 @@ def left_lines(groups: Sequence[Group], max_attempts: int) -> list[str]:
     exceeded = sum(group.count for group in groups if group.fate == "exceeded")
     if not exceeded:
         return []
-    return [
-        f"{exceeded:,} were sent back {max_attempts} times and failed again: --parked TOPIC puts them apart, --max-attempts allows more"
-    ]
+    times = f"{'was' if exceeded == 1 else 'were'} sent back {counted(max_attempts, 'time')}"
+    return [f"{exceeded:,} {times} and failed again: --parked TOPIC puts them apart, --max-attempts allows more"]
 
 
 def _shown(data: bytes | None) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, NotFound, OperationFailed
+from kops.core.findings import counted
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.groups import refuse_active
@@ -74,7 +75,7 @@ def group_items(archive: Archive, target: str, found: Mapping[str, Mapping[str, 
                 said += f" is after what is archived, which ends at {end}: {offset - end:,} are read again or are not here"
             elif offset < start:
                 said += f" is before what is archived, which begins at {start}"
-            yield Item(f"{group} {target}:{number}", MOVE, offset, f"after {before:,} of {records:,} records", said)
+            yield Item(f"{group} {target}:{number}", MOVE, offset, f"after {before:,} of {counted(records, 'record')}", said)
 
 
 def refuse_active_groups(services: Services, groups: Sequence[str]) -> None:

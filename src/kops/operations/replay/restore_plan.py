@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kops.core.errors import Refused, UsageProblem
+from kops.core.findings import counted
 from kops.core.models import NewTopic, Setting, TopicPartition
 from kops.core.plan import Item, Plan
 from kops.core.selection import parse_selection
@@ -56,7 +57,7 @@ def plan_restore(
     items = [
         *([Item(target, "create", None, new_topic_json(created), "as it was archived")] if created else ()),
         *(
-            Item(f"{archive.topic}:{number}", "send", start, end, f"{archive.records(number):,} records to {target}:{number}")
+            Item(f"{archive.topic}:{number}", "send", start, end, f"{counted(archive.records(number), 'record')} to {target}:{number}")
             for number, (start, end) in ranges.items()
         ),
         *group_items(archive, target, places),
@@ -64,7 +65,7 @@ def plan_restore(
     records = sum(archive.records(number) for number in ranges)
     return Plan(
         operation=OPERATION,
-        summary=f"restore {records:,} records of {archive.topic} from {path} to {target}",
+        summary=f"restore {counted(records, 'record')} of {archive.topic} from {path} to {target}",
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=tuple(items),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, TimedOut, Unreachable
+from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.offsets_items import partition_of
@@ -107,7 +108,8 @@ class Replay(Mutation):
         items = tuple(_left(item, done.get(partition_of(item.target).partition)) for item in plan.items)
         sent = sum(each.records for each in done.values())
         open_ = sum(item.after - item.before for item in items if item.changes)
-        summary = f"go on with the replay of {plan.arguments['source']}: {sent:,} records are sent, up to {open_:,} are left"
+        so_far = f"{counted(sent, 'record')} {'is' if sent == 1 else 'are'} sent, up to {open_:,} left"
+        summary = f"go on with the replay of {plan.arguments['source']}: {so_far}"
         return replace(plan, items=items, summary=summary, arguments=plan.arguments | {"resumed": True}, warnings=())
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
@@ -116,7 +118,8 @@ class Replay(Mutation):
             return ("`kops replay resume ID` goes on where it stopped, once the reason is gone",)
         values = [result.value for result in results if isinstance(result.value, dict)]
         records = sum(value["records"] for value in values)
-        return (f"proven: {records:,} records were sent, and as many with the same content are in the target",)
+        there = "one with the same content is" if records == 1 else "as many with the same content are"
+        return (f"proven: {counted(records, 'record')} {'was' if records == 1 else 'were'} sent, and {there} in the target",)
 
 
 REPLAY = Replay()

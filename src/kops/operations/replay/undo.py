@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from kops.core.errors import Refused
+from kops.core.findings import counted
 from kops.core.plan import ItemResult, Plan
 from kops.operations.replay.history import known_producers
 from kops.operations.replay.progress import forget_progress, progress_of
@@ -44,12 +45,13 @@ def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> 
     ours, others = (sum(getattr(each, name) for each in found.values()) for name in ("records", "others"))
     if not plan.arguments["own"] or others:
         since = (
-            f"{others:,} records of others are among them"
+            f"{counted(others, 'record')} of others {'is' if others == 1 else 'are'} among them"
             if plan.arguments["own"]
             else plan.arguments.get("no_undo") or "it had records before"
         )
+        sent = f"the {counted(ours, 'record')} that the replay sent to {names}"
         raise Refused(
-            f"the {ours:,} records that the replay sent to {names} cannot be taken out: {since}, and Kafka deletes from the start only",
+            f"{sent} cannot be taken out: {since}, and Kafka deletes from the start only",
             hint="readers have to leave them out; `kops journal show ID` says which producers wrote them",
             records=ours,
             producers=sorted(producers),
