@@ -17,6 +17,7 @@ from kops.operations import records
 from kops.operations.records import Stream
 from kops.operations.records_formats import format_for
 from kops.operations.records_rows import BYTES
+from kops.output.lines import write_bytes
 
 T = TypeVar("T")
 
@@ -79,6 +80,9 @@ def consume(
     if raw and not conditions and not latest:
         values = records.limited(records.read_values(session, wanted, stream), limit, stream)
         return run(session, values, write_values, stream, live=follow)
+    if (form := sink.form) is not None and not conditions and not latest:
+        parts = records.limited(records.read_parts(session, wanted, form.raw_parts, stream), limit, stream)
+        return run(session, parts, lambda rows: write_bytes(form.write(rows)), stream, live=follow)
     return run(session, choose(records.read(session, wanted, stream)), sink.write, stream, live=follow, finish=sink.finish)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from kops.cli.session import Session
 from kops.core.errors import UndecodableRecord, UsageProblem
 from kops.core.record_filters import text_of
-from kops.core.record_format import compile_format
+from kops.core.record_format import SHOWN_KEY, SHOWN_VALUE, RecordFormat, compile_format
 from kops.core.records import Record
 from kops.formats.base import Format
 from kops.operations.records import Stream
@@ -36,10 +37,14 @@ class Shown:
 
 @dataclass(frozen=True)
 class Sink:
-    """Writes batches, and what belongs after the last."""
+    """Writes batches, and what belongs after the last.
+
+    :param form: writes them by a %-format, key and value as they are: nothing but its parts is needed of a record
+    """
 
     write: Callable[[list[Record]], None]
     finish: Callable[[], None] = lambda: None
+    form: RecordFormat | None = None
 
 
 def sink_for(session: Session, shown: Shown, stream: Stream) -> Sink:
@@ -70,13 +75,19 @@ def _format_sink(template: str, shown: Shown, stream: Stream) -> Sink:
             return data
         return text_of(Subject(record, shown.key, shown.value).part(part)).encode("utf-8", "surrogatepass")
 
-    def line(record: Record) -> bytes:
-        return form(record, text(record, "key", record.key, shown.key), text(record, "value", record.value, shown.value))
+    parts: dict[str, Callable[[Record], Any]] = {
+        SHOWN_KEY: lambda record: text(record, "key", record.key, shown.key),
+        SHOWN_VALUE: lambda record: text(record, "value", record.value, shown.value),
+    }
+    chosen = [parts.get(part) or attrgetter(part) for part in form.parts]
+
+    def row(record: Record) -> list[Any]:
+        return [part(record) for part in chosen]
 
     def write(batch: list[Record]) -> None:
-        write_bytes(b"".join(decoded(batch, line, shown, stream)))
+        write_bytes(form.write(decoded(batch, row, shown, stream)))
 
-    return Sink(write)
+    return Sink(write, form=form if shown.key.name == shown.value.name == "bytes" else None)
 
 
 def _row_sink(session: Session, shown: Shown, stream: Stream) -> Sink:

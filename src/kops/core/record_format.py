@@ -8,66 +8,111 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeAlias
 
 from kops.core.errors import UsageProblem
-from kops.core.records import Record
 
-Writer: TypeAlias = Callable[[Record, bytes | None, bytes | None], bytes]
-"""Takes a record with its key and value as they are to be shown; None stands for no key, and for a tombstone."""
+Turn: TypeAlias = Callable[[Sequence[Any]], Iterable[Any]]
+"""Makes of one part of many records what is written of it."""
 
 LETTERS = "%t topic, %p partition, %o offset, %T time in ms, %k key, %s value, %h headers, %K %S lengths, %R length as 4 bytes, %% percent"
+SHOWN_KEY, SHOWN_VALUE = "shown_key", "shown_value"
 _TOKEN = re.compile(r"%(?P<letter>.?)|\\(?:x(?P<hex>[0-9A-Fa-f]{2})|(?P<escape>.?))|(?P<text>[^%\\]+)", re.DOTALL)
 _ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
 
 
-def compile_format(text: str, *, null: bytes = b"") -> Writer:
-    """Return a function that writes a record.
+@dataclass(frozen=True)
+class RecordFormat:
+    """A format, compiled for many records at once: Python then does nothing for each of them.
+
+    :param template: as ``bytes % tuple`` takes it
+    :param parts: what it needs of a record, in this order: fields of ``Record``, and ``SHOWN_KEY`` and ``SHOWN_VALUE``, the bytes of key
+        and value as they are to be shown; None stands for no key, and for a tombstone
+    :param turns: for each part
+    """
+
+    template: bytes
+    parts: tuple[str, ...]
+    turns: tuple[Turn, ...]
+
+    @property
+    def raw_parts(self) -> tuple[str, ...]:
+        """Return the fields of ``Record`` that it needs where key and value are shown as they are."""
+        return tuple(part.removeprefix("shown_") for part in self.parts)
+
+    def write(self, rows: Sequence[Sequence[Any]]) -> bytes:
+        """Return what is written of some records.
+
+        :param rows: the parts of each
+        """
+        columns = [turn(column) for turn, column in zip(self.turns, zip(*rows, strict=True), strict=False)]
+        return self.template * len(rows) % tuple(chain.from_iterable(zip(*columns, strict=True)))
+
+
+def compile_format(text: str, *, null: bytes = b"") -> RecordFormat:
+    """Return a format for records.
 
     :param null: what stands for no key and no value
     :raises UsageProblem: for a letter or an escape that there is not
     """
-    pieces: list[bytes | Writer] = []
+    letters = _letters(null)
+    template: list[bytes] = []
+    fields: list[tuple[str, Turn]] = []
     for match in _TOKEN.finditer(text):
-        if match["text"] is not None:
-            pieces.append(match["text"].encode("utf-8", "surrogateescape"))
-        elif match["letter"] is not None:
-            pieces.append(b"%" if match["letter"] == "%" else _letter(match["letter"], null))
-        elif match["hex"]:
-            pieces.append(bytes.fromhex(match["hex"]))
-        elif match["escape"] in _ESCAPES:
-            pieces.append(_ESCAPES[match["escape"]])
+        letter = match["letter"]
+        if letter is None:
+            template.append(_plain(match).replace(b"%", b"%%"))
+        elif letter == "%":
+            template.append(b"%%")
+        elif letter in letters:
+            conversion, part, turn = letters[letter]
+            template.append(conversion)
+            fields.append((part, turn))
         else:
-            raise UsageProblem(f"\\{match['escape']} is no escape", hint=r"there are \n \t \r \0 \xHH and \\")
-
-    def write(record: Record, key: bytes | None, value: bytes | None) -> bytes:
-        return b"".join([piece if isinstance(piece, bytes) else piece(record, key, value) for piece in pieces])
-
-    return write
+            raise UsageProblem(f"%{letter} is no field of a record", hint=LETTERS)
+    return RecordFormat(b"".join(template), tuple(part for part, _ in fields), tuple(turn for _, turn in fields))
 
 
-def header_bytes(headers: tuple[tuple[str, bytes | None], ...]) -> bytes:
+def header_bytes(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
     """Return headers as kcat writes them: ``name=value,name=NULL``."""
     return b",".join(name.encode() + b"=" + (b"NULL" if value is None else value) for name, value in headers)
 
 
-def _letter(letter: str, null: bytes) -> Writer:
-    writers: dict[str, Writer] = {
-        "t": lambda record, _key, _value: record.topic.encode(),
-        "p": lambda record, _key, _value: b"%d" % record.partition,
-        "o": lambda record, _key, _value: b"%d" % record.offset,
-        "T": lambda record, _key, _value: b"%d" % (-1 if record.timestamp is None else record.timestamp),
-        "k": lambda _record, key, _value: null if key is None else key,
-        "s": lambda _record, _key, value: null if value is None else value,
-        "h": lambda record, _key, _value: header_bytes(record.headers),
-        "K": lambda record, _key, _value: b"%d" % _length(record.key),
-        "S": lambda record, _key, _value: b"%d" % _length(record.value),
-        "R": lambda record, _key, _value: struct.pack(">i", _length(record.value)),
+def _plain(match: re.Match[str]) -> bytes:
+    if match["text"] is not None:
+        return match["text"].encode("utf-8", "surrogateescape")
+    if match["hex"]:
+        return bytes.fromhex(match["hex"])
+    if match["escape"] not in _ESCAPES:
+        raise UsageProblem(f"\\{match['escape']} is no escape", hint=r"there are \n \t \r \0 \xHH and \\")
+    return _ESCAPES[match["escape"]]
+
+
+def _letters(null: bytes) -> dict[str, tuple[bytes, str, Turn]]:
+    """Return for each letter its conversion, the part of a record that it shows, and how that is written."""
+
+    def filled(column: Sequence[bytes | None]) -> Iterable[bytes]:
+        return column if all(column) else [null if data is None else data for data in column]  # type: ignore[return-value]
+
+    return {
+        "t": (b"%b", "topic", lambda column: map(str.encode, column)),
+        "p": (b"%d", "partition", _as_it_is),
+        "o": (b"%d", "offset", _as_it_is),
+        "T": (b"%d", "timestamp", lambda column: [-1 if time is None else time for time in column]),
+        "k": (b"%b", SHOWN_KEY, filled),
+        "s": (b"%b", SHOWN_VALUE, filled),
+        "h": (b"%b", "headers", lambda column: map(header_bytes, column)),
+        "K": (b"%d", "key", lambda column: map(_length, column)),
+        "S": (b"%d", "value", lambda column: map(_length, column)),
+        "R": (b"%b", "value", lambda column: [struct.pack(">i", _length(data)) for data in column]),
     }
-    if letter not in writers:
-        raise UsageProblem(f"%{letter} is no field of a record", hint=LETTERS)
-    return writers[letter]
+
+
+def _as_it_is(column: Sequence[Any]) -> Sequence[Any]:
+    return column
 
 
 def _length(data: bytes | None) -> int:

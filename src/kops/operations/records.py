@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kops.core.errors import UndecodableRecord, UsageProblem
 from kops.core.models import Bounds, TopicPartition
@@ -131,6 +131,16 @@ def read_values(services: Services, wanted: Wanted, stream: Stream) -> Iterator[
         return
     ranges, _ = ranges_of(services, wanted, stream)
     yield from _ranges(services.kafka.records.values(ranges, isolation=wanted.isolation), stream)
+
+
+def read_parts(services: Services, wanted: Wanted, names: Sequence[str], stream: Stream) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield some fields of the wanted records: of a range this is up to three times as fast as :func:`read`."""
+    if wanted.span is None or wanted.follow:
+        for batch in read(services, wanted, stream):
+            yield [tuple([getattr(record, name) for name in names]) for record in batch]
+        return
+    ranges, _ = ranges_of(services, wanted, stream)
+    yield from _ranges(services.kafka.records.parts(ranges, names, isolation=wanted.isolation), stream)
 
 
 def ranges_of(services: Services, wanted: Wanted, stream: Stream) -> tuple[Ranges, dict[TopicPartition, Bounds]]:

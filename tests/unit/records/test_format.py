@@ -10,7 +10,11 @@ RECORD = Record("orders", 3, 42, 1_700_000_000_123, b"k\xff", b"some value", (("
 
 
 def write(text, record=RECORD):
-    return compile_format(text)(record, record.key, record.value)
+    return written_of(compile_format(text), record)
+
+
+def written_of(form, record):
+    return form.write([[getattr(record, part) for part in form.raw_parts]])
 
 
 @pytest.mark.parametrize(
@@ -34,7 +38,16 @@ def test_what_is_not_there():
     nothing = Record("t", 0, 0, None, None, None)
     assert write("%k|%s|%K|%S|%T|%h", nothing) == b"||-1|-1|-1|"
     assert write("%R", nothing) == b"\xff\xff\xff\xff"
-    assert compile_format("%k %s", null=b"NULL")(nothing, None, None) == b"NULL NULL"
+    assert written_of(compile_format("%k %s", null=b"NULL"), nothing) == b"NULL NULL"
+
+
+def test_many_at_once():
+    records = [RECORD, Record("t", 0, 0, None, None, b""), Record("t", 1, 7, 5, b"", None, (("h", b"%d"),))]
+    for text in (r"%t:%p:%o %T %k=%s %h %K %S %R%%\n", "%s", "%k%k", "100%%", "-"):
+        form = compile_format(text)
+        rows = [[getattr(record, part) for part in form.raw_parts] for record in records]
+        assert form.write(rows) == b"".join(write(text, record) for record in records)
+        assert form.write([]) == b""
 
 
 @pytest.mark.parametrize("text", ["%x", "%", "a%", r"\q", "\\", r"\x4", r"\xzz"])

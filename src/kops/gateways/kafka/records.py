@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kops.core.errors import TimedOut
@@ -11,7 +11,16 @@ from kops.core.models import TopicPartition
 from kops.core.records import OffsetRange, Ranges, Record
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.offsets import READ_COMMITTED, Offsets
-from kops.gateways.kafka.records_messages import BATCH, PASSING, POLL_SECONDS, as_record, broken, librdkafka_partition, settings
+from kops.gateways.kafka.records_messages import (
+    BATCH,
+    PASSING,
+    POLL_SECONDS,
+    as_records,
+    broken,
+    librdkafka_partition,
+    parts_reader,
+    settings,
+)
 from kops.gateways.kafka.translate import is_authentication, is_unreachable, translate
 
 if TYPE_CHECKING:
@@ -37,13 +46,25 @@ class Records:
         :param isolation: ``read_committed`` leaves out aborted and open transactions, ``read_uncommitted`` does not
         :param timeout: seconds to wait for the next record; the connection's when None
         """
-        return RangeReader(self._client, ranges, isolation, self._client.timeout if timeout is None else timeout, as_record)
+        return self._reader(ranges, isolation, timeout, as_records)
 
     def values(self, ranges: Ranges, *, isolation: str = READ_COMMITTED, timeout: float | None = None) -> RangeReader[bytes | None]:
         """Return the values alone, several times as fast as :meth:`read`."""
         from confluent_kafka import Message
 
-        return RangeReader(self._client, ranges, isolation, self._client.timeout if timeout is None else timeout, Message.value)
+        return self._reader(ranges, isolation, timeout, lambda messages: list(map(Message.value, messages)))
+
+    def parts(
+        self, ranges: Ranges, names: Sequence[str], *, isolation: str = READ_COMMITTED, timeout: float | None = None
+    ) -> RangeReader[tuple[Any, ...]]:
+        """Return some parts of each record, faster than :meth:`read` by as many as are left out.
+
+        :param names: of fields of ``Record``, but for ``log_append_time``
+        """
+        return self._reader(ranges, isolation, timeout, parts_reader(names))
+
+    def _reader(self, ranges: Ranges, isolation: str, timeout: float | None, shape: Callable[[list[Any]], list[T]]) -> RangeReader[T]:
+        return RangeReader(self._client, ranges, isolation, self._client.timeout if timeout is None else timeout, shape)
 
     def follow(
         self, starts: Mapping[TopicPartition, int], *, isolation: str = READ_COMMITTED, whole: str | None = None
@@ -71,11 +92,11 @@ class Records:
 class RangeReader(Generic[T]):
     """Batches of records, and afterwards where the reading stopped.
 
-    :param shape: makes what is given of a message of confluent-kafka
+    :param shape: makes what is given of messages of confluent-kafka, of each one
     :ivar records: number of records given so far
     """
 
-    def __init__(self, client: Client, ranges: Ranges, isolation: str, timeout: float, shape: Callable[[Any], T]) -> None:
+    def __init__(self, client: Client, ranges: Ranges, isolation: str, timeout: float, shape: Callable[[list[Any]], list[T]]) -> None:
         self._client = client
         self._isolation = isolation
         self._timeout = timeout
@@ -157,11 +178,11 @@ class RangeReader(Generic[T]):
         if any(map(self._error_of, messages)):
             return None
         self._next |= reached
-        return list(map(self._shape, messages)), []
+        return self._shape(messages), []
 
     def _take(self, messages: list[Any]) -> tuple[list[T], list[TopicPartition]]:
         """Return the records among some messages that are wanted, and the partitions that are finished with them."""
-        batch: list[T] = []
+        batch: list[Any] = []
         ends = {(partition.topic, partition.partition): wanted.end for partition, wanted in self._open.items()}
         reached: dict[tuple[str, int], int] = {}
         ended: set[tuple[str, int]] = set()
@@ -180,14 +201,14 @@ class RangeReader(Generic[T]):
                 ended.add(place)
             else:
                 reached[place] = offset + 1
-                batch.append(self._shape(message))
+                batch.append(message)
         finished = []
         for place, position in reached.items():
             partition = TopicPartition(*place)
             self._next[partition] = position
             if position == ends[place] or (place in ended and self._ends_in_transaction(partition, position)):
                 finished.append(partition)
-        return batch, finished
+        return self._shape(batch), finished
 
     def _ends_in_transaction(self, partition: TopicPartition, position: int) -> bool:
         """Tell whether a partition that ends below the wanted offset has an open transaction there.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -65,7 +65,6 @@ def broken(client: Client, error: Any, place: tuple[str | None, int | None], off
 def as_record(message: Any) -> Record:
     """Return a message of confluent-kafka as a record."""
     kind, timestamp = message.timestamp()
-    headers = message.headers()
     return Record(
         message.topic(),
         message.partition(),
@@ -73,9 +72,43 @@ def as_record(message: Any) -> Record:
         timestamp if kind else None,
         message.key(),
         message.value(),
-        tuple(headers) if headers else (),
+        _headers(message),
         kind == _LOG_APPEND_TIME,
     )
+
+
+def as_records(messages: list[Any]) -> list[Record]:
+    """Return messages of confluent-kafka as records."""
+    return [as_record(message) for message in messages]
+
+
+def parts_reader(names: Sequence[str]) -> Callable[[list[Any]], list[tuple[Any, ...]]]:
+    """Return what reads some parts of messages, as :func:`as_record` has them; none is looked at in Python, but for times and headers."""
+    from confluent_kafka import Message
+
+    readers: dict[str, Callable[[Any], Any]] = {
+        "topic": Message.topic,
+        "partition": Message.partition,
+        "offset": Message.offset,
+        "timestamp": _timestamp,
+        "key": Message.key,
+        "value": Message.value,
+        "headers": _headers,
+    }
+    chosen = [readers[name] for name in names]
+    if not chosen:
+        return lambda messages: [()] * len(messages)
+    return lambda messages: list(zip(*(map(read, messages) for read in chosen), strict=True))
+
+
+def _timestamp(message: Any) -> int | None:
+    kind, timestamp = message.timestamp()
+    return timestamp if kind else None
+
+
+def _headers(message: Any) -> tuple[tuple[str, bytes | None], ...]:
+    headers = message.headers()
+    return tuple(headers) if headers else ()
 
 
 def librdkafka_partition(partition: TopicPartition, offset: int | None = None) -> Any:
