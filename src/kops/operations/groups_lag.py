@@ -145,7 +145,7 @@ class Sums:
 
         without = f", {self.without_commit} without a commit" if self.without_commit else ""
         behind = f", {age_text(self.time_lag_ms)} behind" if self.time_lag_ms else ""
-        return f"{counted(len(self.groups), 'group')}, {counted(self.partitions, 'partition')}: lag {self.lag}{behind}{without}"
+        return f"{counted(len(self.groups), 'group')}, {counted(self.partitions, 'partition')}: lag {self.lag:,}{behind}{without}"
 
 
 def _largest(known: int | None, more: Sequence[int]) -> int | None:

@@ -87,7 +87,7 @@ def _table(look: Look, by: str, time: str, exceeded: Sequence[str], most: int) -
 
     total = look.total
     behind = "" if not total.time_lag_ms else f", {age_text(total.time_lag_ms)} behind"
-    title = Text(f"{time}  lag {total.lag}{behind}  {_signed(total.change)}  {sparkline(total.history, 3 * SPARK_WIDTH)}")
+    title = Text(f"{time}  lag {total.lag:,}{behind}  {_signed(total.change)}  {sparkline(total.history, 3 * SPARK_WIDTH)}")
     table = Table(box=None, pad_edge=False)
     table.add_column(by.upper())  # the one that gives way when the terminal is narrow
     for heading in ("LAG", "CHANGE", "CONSUMED", "PRODUCED", "TIME", "LEFT"):

@@ -11,14 +11,13 @@ from kops.cli.topics.shared import group, streams_option
 COLUMNS = ("topic", "field", "actual", "declared", "action", "note")
 
 paths_argument = click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
-prune_option = click.option("--prune", is_flag=True, help="Delete topics that the files own (owns: [shop-*]) and do not declare.")
-reset_option = click.option("--reset-unmanaged", "reset", is_flag=True, help="Take away settings that no file mentions.")
+OWNED = "topics that the files own (owns: [shop-*]) and do not declare"
 
 
 @group.command("diff")
 @paths_argument
-@prune_option
-@reset_option
+@click.option("--prune", is_flag=True, help=f"As for `apply --prune`: count {OWNED}.")
+@click.option("--reset-unmanaged", "reset", is_flag=True, help="As for `apply --reset-unmanaged`: count settings that no file mentions.")
 @click.pass_obj
 def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool, reset: bool) -> int:
     """Compare topics with the files that declare them.
@@ -48,8 +47,8 @@ def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool, reset: boo
 
 @group.command("apply")
 @paths_argument
-@prune_option
-@reset_option
+@click.option("--prune", is_flag=True, help=f"Delete {OWNED}.")
+@click.option("--reset-unmanaged", "reset", is_flag=True, help="Take away settings that no file mentions.")
 @streams_option
 @mutation
 @click.pass_obj

@@ -96,7 +96,12 @@ def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
 def headline(diagnosis: Diagnosis) -> str:
     """Return what was looked at, and how much was found, in a sentence."""
     worse = {severity: sum(finding.severity is severity for finding in diagnosis.findings) for severity in Severity}
-    found = ", ".join(f"{count} {severity.word}" for severity, count in worse.items() if count) or "nothing wrong found"
+    counts = [
+        f"{count:,} critical" if severity is Severity.CRITICAL else counted(count, severity.word)
+        for severity, count in worse.items()
+        if count
+    ]
+    found = ", ".join(counts) or "nothing wrong found"
     connectors = "" if diagnosis.connectors is None else f", {counted(diagnosis.connectors, 'connector')}"
     looked = f"{counted(len(diagnosis.scope.groups), 'group')}, {counted(diagnosis.topics, 'topic')}{connectors}"
     return f"cluster {diagnosis.cluster_id}: {found}; looked at {looked}"
