@@ -17,8 +17,13 @@ from pathlib import Path
 
 _POLL_SECONDS = 0.05
 _STATE_FIELD = 0
+_THREADS_FIELD = 17
 _START_TIME_FIELD = 19
-"""In ``/proc/PID/stat`` after the name in parentheses (proc(5): fields 3 and 22)."""
+"""In ``/proc/PID/stat`` after the name in parentheses (proc(5): fields 3, 20 and 22)."""
+
+
+_ended: dict[int, int] = {}
+"""What children of this process ended with, by pid, as :func:`os.waitstatus_to_exitcode` says it."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,11 @@ class ProcessIdentity:
         """Tell whether this very process is alive (a zombie is not)."""
         return start_time(self.pid) == self.started
 
+    @property
+    def ended_with(self) -> int | None:
+        """The exit code, or a signal's number below zero; None when it runs, or was not started by this process."""
+        return None if self.running else _ended.get(self.pid)
+
 
 def start_time(pid: int) -> str | None:
     """Return when the process with this pid started, None when there is none.
@@ -49,12 +59,12 @@ def start_time(pid: int) -> str | None:
     try:
         stat = (proc / str(pid) / "stat").read_text(errors="replace")
         boot = (proc / "sys/kernel/random/boot_id").read_text().strip()
-        threads = len(list((proc / str(pid) / "task").iterdir()))
     except OSError:
         return None
     fields = stat.rpartition(")")[2].split()
-    # A process whose first thread is a zombie lives, and keeps its ports, until its other threads have ended too.
-    ended = fields[_STATE_FIELD] in {"Z", "X"} and threads <= 1
+    # A process whose first thread is a zombie lives, and keeps its ports, until its other threads have ended too. They are counted here
+    # and not in PID/task: a listing of that breaks off at a thread that ends meanwhile, so that the process is gone, and there again.
+    ended = fields[_STATE_FIELD] in {"Z", "X"} and int(fields[_THREADS_FIELD]) <= 1
     return None if ended else f"{boot}:{fields[_START_TIME_FIELD]}"
 
 
@@ -69,7 +79,9 @@ def _start_time_by_ps(pid: int) -> str | None:
 def _reap(pid: int) -> None:
     """Collect the process if it is our own child and has ended, so that it is not taken for a live one."""
     with contextlib.suppress(OSError):
-        os.waitpid(pid, os.WNOHANG)
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            _ended[pid] = os.waitstatus_to_exitcode(status)
 
 
 def start_detached(command: Sequence[str], *, log: Path, directory: Path, environment: Mapping[str, str]) -> ProcessIdentity:
@@ -87,6 +99,7 @@ def start_detached(command: Sequence[str], *, log: Path, directory: Path, enviro
             env=dict(environment),
             start_new_session=True,
         )
+    _ended.pop(process.pid, None)
     process.returncode = 0  # it is not ours to wait for: no ResourceWarning, no reaping behind start_time's back
     return ProcessIdentity(process.pid, start_time(process.pid) or "ended")
 

@@ -127,11 +127,14 @@ def raise_if_ended(owner: str, part: Part) -> None:
 
     :raises OperationFailed: when its process is gone
     """
-    if runs(part):
+    process = recorded(part)
+    if process is not None and process.running:
         return
     tail = [line for file in (part.log, part.folder / "console.log") for line in _tail(file)]
     said = next((line for line in tail if any(sign in line for sign in _TROUBLE)), tail[-1] if tail else "nothing")
-    raise OperationFailed(f"{part.name} of {owner} ended while it started: {said}", hint=f"its log is {part.log}")
+    code = None if process is None else process.ended_with
+    how = "" if code is None else f" with exit code {code}" if code >= 0 else f" by signal {-code}"
+    raise OperationFailed(f"{part.name} of {owner} ended{how} while it started: {said}", hint=f"its log is {part.log}")
 
 
 def wait_until(owner: str, parts: Sequence[Part], ready: Callable[[Part], bool], *, seconds: float = START_SECONDS) -> None:

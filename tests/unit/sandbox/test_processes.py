@@ -74,3 +74,28 @@ def test_a_process_that_ignores_sigterm_is_killed_after_the_grace(process, tmp_p
 def test_what_it_prints_goes_to_the_log(process, tmp_path):
     assert wait_until_gone(process("print('hello')"), 20)
     assert (tmp_path / "log").read_text() == "hello\n"
+
+
+@pytest.mark.parametrize(("code", "ended_with"), [("raise SystemExit(3)", 3), ("import os; os.kill(os.getpid(), 9)", -9)])
+def test_what_a_child_ended_with_is_remembered(process, code, ended_with):
+    running = process()
+    assert running.ended_with is None
+    ended = process(code)
+    assert wait_until_gone(ended, 20)
+    assert ended.ended_with == ended_with
+    kill(running)
+    assert running.ended_with == -signal.SIGKILL
+
+
+def test_a_process_that_dies_with_many_threads_is_not_gone_and_there_again(process, tmp_path):
+    ready = tmp_path / "ready"
+    sleeping = "[threading.Thread(target=time.sleep, args=(600,)).start() for _ in range(200)]"
+    for _ in range(10):
+        running = process(f"import threading, time; {sleeping}; open({str(ready)!r}, 'w')")
+        while not ready.exists():
+            time.sleep(0.01)
+        ready.unlink()
+        send(running, signal.SIGKILL)
+        while running.running:
+            pass
+        assert not any(running.running for _ in range(100))
