@@ -43,6 +43,11 @@ JVM_OPTIONS = (
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Xlog:disable",
     "-XX:+UseParallelGC",
+    # Ten times Java's own: while Spark starts, so many of its methods reach those that C2 took five seconds of CPU to compile them.
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
 )
 
 
