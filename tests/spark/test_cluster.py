@@ -174,6 +174,7 @@ def rebuilt(application, broker, home, kops_process, tmp_path, python_without_ko
             f'[contexts.here.spark]\nmaster = "{spark}"\nstaging_directory = "{tmp_path / "staging"}"\n'
             '[contexts.here.spark.conf]\n"spark.driver.host" = "127.0.0.1"\n"spark.executor.memory" = "600m"\n'
             f'"spark.executor.extraJavaOptions" = "{FOR_SHORT_RUNS}"\n'
+            '"spark.sql.shuffle.partitions" = "3"\n'
             f'"spark.pyspark.python" = "{python_without_kops}"\n'
         )
         store = {"from": {"topic": f"{name}-in", "key": "string", "value": "long"}, "aggregate": {"sum": "value", "as": "long"}}
