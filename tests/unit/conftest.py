@@ -2,7 +2,13 @@
 
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
 HERE = Path(__file__).parent
+
+# No test fails for the time that a busy machine takes.
+settings.register_profile("kops", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kops")
 
 
 def pytest_collection_modifyitems(items):
