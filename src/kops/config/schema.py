@@ -5,7 +5,6 @@ The same table gives the keys of ``config.toml``, the ``KOPS_*`` variables and t
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -100,6 +99,8 @@ _CONTEXT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """Return a hint that names the candidate that looks most like a word, if one does."""
+    import difflib
+
     found = difflib.get_close_matches(word, list(candidates), n=1, cutoff=0.6)
     return f"did you mean {found[0]}?" if found else None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 
 from kops.core.errors import UsageProblem
 
@@ -58,6 +57,8 @@ def _java(text: str) -> int | None:
     match = _JAVA.fullmatch(text) if text.isascii() else None
     if match is None or not any(match[unit] for unit in "dhms") or (match["time"] and not any(match[unit] for unit in "hms")):
         return None
+    from decimal import Decimal
+
     total = sum(Decimal((match[unit] or "0").replace(",", ".")) * MILLISECONDS[unit] for unit in "dhms")
     # Java floors to whole milliseconds when it makes an instant of it; towards zero is the same for what people write.
     return int(-total if match["sign"] == "-" else total)

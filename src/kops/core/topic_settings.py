@@ -5,7 +5,6 @@ A value is checked and written as Kafka would show it, so that what is read back
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -163,6 +162,8 @@ _BROKER_SETTINGS: Mapping[str, tuple[tuple[str, int], ...]] = {
 
 def near(name: str, known: Mapping[str, object] = SETTINGS, *, cutoff: float = 0.75) -> str | None:
     """Return the setting that was probably meant."""
+    import difflib
+
     return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
 
 
