@@ -15,7 +15,7 @@ PROBLEM_COLUMNS = ("connector", "setting", "level", "message", "value", "recomme
 DIFF_COLUMNS = ("connector", "setting", "actual", "declared", "action")
 
 paths_argument = click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
-prune_option = click.option("--prune", is_flag=True, help="Delete connectors that the files own (owns: [shop-*]) and do not declare.")
+OWNED = "connectors that the files own (owns: [shop-*]) and do not declare"
 
 
 @group.command("validate")
@@ -56,7 +56,7 @@ def _write(rows: Sequence[Mapping[str, Any]]) -> None:
 
 @group.command("diff")
 @paths_argument
-@prune_option
+@click.option("--prune", is_flag=True, help=f"As for `apply --prune`: count {OWNED}.")
 @click.pass_obj
 def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool) -> int:
     """Compare connectors with the files that declare them, secrets hidden; exit code 1 when one is not as declared."""
@@ -74,7 +74,7 @@ def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool) -> int:
 
 @group.command("apply")
 @paths_argument
-@prune_option
+@click.option("--prune", is_flag=True, help=f"Delete {OWNED}.")
 @click.option("--no-validate", "validate", is_flag=True, default=True, flag_value=False, help="Do not ask the plugins first.")
 @mutation
 @click.pass_obj
