@@ -54,12 +54,18 @@ def test_routed_to_topics_that_are_there(scene, kops):
     undeclared = kops("replay", "run", source, *route, "--declare", f"{scene.prefix}-eu,{scene.prefix}-us", "--yes")
     assert (undeclared.code, f"the topic {scene.prefix}-ap, which is none of the targets" in undeclared.out) == (1, True)
     assert [scene.read(f"{scene.prefix}-{region}") for region in ("eu", "us", "ap")] == [[], [], []]
-    done = kops("replay", "run", source, *route, "--partition-by", "pmod(value.id, 3)", "--set", "timestamp=timestamp_ms + 1", "--yes").ok()
+    as_it_was = "pmod(value.id, 3) + if(cast(headers[1].value as string) = 'x' and timestamp_ms % 2 = value.id % 2, 0, 100)"
+    change = ("--set", "timestamp=timestamp_ms + 1", "--set", "headers[old]='new'", "--set", "headers[id]=string(value.id)")
+    done = kops("replay", "run", source, *route, "--partition-by", as_it_was, *change, "--yes").ok()
     assert "proven: 392 records" in done.err
     for region in ("eu", "us", "ap"):
         wanted = [r for r in orders() if r.value and json.loads(r.value)["region"] == region]
         there = scene.read(f"{scene.prefix}-{region}")
-        placed = {(json.loads(r.value)["id"] % 3, r.key, r.value, r.timestamp + 1, r.headers) for r in wanted}
+        placed = {
+            (n % 3, r.key, r.value, r.timestamp + 1, (r.headers[0], ("old", b"new"), ("id", b"%d" % n)))
+            for r in wanted
+            for n in [json.loads(r.value)["id"]]
+        }
         assert {(r.partition, r.key, r.value, r.timestamp, r.headers) for r in there} == placed
         assert len(there) == len(placed)
     outside = kops("replay", "run", source, "--to", f"{scene.prefix}-eu", "--partition-by", "partition + 2", "--yes")

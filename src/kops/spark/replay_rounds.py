@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Held = TypeVar("Held", "Frames", "RecordColumns", "RoutedFrames")
 _BITS = 32
+_NUMBER = 8
+"""Bytes of each number that is noted of a record."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Round(Protocol):
 
     @property
     def size(self) -> int:
-        """About how many bytes they take."""
+        """About how many bytes they take, what is noted of each included: of small records that is more than themselves."""
 
     def payloads(self) -> Iterator[Payload]:
         """Yield the batches to send."""
@@ -210,7 +212,7 @@ class Routed(_Cut[RoutedFrames]):
     @property
     def size(self) -> int:
         """Return about how many bytes they take."""
-        return _bytes_of(self.held.frames)
+        return _bytes_of(self.held.frames) + 2 * _NUMBER * len(self.held)
 
     def payloads(self) -> Iterator[Payload]:
         """Yield the batches to send."""
@@ -230,7 +232,7 @@ class ByKey(_Cut[RecordColumns]):
     @property
     def size(self) -> int:
         """Return about how many bytes they take."""
-        return int((self.held.headers_at - self.held.key_at).sum())
+        return int((self.held.headers_at - self.held.key_at).sum()) + 7 * _NUMBER * len(self.held)
 
     def payloads(self) -> Iterator[Payload]:
         """Yield the batches to send."""
@@ -305,7 +307,7 @@ def by_key(keys: pyarrow.Array, source: int, count: int) -> pyarrow.Array:
 
 
 def _bytes_of(frames: Frames) -> int:
-    return int((frames.ends - frames.at).sum())
+    return int((frames.ends - frames.at).sum()) + 4 * _NUMBER * len(frames)
 
 
 def _merged(frames: Frames, places: Places, topic: str, partition: int) -> Iterator[Payload]:

@@ -17,6 +17,7 @@ COLUMNS = ("partition", "offset", "topic", "target_partition", "key", "value", "
 """Of the rows that are sent."""
 _HEADERS = "array<struct<key: string, value: binary>>"
 _RECORD = ("partition", "offset", "key", "value", "timestamp_ms", "headers")
+_PLACES = {None: "partition", "keep": "partition", "key": "cast(null as int)"}
 _PARTS = ("struct", "array", "map")
 
 
@@ -140,13 +141,23 @@ def _number(seen: DataFrame, expression: str) -> str:
     return f"cast(({expression}) as int)"
 
 
+def placed(seen: DataFrame, topic: str | None, partition: str | None) -> tuple[DataFrame, str | None, str | None]:
+    """Say where each record goes by what it was before it is changed; return what ``routed`` takes then."""
+    named = {"_to_topic": topic and _topic(seen, topic)}
+    if partition not in _PLACES:
+        named["_to_partition"] = _number(seen, str(partition))
+    found = {name: expression for name, expression in named.items() if expression}
+    seen = seen.selectExpr("*", *(f"{expression} as {name}" for name, expression in found.items()))
+    return seen, "_to_topic" if topic else None, "_to_partition" if "_to_partition" in found else partition
+
+
 def routed(records: DataFrame, topic: str | None, partition: str | None, target: str) -> DataFrame:
     """Say where each record goes, and keep what is sent (``COLUMNS``).
 
     :param topic: an expression; None when all go to ``target``
     :param partition: ``keep``, ``key`` or an expression; with ``key`` the writer fills it in
     """
-    chosen = {"keep": "partition", "key": "cast(null as int)"}.get(partition or "keep") or _number(records, str(partition))
+    chosen = _PLACES.get(partition) or _number(records, str(partition))
     to = _topic(records, topic) if topic is not None else f"'{target}'"
     return records.selectExpr(
         "partition",

@@ -144,7 +144,7 @@ class Work:
     def rows(self, parts: Sequence[Part]) -> DataFrame:
         """Return the rows to send, a task a part."""
         from kops.spark.batch_source import BatchSource
-        from kops.spark.replay_rows import by_function, changed, decoded, routed
+        from kops.spark.replay_rows import by_function, changed, decoded, placed, routed
 
         given = self.arguments
         if "rows" in given:
@@ -152,10 +152,13 @@ class Work:
         changes, (key, value) = self.changes, self._forms
         records = BatchSource(self.engine.session, self.source_settings()).read(self._range(parts))
         seen = decoded(records, given["source"], key, value, skip=changes.skip)
+        topic, partition = changes.topic, given["partition_by"]
+        if not changes.function:
+            seen, topic, partition = placed(seen, topic, partition)
         new = changed(seen, changes.where, assignments=changes.plain, headers=changes.headers, key=key, value=value)
         if changes.function:
             new = by_function(new, changes.function, given["source"])
-        return routed(new, changes.topic, given["partition_by"], given["anchor"])
+        return routed(new, topic, partition, given["anchor"])
 
     def new_content(self, parts: Sequence[Part]) -> DataFrame:
         """Return the offsets of the records to send, and what is new of them, a task a part."""
