@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kops.config.paths import directories
 from kops.gateways.jars import spark_kafka_jars
 from kops.spark.launch import JVM_OPTIONS
-from support.isolation import FOR_SHORT_RUNS
+from support.isolation import FOR_SHORT_RUNS, JVMS
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
@@ -106,7 +106,7 @@ def connect_server(start_java, kafka_source):
     settings = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
     main_class = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal")
     arguments = ("--master", "local[2]", *settings, *main_class)
-    log = start_java("connect", "deploy.SparkSubmit", *arguments, options=JVM_OPTIONS, jars=kafka_source)
+    log = start_java("connect", "deploy.SparkSubmit", *arguments, options=(*JVM_OPTIONS, *JVMS["SPARK_SUBMIT_OPTS"].split()), jars=kafka_source)
     return f"sc://127.0.0.1:{wait_for(log, r'Spark Connect server started at: [^:]*:([0-9]+)')[1]}"
 
 
