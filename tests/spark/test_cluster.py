@@ -106,7 +106,8 @@ def connect_server(start_java, kafka_source):
     settings = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
     main_class = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal")
     arguments = ("--master", "local[2]", *settings, *main_class)
-    log = start_java("connect", "deploy.SparkSubmit", *arguments, options=(*JVM_OPTIONS, *JVMS["SPARK_SUBMIT_OPTS"].split()), jars=kafka_source)
+    options = (*JVM_OPTIONS, *JVMS["SPARK_SUBMIT_OPTS"].split())
+    log = start_java("connect", "deploy.SparkSubmit", *arguments, options=options, jars=kafka_source)
     return f"sc://127.0.0.1:{wait_for(log, r'Spark Connect server started at: [^:]*:([0-9]+)')[1]}"
 
 
