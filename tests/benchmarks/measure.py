@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -36,7 +37,8 @@ class Measured:
 
 @contextmanager
 def kafka(folder: Path) -> Iterator[str]:
-    """Run a Kafka of one broker."""
+    """Run a Kafka of one broker; it ends with the benchmark, also where that is stopped by SIGTERM."""
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     jars, jdk = kafka_jars(directories(os.environ).cache), require_jdk()
     os.environ["KOPS_CACHE_DIR"] = str(directories(os.environ).cache)
     sandbox = sandboxes.make(folder / "kafka", name="benchmark", kafka_version=KAFKA_VERSION)
