@@ -174,5 +174,5 @@ def test_the_log_is_followed_until_interrupted_and_tells_why_a_broker_cannot_sta
     (sandboxes / "sandbox" / "broker-1" / "data" / "meta.properties").write_text("version=1\ncluster.id=another\nnode.id=7\n")
     failed = run_kops("sandbox", "up")
     assert failed.code == 1
-    assert "broker 1 of sandbox sandbox ended while it started" in failed.err
+    assert "broker 1 of sandbox sandbox ended with exit code 1 while it started" in failed.err
     assert "server.log" in failed.err
