@@ -30,7 +30,7 @@ def test_undo_makes_the_groups_again_with_offsets_epochs_and_metadata(kops, grou
     assert ids(groups, group) == []
     assert groups.committed([f"{group}-1", f"{group}-2"]) == {f"{group}-1": {}, f"{group}-2": {}}
     kops("undo", deleted["journal_id"], "--yes").ok()
-    assert groups.committed([f"{group}-1", f"{group}-2"], metadata=True) == {f"{group}-1": first, f"{group}-2": second}
+    assert groups.committed([f"{group}-1", f"{group}-2"]) == {f"{group}-1": first, f"{group}-2": second}
     again = kops("undo", deleted["journal_id"], "--yes")
     assert again.code != 0
 
@@ -114,12 +114,12 @@ def test_a_kafka_streams_application_goes_on_after_undo(kops, broker, groups, cl
             application.wait_for("CAUGHT_UP")
             application.stop()
         wait_for(f"{group} to empty", lambda: groups.describe([group])[group].state == "EMPTY")
-        before = groups.committed([group], metadata=True)[group]
+        before = groups.committed([group])[group]
         deleted = kops("groups", "delete", group, "--confirm", group, "-o", "json").ok()
         assert "Kafka Streams application" in deleted.err
         assert ids(groups, group) == []
         kops("undo", deleted.json["journal_id"], "--yes").ok()
-        assert groups.committed([group], metadata=True)[group] == before
+        assert groups.committed([group])[group] == before
         with running(cluster.servers, program, tmp_path, "--config", f"group.protocol={protocol}") as application:
             application.wait_for("CAUGHT_UP")
             assert groups.describe([group])[group].type == protocol

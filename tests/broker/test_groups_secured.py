@@ -36,7 +36,7 @@ def test_groups_of_every_coordinator(secured):
     assert {name for name in groups.ids() if name in names} == set(names)
     described = groups.describe(names)
     assert len({group.coordinator for group in described.values()}) > 1
-    assert groups.committed(names, metadata=True) == {name: {PARTITION: Committed(0, f"of {name}")} for name in names}
+    assert groups.committed(names) == {name: {PARTITION: Committed(0, f"of {name}")} for name in names}
     assert groups.delete_offsets("g0", [PARTITION]) == {PARTITION: None}
     assert groups.committed(["g0"])["g0"] == {}
     assert set(groups.delete(names[1:]).values()) == {None}
@@ -51,7 +51,7 @@ def test_without_the_second_client(secured, monkeypatch):
     groups = Kafka(secured.connection).groups
     assert "plain" in groups.ids()
     assert groups.describe(["plain"])["plain"].state == "EMPTY"
-    assert groups.committed(["plain"], metadata=True)["plain"] == {PARTITION: Committed(0, None)}
+    assert groups.committed(["plain"])["plain"] == {PARTITION: Committed(0, None)}
     with pytest.raises(ConfigError, match="PKCS12"):
         groups.commit("plain", {PARTITION: Committed(0, "other")})
     assert groups.commit("plain", {PARTITION: Committed(0)}) == {PARTITION: None}

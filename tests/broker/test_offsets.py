@@ -216,21 +216,21 @@ def test_metadata_of_kafka_streams_goes_along_forward_and_is_dropped_backward(ko
     groups.commit(group, before)
     done = kops("offsets", "seek", group, f"{orders}:0=6", f"{orders}:1=4", "--yes").ok()
     assert "Kafka Streams application" in done.err
-    assert groups.committed([group], metadata=True)[group] == {zero: Committed(6, STREAM_TIME_130), one: Committed(4)}
+    assert groups.committed([group])[group] == {zero: Committed(6, STREAM_TIME_130), one: Committed(4)}
     shown = kops("offsets", "show", group, "--topic", f"{orders}:0", "-o", "json").ok().json
     assert [(row["partition"], row["offset"], row["stream_time"]) for row in shown] == [(0, 6, "1970-01-01T00:00:00.130Z")]
     kops("undo", "last", "--yes").ok()
-    assert groups.committed([group], metadata=True)[group] == before
+    assert groups.committed([group])[group] == before
 
 
 def test_other_metadata_is_dropped_and_comes_back_with_undo(kops, groups, group, orders):
     partition = TopicPartition(orders, 0)
     groups.commit(group, {partition: Committed(5, base64.b64encode(b"\x09 of another client").decode())})
-    before = groups.committed([group], metadata=True)[group]
+    before = groups.committed([group])[group]
     kops("offsets", "seek", group, f"{orders}:0=6", "--yes").ok()
-    assert groups.committed([group], metadata=True)[group][partition] == Committed(6)
+    assert groups.committed([group])[group][partition] == Committed(6)
     kops("undo", "last", "--yes").ok()
-    assert groups.committed([group], metadata=True)[group] == before
+    assert groups.committed([group])[group] == before
 
 
 def test_undo_says_what_would_be_lost(kops, cluster, group, orders):

@@ -44,7 +44,7 @@ def test_a_kafka_streams_application(broker, run_kops, unique, tmp_path, protoco
             }
             application.stop()
         wait_for(f"{group} to empty", lambda: groups.describe([group])[group].state == "EMPTY")
-        metadata = groups.committed([group], metadata=True)[group]
+        metadata = groups.committed([group])[group]
         assert all(is_streams_metadata(found.metadata) for found in metadata.values())
         shown = kops("offsets", "show", group, "-o", "json").ok().json
         assert all(row["stream_time"].startswith("1970-01-01T00:16:40.0") for row in shown)
@@ -52,7 +52,7 @@ def test_a_kafka_streams_application(broker, run_kops, unique, tmp_path, protoco
         assert "its stores do not move with its offsets" in moved.err
         assert set(cluster.committed(group).values()) == {0}
         kops("undo", "last", "--yes").ok()
-        assert groups.committed([group], metadata=True)[group] == metadata
+        assert groups.committed([group])[group] == metadata
         with running(cluster.servers, program, tmp_path, "--config", f"group.protocol={protocol}") as application:
             application.wait_for("CAUGHT_UP")
             application.stop()

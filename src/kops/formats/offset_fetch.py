@@ -39,8 +39,8 @@ class TopicCommits:
     metadata: Mapping[int, str]
 
 
-def read_answer(data: bytes) -> dict[str, list[TopicCommits] | None]:
-    """Return what each group has committed; None where the broker tells an error in the place of the whole or of a partition.
+def read_answer(data: bytes) -> dict[str, list[TopicCommits] | int]:
+    """Return what each group has committed; the code of the error where the broker tells one in the place of the whole or of a partition.
 
     :param data: the answer behind its header
     :raises UndecodableRecord: when the bytes end too early
@@ -52,23 +52,21 @@ def read_answer(data: bytes) -> dict[str, list[TopicCommits] | None]:
     return groups
 
 
-def _group(reader: Reader) -> tuple[str, list[TopicCommits] | None]:
+def _group(reader: Reader) -> tuple[str, list[TopicCommits] | int]:
     group_id = reader.compact_text()
     topics = reader.compact_array(lambda: _topic(reader))
-    error = reader.number(SHORT)
+    error = reader.number(SHORT) or next((found for found in topics if isinstance(found, int)), 0)
     reader.tags()
-    known = [found for found in topics if found is not None]
-    return group_id, known if not error and len(known) == len(topics) else None
+    return group_id, error or [found for found in topics if not isinstance(found, int)]
 
 
-def _topic(reader: Reader) -> TopicCommits | None:
+def _topic(reader: Reader) -> TopicCommits | int:
     name = reader.compact_text()
     count = reader.varint() - 1
-    found = _plain(name, reader.ahead(count * _PLAIN.size), count)
-    if found is not None:
+    plain = _plain(name, reader.ahead(count * _PLAIN.size), count)
+    if plain is not None:
         reader.raw(count * _PLAIN.size)
-    else:
-        found = _any(name, reader, count)
+    found = _any(name, reader, count) if plain is None else plain
     reader.tags()
     return found
 
@@ -83,22 +81,23 @@ def _plain(name: str, data: bytes, count: int) -> TopicCommits | None:
     return TopicCommits(name, partitions, offsets, _known_epochs(partitions, epochs), {})
 
 
-def _any(name: str, reader: Reader, count: int) -> TopicCommits | None:
-    """Return commits one by one; None when there is an error among them."""
+def _any(name: str, reader: Reader, count: int) -> TopicCommits | int:
+    """Return commits one by one; the first error's code when there is one among them."""
     places: list[tuple[int, ...]] = []
     metadata: dict[int, str] = {}
-    failed = False
+    failed = 0
     for _ in range(count):
         place = reader.numbers(_PLACE)
         text = reader.optional_text()
-        failed |= reader.number(SHORT) != 0
+        error = reader.number(SHORT)
+        failed = failed or error
         reader.tags()
         if place[1] >= 0:
             places.append(place)
             if text:
                 metadata[place[0]] = text
     if failed:
-        return None
+        return failed
     partitions, offsets, epochs = zip(*places, strict=True) if places else ((), (), ())
     return TopicCommits(name, partitions, offsets, _known_epochs(partitions, epochs), metadata)
 

@@ -138,7 +138,7 @@ class DeleteGroups(Mutation):
             )
         listed = {group.group_id: group for group in services.kafka.groups.listed()}
         groups, strayed = [], 0
-        for name, found in services.kafka.group_offsets.read(prior, stable=True, metadata=True):
+        for name, found in services.kafka.group_offsets.read(prior, stable=True):
             if isinstance(found, KopsError):
                 raise found
             if name in listed:
@@ -182,7 +182,7 @@ def _refuse(group: Group) -> None:
 def _prior(services: Services, groups: Iterable[str]) -> list[GroupMoves]:
     """Return what groups have committed, as moves to no commit."""
     prior = []
-    for name, found in services.kafka.group_offsets.read(sorted(groups), stable=True, metadata=True):
+    for name, found in services.kafka.group_offsets.read(sorted(groups), stable=True):
         if isinstance(found, KopsError):
             raise found
         topics = []

@@ -22,7 +22,7 @@ def show(services: Services, group_id: str, topics: Sequence[str] = ()) -> list[
     :raises NotFound: when there is no such group
     """
     find_group(services, group_id)
-    committed = services.kafka.groups.committed([group_id], metadata=True)[group_id]
+    committed = services.kafka.groups.committed([group_id])[group_id]
     narrow = narrowing(topics)
     return [_shown(partition, found) for partition, found in committed.items() if included(partition, narrow)]
 

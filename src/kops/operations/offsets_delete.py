@@ -35,7 +35,7 @@ def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, reg
         raise Refused(missing.message, hint=missing.hint, group=group_id) from missing
     if group.type not in WITH_OFFSETS:
         raise Refused(f"{group_id} is a {group.type} group: it has no committed offsets", group=group_id)
-    current = services.kafka.groups.committed([group_id], metadata=True, stable=True)[group_id]
+    current = services.kafka.groups.committed([group_id], stable=True)[group_id]
     chosen: set[TopicPartition] = set()
     for text, wish in zip(topics, narrowing(topics, regex=regex), strict=True):
         found = {partition for partition in current if wish.includes(partition)}

@@ -100,7 +100,7 @@ def plan_groups(
     committed: dict[str, GroupOffsets] = {}
     problems: dict[str, KopsError] = {}
     services.progress.step(f"Reading the offsets of {counted(len(idle), 'group')}")
-    for name, answer in services.kafka.group_offsets.read(idle, stable=True, metadata=True):
+    for name, answer in services.kafka.group_offsets.read(idle, stable=True):
         if isinstance(answer, KopsError):
             problems[name] = answer
         else:

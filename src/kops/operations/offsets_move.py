@@ -120,7 +120,7 @@ class Move(Mutation):
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the offsets and their metadata back."""
         group_id, write = plan.arguments["group"], committed_of_json(plan.arguments["write"])
-        found = services.kafka.groups.committed([group_id], metadata=True)[group_id]
+        found = services.kafka.groups.committed([group_id])[group_id]
         return tuple(verified(result, write, found) for result in results)
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
@@ -132,7 +132,7 @@ class Move(Mutation):
         group = group_or_none(services, group_id)
         if group is not None:
             refuse_active(group)
-        current = services.kafka.groups.committed([group_id], metadata=True, stable=True)[group_id]
+        current = services.kafka.groups.committed([group_id], stable=True)[group_id]
         moved_on = sorted(partition for partition in prior if offset_of(current.get(partition)) != offset_of(written[partition]))
         warnings = [f"{some_of(moved_on)} moved on since: what was committed there is lost"] if moved_on else []
         warnings += _out_of_log(services, prior)
@@ -161,7 +161,7 @@ class Move(Mutation):
         group = group_or_none(services, group_id)
         if group is not None:
             refuse_active(group)
-        current = services.kafka.groups.committed([group_id], metadata=True, stable=True)[group_id]
+        current = services.kafka.groups.committed([group_id], stable=True)[group_id]
         strayed = sorted(p for p in write if offset_of(current.get(p)) not in (offset_of(write[p]), offset_of(prior[p])))
         if strayed:
             raise StateMoved(f"{some_of(strayed)} of group {group_id} moved on since", hint="plan again from what is there now")

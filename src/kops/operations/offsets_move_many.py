@@ -139,7 +139,7 @@ class MoveMany(Mutation):
         plain = {name for name, group in groups.items() if is_plain(group)}
         for metadata in (False, True):
             names = [name for name in groups if (name in plain) is not metadata]
-            for name, found in services.kafka.group_offsets.read(names, metadata=metadata):
+            for name, found in services.kafka.group_offsets.read(names):
                 if metadata or not as_written(groups[name], found):
                     wrong |= {result.target: result for result in wrong_results(groups[name], found, metadata=metadata)}
         if not wrong:
@@ -153,7 +153,7 @@ class MoveMany(Mutation):
         groups: list[GroupMoves] = []
         moved_on = 0
         moving = {group.group: group for group in _moving(plan)}
-        for name, found in services.kafka.group_offsets.read(moving, stable=True, metadata=True):
+        for name, found in services.kafka.group_offsets.read(moving, stable=True):
             if isinstance(found, KopsError):
                 raise found
             group = states.get(name)

@@ -35,7 +35,7 @@ def plan_consume(services: Services, group_id: str, wanted: Wanted) -> Plan:
     bounds = services.kafka.offsets.bounds(services.kafka.offsets.partitions_of([topic])[topic])
     group = group_or_none(services, group_id)
     _refuse_members(services, group_id)
-    prior = services.kafka.groups.committed([group_id], metadata=True)[group_id]
+    prior = services.kafka.groups.committed([group_id])[group_id]
     return Plan(
         operation=ConsumeAsGroup.name,
         summary=f"join group {group_id}, read {topic} and commit what is read",

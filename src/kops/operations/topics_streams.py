@@ -42,7 +42,7 @@ def _applications(services: Services, group_ids: Collection[str], owners: Collec
     groups = services.kafka.groups
     try:
         described = groups.describe_or_errors(unsure)
-        committed = groups.committed_or_errors(unsure, metadata=True)
+        committed = groups.committed_or_errors(unsure)
     except Unreachable:
         raise
     except KopsError:

@@ -66,7 +66,7 @@ def by_kafka_python(data):
 def by_kops(data):
     return {
         group: None
-        if topics is None
+        if isinstance(topics, int)
         else {
             (one.topic, partition): (offset, one.epochs.get(partition), one.metadata.get(partition, ""))
             for one in topics
@@ -106,6 +106,11 @@ def test_one_commit_with_metadata_among_plain_ones_is_seen_wherever_it_stands():
         assert read_answer(encoded([("billing", 0, [("orders", places)])])) == {
             "billing": [TopicCommits("orders", (0, 1, 2, 3), (5, 5, 5, 5), {}, {where: "text"})]
         }
+
+
+def test_the_code_of_an_error_is_told():
+    fine, wrong = (0, 5, -1, "", 0), (1, -1, -1, "", 88)
+    assert read_answer(encoded([("billing", 16, []), ("orders", 0, [("orders", [fine, wrong])])])) == {"billing": 16, "orders": 88}
 
 
 @given(some.integers(1, 60))

@@ -72,7 +72,7 @@ class Kafka:
         """Committed offsets of many groups at once."""
         from kops.gateways.kafka.offsets_many import ManyOffsets
 
-        return ManyOffsets(self.client, self.groups)
+        return ManyOffsets(self.client)
 
     @cached_property
     def records(self) -> Records:

@@ -6,13 +6,15 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from kops.core.errors import KopsError, Refused
 from kops.core.models import Committed, TopicPartition
+from kops.formats.offset_fetch import TopicCommits
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups_wire import RETRY_SECONDS, Wire, can_express
+from kops.gateways.kafka.offsets_fetch import fetched_alone
 from kops.gateways.kafka.translate import translate, translate_kafka_python
 
 Offsets = dict[TopicPartition, Committed]
@@ -29,19 +31,18 @@ class CommittedOffsets:
         self._wire = Wire(client)
         self._known: dict[str, dict[int, TopicPartition]] = defaultdict(dict)
 
-    def committed(self, group_ids: Iterable[str], *, metadata: bool = False, stable: bool = False) -> dict[str, Offsets]:
+    def committed(self, group_ids: Iterable[str], *, stable: bool = False) -> dict[str, Offsets]:
         """Return the committed offsets of some groups; a group that has none, or does not exist, has an empty dictionary.
 
-        :param metadata: whether metadata is needed; else it is None where there is some
+        Metadata is None where there is some and the connection is one that only librdkafka can make.
+
         :param stable: wait for open transactions that have offsets to commit (an exactly-once application that just stopped)
         :raises KopsError: of the first group or partition that cannot be read
         """
-        return all_good(self.committed_or_errors(group_ids, metadata=metadata, stable=stable))
+        return all_good(self.committed_or_errors(group_ids, stable=stable))
 
-    def committed_or_errors(
-        self, group_ids: Iterable[str], *, metadata: bool = False, stable: bool = False
-    ) -> dict[str, Offsets | KopsError]:
-        """Return each group's committed offsets, or why they are not known. All groups are asked at once."""
+    def committed_or_errors(self, group_ids: Iterable[str], *, stable: bool = False) -> dict[str, Offsets | KopsError]:
+        """Return each group's committed offsets, or why they are not known."""
         answers = self._read(sorted(set(group_ids)), stable=stable)
         deadline = time.monotonic() + self._client.timeout
         while stable and (unstable := [group_id for group_id, answer in answers.items() if is_unstable(answer)]):
@@ -50,11 +51,16 @@ class CommittedOffsets:
                 break
             time.sleep(RETRY_SECONDS)
             answers |= self._read(unstable, stable=True)
-        if metadata and can_express(self._client.connection):
-            answers |= self._committed_on_the_wire([group_id for group_id, answer in answers.items() if _has_unread(answer)])
         return answers
 
     def _read(self, group_ids: list[str], *, stable: bool) -> dict[str, Offsets | KopsError]:
+        if not can_express(self._client.connection):
+            return self._read_by_librdkafka(group_ids, stable=stable)
+        answers = {group_id: fetched_alone(self._wire, group_id, stable=stable) for group_id in group_ids}
+        return {group_id: answer if isinstance(answer, KopsError) else _commits(answer) for group_id, answer in answers.items()}
+
+    def _read_by_librdkafka(self, group_ids: list[str], *, stable: bool) -> dict[str, Offsets | KopsError]:
+        """Ask all groups at once; see ``offsets_fetch`` for why this is only for connections that kafka-python cannot make."""
         from confluent_kafka import ConsumerGroupTopicPartitions
 
         def ask(admin: Any, group_id: str) -> Any:
@@ -114,21 +120,6 @@ class CommittedOffsets:
                 found[partition] = committed
         return found
 
-    def _committed_on_the_wire(self, group_ids: list[str]) -> dict[str, Offsets | KopsError]:
-        if not group_ids:
-            return {}
-        answers = self._wire.ask("read committed offsets", lambda admin: admin.list_group_offsets(group_ids))
-        return {
-            group_id: {
-                TopicPartition(partition.topic, partition.partition): Committed(
-                    found.offset, found.metadata or "", None if found.leader_epoch in (None, -1) else found.leader_epoch
-                )
-                for partition, found in sorted(offsets.items())
-                if found.offset >= 0
-            }
-            for group_id, offsets in answers.items()
-        }
-
     def _commit_by_librdkafka(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
         from confluent_kafka import ConsumerGroupTopicPartitions
         from confluent_kafka import TopicPartition as Librdkafka
@@ -179,8 +170,12 @@ def empty_or_unread(answer: Any) -> str | None:
         return None
 
 
-def _has_unread(answer: Offsets | KopsError) -> bool:
-    return isinstance(answer, dict) and any(committed.metadata is None for committed in answer.values())
+def _commits(topics: Iterable[TopicCommits]) -> Offsets:
+    return {
+        TopicPartition(topic.topic, partition): Committed(offset, topic.metadata.get(partition, ""), topic.epochs.get(partition))
+        for topic in sorted(topics, key=attrgetter("topic"))
+        for partition, offset in sorted(zip(topic.partitions, topic.offsets, strict=True))
+    }
 
 
 def is_unstable(answer: object) -> bool:

@@ -1,20 +1,21 @@
-"""Committed offsets of many groups in few requests (OffsetFetch version 8, KIP-709), through kafka-python's connections.
+"""Committed offsets of many groups in few requests (OffsetFetch version 8, KIP-709), or of one, through kafka-python's connections.
 
 librdkafka asks for each group alone, twice, and makes an object of each partition: of a command over hundreds of thousands of partitions
-that was half.
+that was half. And its admin client ends the process when a broker answers that it does not coordinate the group (any more, or yet), as
+brokers do while they start: ``rd_kafka_handle_OffsetFetch`` of 2.16 then asks its consumer group for the coordinator, and has none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from kops.core.errors import KopsError
+from kops.core.errors import KopsError, Unreachable
 from kops.formats.offset_fetch import VERSION, TopicCommits, read_answer
 from kops.gateways.kafka.client import AGAIN_SECONDS, Client, in_thread
-from kops.gateways.kafka.groups_wire import by_coordinator, forget_coordinators
+from kops.gateways.kafka.groups_wire import Wire, by_coordinator, forget_coordinators
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
@@ -28,8 +29,8 @@ Commits = dict[str, list[TopicCommits]]
 def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Iterator[Commits]:
     """Yield what groups have committed, some groups at a time, in their order.
 
-    Groups of which the broker tells an error are left out, and when a broker does not answer, or cannot this way, all that follow:
-    librdkafka is to be asked for them, which waits for coordinators that move, and knows why a broker cannot be reached.
+    Groups of which the broker tells an error are left out, and when a broker does not answer, all that follow: they are to be asked for
+    one by one, which waits for coordinators that move, and says why one cannot be read.
 
     :param stable: open transactions that have offsets to commit are an error
     """
@@ -47,7 +48,7 @@ def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *
             answers = client.wait(asked, doing, timeout=patience)
             if following is not None:
                 asked = _ask(admin, following, stable=stable)
-            told = {name: commits for data in answers for name, commits in read_answer(data).items() if commits is not None}
+            told = {name: commits for data in answers for name, commits in read_answer(data).items() if not isinstance(commits, int)}
             if len(told) < len(chunk):
                 forget_coordinators(admin)
             yield {name: told[name] for name in chunk if name in told}
@@ -55,8 +56,33 @@ def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *
         forget_coordinators(admin)
 
 
+def fetched_alone(wire: Wire, group_id: str, *, stable: bool) -> list[TopicCommits] | KopsError:
+    """Return what one group has committed, or why that is not known; waits for a coordinator that moves."""
+    from kafka.errors import for_code
+
+    def ask(admin: KafkaAdminClient) -> list[TopicCommits]:
+        (data,) = admin._manager.run(_asking(admin, [group_id], stable=stable))
+        commits = read_answer(data)[group_id]
+        if isinstance(commits, int):
+            raise for_code(commits)
+        return commits
+
+    try:
+        found: list[TopicCommits] = wire.ask(f"read the committed offsets of group {group_id}", ask, patient=True)
+    except Unreachable:
+        raise
+    except KopsError as error:
+        return error
+    return found
+
+
 def _ask(admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Future[list[bytes]]:
     """Begin to ask the coordinators of some groups; return their answers, without the headers."""
+    return in_thread(lambda: admin._manager.run(_asking(admin, group_ids, stable=stable)))
+
+
+def _asking(admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Callable[[], Coroutine[Any, Any, list[bytes]]]:
+    """Return what asks the coordinators of some groups, to be run by the client."""
     request = _request()
 
     async def send() -> list[bytes]:
@@ -74,7 +100,7 @@ def _ask(admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> 
         ]
         return [(await answer).data for answer in under_way]
 
-    return in_thread(lambda: admin._manager.run(send))
+    return send
 
 
 @cache

@@ -9,19 +9,16 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kops.core.errors import KopsError
 from kops.core.models import Committed, TopicPartition
 from kops.formats.offset_fetch import TopicCommits
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups_committed import empty_or_unread, is_unstable, still_open
-from kops.gateways.kafka.groups_wire import RETRY_SECONDS, can_express
-from kops.gateways.kafka.offsets_fetch import fetched
+from kops.gateways.kafka.groups_wire import RETRY_SECONDS, Wire, can_express
+from kops.gateways.kafka.offsets_fetch import fetched, fetched_alone
 from kops.gateways.kafka.translate import translate
-
-if TYPE_CHECKING:
-    from kops.gateways.kafka.groups import Groups
 
 AT_ONCE = 48
 """Groups that are asked at once: enough to keep a broker busy while the answers before are looked at."""
@@ -43,11 +40,6 @@ class GroupOffsets:
     epochs: dict[str, dict[int, int]] = field(default_factory=dict)
     metadata: dict[str, dict[int, str | None]] = field(default_factory=dict)
 
-    @property
-    def has_unread(self) -> bool:
-        """Tell whether there is metadata that could not be read."""
-        return any(None in texts.values() for texts in self.metadata.values())
-
     def columns(self) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
         """Yield each topic with the partitions that have a commit, and their offsets; in order."""
         for topic in sorted(self.offsets):
@@ -62,29 +54,18 @@ class GroupOffsets:
             for partition, offset in zip(partitions, offsets, strict=True):
                 yield TopicPartition(topic, partition), Committed(offset, metadata.get(partition, ""), epochs.get(partition))
 
-    def add(self, topic: str, partition: int, committed: Committed) -> None:
-        """Put a commit in."""
-        self.offsets.setdefault(topic, {})[partition] = committed.offset
-        if committed.leader_epoch is not None:
-            self.epochs.setdefault(topic, {})[partition] = committed.leader_epoch
-        if committed.metadata != "":
-            self.metadata.setdefault(topic, {})[partition] = committed.metadata
-
 
 class ManyOffsets:
     """Reads and writes the committed offsets of many groups. Nothing joins them."""
 
-    def __init__(self, client: Client, groups: Groups) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._groups = groups
+        self._wire = Wire(client)
 
-    def read(
-        self, group_ids: Iterable[str], *, stable: bool = False, metadata: bool = False
-    ) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
+    def read(self, group_ids: Iterable[str], *, stable: bool = False) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
         """Yield each group with what it has committed, or why that is not known; in their order, but for those that are asked again.
 
         :param stable: wait for open transactions that have offsets to commit
-        :param metadata: whether the text of metadata is needed; else it is None where there is some
         """
         deadline = time.monotonic() + self._client.timeout
         waiting: list[str] = []
@@ -92,7 +73,7 @@ class ManyOffsets:
             if stable and is_unstable(answer):
                 waiting.append(group_id)
             else:
-                yield group_id, self._with_metadata(group_id, answer) if metadata else answer
+                yield group_id, answer
         while waiting:
             if time.monotonic() > deadline:
                 yield from ((group_id, still_open(group_id)) for group_id in waiting)
@@ -103,7 +84,7 @@ class ManyOffsets:
                 if is_unstable(answer):
                     waiting.append(group_id)
                 else:
-                    yield group_id, self._with_metadata(group_id, answer) if metadata else answer
+                    yield group_id, answer
 
     def commit(self, group_id: str, offsets: Mapping[str, Iterable[tuple[int, int]]]) -> PendingCommit:
         """Begin to commit plain offsets for a group without members; nothing waits for the broker.
@@ -126,7 +107,15 @@ class ManyOffsets:
                 for group_id, commits in answers.items():
                     del left[group_id]
                     yield group_id, _gathered(commits)
-        yield from self._by_librdkafka(left, stable=stable)
+        yield from self._one_by_one(left, stable=stable)
+
+    def _one_by_one(self, group_ids: Iterable[str], *, stable: bool) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
+        if not can_express(self._client.connection):
+            yield from self._by_librdkafka(group_ids, stable=stable)
+            return
+        for group_id in group_ids:
+            answer = fetched_alone(self._wire, group_id, stable=stable)
+            yield group_id, answer if isinstance(answer, KopsError) else _gathered(answer)
 
     def _by_librdkafka(self, group_ids: Iterable[str], *, stable: bool) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
         from confluent_kafka import ConsumerGroupTopicPartitions
@@ -147,18 +136,6 @@ class ManyOffsets:
         doing = f"read the committed offsets of group {group_id}"
         outcome = self._client.outcome(future, doing, again=lambda admin: ask(admin, group_id))
         return group_id, outcome if isinstance(outcome, KopsError) else _offsets(outcome.topic_partitions, doing)
-
-    def _with_metadata(self, group_id: str, answer: GroupOffsets | KopsError) -> GroupOffsets | KopsError:
-        """Read the texts by the client that can, for the few groups that have some."""
-        if isinstance(answer, KopsError) or not answer.has_unread or not can_express(self._client.connection):
-            return answer
-        found = self._groups.committed_or_errors([group_id], metadata=True)[group_id]
-        if isinstance(found, KopsError):
-            return found
-        read = GroupOffsets()
-        for partition, committed in found.items():
-            read.add(partition.topic, partition.partition, committed)
-        return read
 
 
 class PendingCommit:

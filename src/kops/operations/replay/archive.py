@@ -169,7 +169,7 @@ def _looked(services: Services, ranges: Mapping[int, tuple[int, int]]) -> Run:
 def _groups_of(services: Services, topic: str) -> tuple[dict[str, dict[int, Committed]], list[str]]:
     """Return what groups have committed of a topic, and who could not be asked."""
     ids = [each.group_id for each in services.kafka.groups.listed() if each.type != "share" and not each.group_id.startswith(OWN_GROUPS)]
-    answers = services.kafka.groups.committed_or_errors(ids, metadata=True) if ids else {}
+    answers = services.kafka.groups.committed_or_errors(ids) if ids else {}
     errors = [f"group {group}: {answer.message}" for group, answer in answers.items() if isinstance(answer, KopsError)]
     found = {
         group: {place.partition: one for place, one in answer.items() if place.topic == topic and one is not None}

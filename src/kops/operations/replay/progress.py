@@ -22,7 +22,7 @@ def progress_of(services: Services, name: str, partitions: Iterable[int], *, sta
     from kops.spark.replay_parts import sent_of
 
     groups = {group_of(name, number): number for number in partitions}
-    answers = services.kafka.groups.committed(groups, metadata=True, stable=stable)
+    answers = services.kafka.groups.committed(groups, stable=stable)
     return {
         groups[group]: sent_of(committed.offset, committed.metadata or "")
         for group, offsets in answers.items()

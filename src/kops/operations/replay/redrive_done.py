@@ -57,7 +57,7 @@ def read_done(services: Services, topic: str, partitions: Iterable[int]) -> dict
     :raises Refused: when somebody else has committed offsets as that group
     """
     group = group_of_topic(topic)
-    found = services.kafka.groups.committed([group], metadata=True, stable=True).get(group, {})
+    found = services.kafka.groups.committed([group], stable=True).get(group, {})
     return {number: _done_of(group, found.get(TopicPartition(topic, number))) for number in partitions}
 
 

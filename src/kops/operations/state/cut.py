@@ -127,7 +127,7 @@ def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts],
 
     :raises Refused: when the application has committed nothing at all
     """
-    committed = services.kafka.groups.committed([state_file.application], metadata=True, stable=True)[state_file.application]
+    committed = services.kafka.groups.committed([state_file.application], stable=True)[state_file.application]
     bounds = {partition: bound for found in facts for partition, bound in found.input_bounds.items()}
     if at.kind == "end":
         return Cut({partition: bound.log_end_offset for partition, bound in bounds.items()}, committed, is_new=True)

@@ -51,7 +51,7 @@ class Rebuild(Mutation):
                 services.progress.step(f"reading {store['changelog']} back")
                 wrong |= _unlike(engine, plan, name)
         committed = committed_of_json(plan.arguments["commit"])
-        found = services.kafka.groups.committed([plan.arguments["application"]], metadata=True)[plan.arguments["application"]]
+        found = services.kafka.groups.committed([plan.arguments["application"]])[plan.arguments["application"]]
         return tuple(
             verified(result, committed, found) if partition_of(result.target) in committed else read_back_judged(result, wrong)
             for result in results

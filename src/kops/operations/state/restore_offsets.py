@@ -45,4 +45,4 @@ def restored_offsets(
             )
         commits[partition] = found if same_cluster else Committed(found.offset, found.metadata)
     group = manifest.application
-    return commits, services.kafka.groups.committed([group], metadata=True)[group]
+    return commits, services.kafka.groups.committed([group])[group]

@@ -104,7 +104,7 @@ def standing_still(services: Services, topics: OwnTopics, *, isolation: str) -> 
 
 
 def _look(services: Services, topics: OwnTopics, isolation: str) -> StandingStill:
-    committed = services.kafka.groups.committed([topics.application], metadata=True, stable=True)[topics.application]
+    committed = services.kafka.groups.committed([topics.application], stable=True)[topics.application]
     partitions = [TopicPartition(topic.name, number) for topic in topics.changelogs.values() for number in range(topic.partitions or 0)]
     return StandingStill(committed, services.kafka.offsets.bounds(partitions, isolation=isolation))
 

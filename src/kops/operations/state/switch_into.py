@@ -71,7 +71,7 @@ def plan_into(services: Services, state_file: StateFile, into: str, how: How, *,
     computed = [_writable(engine, named, found, cut, skip_undecodable=how.skip_undecodable) for found in computed]
     for found in computed:
         refuse_time_zero(services, found.facts.store.changelog, found.contents.values(), exactly_once=state_file.exactly_once)
-    prior = services.kafka.groups.committed([into], metadata=True)[into]
+    prior = services.kafka.groups.committed([into])[into]
     commits = _commits(services, planned, cut, named, (source.application, into))
     changes = [TopicChange(None, topic) for topic in creation.topics]
     moves = [

@@ -74,7 +74,7 @@ def _known_by(services: Services, groups: Iterable[Group], internal: Sequence[st
     owners = {owner_of(topic, candidates) for topic in internal}
     unsure = [name for name in empty if name not in owners]
     known |= {name: "internal topics" for name in empty if name in owners}
-    for name, offsets in services.kafka.groups.committed_or_errors(unsure, metadata=True).items():
+    for name, offsets in services.kafka.groups.committed_or_errors(unsure).items():
         if not isinstance(offsets, KopsError) and any(is_streams_metadata(one.metadata) for one in offsets.values()):
             known[name] = "metadata"
     return known

@@ -70,7 +70,7 @@ def look_at(services: Services, name: str, topology: Topology | None = None) -> 
     named = [topic for topic in partitions if is_named_of(topic, name)]
     known = {name, *services.kafka.groups.ids()}
     own = [topic for topic in named if owner_of(topic, known) == name]
-    committed = services.kafka.groups.committed([name], metadata=True)[name]
+    committed = services.kafka.groups.committed([name])[name]
     internal, by_name = _internal(application, topology, own, committed, partitions)
     changelogs = [topic for topic in internal if topic.endswith(CHANGELOG)]
     outputs = None if topology is None else topology.output_topics

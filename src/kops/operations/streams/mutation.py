@@ -68,7 +68,7 @@ class Reset(Mutation):
         back = MOVE.invert(services, _offsets(plan), [result for result in results if result.target not in topics])
         name = plan.arguments["application"]
         prior = {str(at): one for at, one in committed_of_json(plan.arguments["offsets"]["prior"]).items() if one is not None}
-        now = services.kafka.groups.committed([name], metadata=True, stable=True)[name]
+        now = services.kafka.groups.committed([name], stable=True)[name]
         back = with_metadata(back, prior, now, "its stream time comes back")
         if not gone:
             return back
