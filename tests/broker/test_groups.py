@@ -214,7 +214,7 @@ def test_metadata_is_kept_to_the_letter(groups, group, topic, metadata):
     """confluent-kafka adds a NUL when it writes, and reads on past the end."""
     partition = TopicPartition(topic("t"), 0)
     assert groups.commit(group, {partition: Committed(0, metadata, 3)}) == {partition: None}
-    assert groups.committed([group], metadata=True)[group] == {partition: Committed(0, metadata, 3)}
+    assert groups.committed([group])[group] == {partition: Committed(0, metadata, 3)}
     assert groups.committed([group])[group] == {partition: Committed(0, None if metadata else "", 3)}
 
 
@@ -228,4 +228,4 @@ def test_metadata_that_is_not_utf_8_becomes_readable_at_the_broker(groups, group
         OffsetCommitRequest, "encode", lambda *arguments, **options: encode(*arguments, **options).replace(b"QQQQ", b"\xff\xfe\x80A")
     )
     assert groups.commit(group, {partition: Committed(0, marker)}) == {partition: None}
-    assert groups.committed([group], metadata=True)[group][partition].metadata == "\ufffd\ufffd\ufffdA"
+    assert groups.committed([group])[group][partition].metadata == "\ufffd\ufffd\ufffdA"

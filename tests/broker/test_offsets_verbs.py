@@ -44,7 +44,7 @@ def test_a_copy_of_a_group_is_the_same_commits(kops, groups, group, topics):
     refused = kops("offsets", "copy", group, f"{group}-2", "--yes")
     assert (refused.code, "--new-group" in refused.err) == (5, True)
     kops("offsets", "copy", group, f"{group}-2", "--new-group", "--yes").ok()
-    assert groups.committed([f"{group}-2"], metadata=True)[f"{group}-2"] == before
+    assert groups.committed([f"{group}-2"])[f"{group}-2"] == before
     again = kops("offsets", "copy", group, f"{group}-2", "--yes").ok()
     assert "nothing to do" in again.err
     kops("undo", "last", "--yes").ok()
@@ -180,7 +180,7 @@ def test_offsets_of_a_topic_are_deleted_and_come_back(kops, groups, cluster, gro
     kops("offsets", "delete", group, "--topic", f"{topics[0]}:0", "--confirm", group).ok()
     assert cluster.committed(group) == {(topics[0], 1): 7, (topics[1], 0): 1}
     kops("undo", "last", "--yes").ok()
-    assert groups.committed([group], metadata=True)[group][partition] == Committed(5, "text", 3)
+    assert groups.committed([group])[group][partition] == Committed(5, "text", 3)
     kops("offsets", "delete", group, "--topic", "*", "--confirm", group).ok()
     assert cluster.committed(group) == {}
     kops("undo", "last", "--yes").ok()

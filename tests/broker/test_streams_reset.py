@@ -137,9 +137,9 @@ def test_stream_time_is_forgotten_and_comes_back_with_undo(left, kops, groups):
     at = TopicPartition(left.topic, 0)
     assert groups.commit(left.name, {at: Committed(0, STREAM_TIME)}) == {at: None}
     done = kops("streams", "reset", left.name, "--confirm", left.name, "-o", "json").ok().json
-    assert groups.committed([left.name], metadata=True)[left.name][at] == Committed(0, "")
+    assert groups.committed([left.name])[left.name][at] == Committed(0, "")
     kops("undo", done["journal_id"], "--yes").ok()
-    assert groups.committed([left.name], metadata=True)[left.name][at] == Committed(0, STREAM_TIME)
+    assert groups.committed([left.name])[left.name][at] == Committed(0, STREAM_TIME)
 
 
 def test_a_reset_that_was_interrupted_is_finished(left, kops, broker, tmp_path):

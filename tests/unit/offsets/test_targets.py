@@ -32,9 +32,11 @@ def test_every_group_as_if_it_were_alone(several, places, bounds, at_times):
     found_at = {at: {TopicPartition("t", p): at_times.get((at, p)) for p in range(PARTITIONS)} for at in range(4)}
     targets = Targets({TopicPartition("t", p): log for p, log in bounds.items()}, found_at)
     for committed in several:
-        read = GroupOffsets()
-        for partition, commit in committed.items():
-            read.add("t", partition, commit)
+        read = GroupOffsets(
+            {"t": {partition: commit.offset for partition, commit in committed.items()}},
+            {"t": {partition: commit.leader_epoch for partition, commit in committed.items() if commit.leader_epoch is not None}},
+            {"t": {partition: commit.metadata for partition, commit in committed.items() if commit.metadata != ""}},
+        )
         moves = topic_moves(targets, read, "t", places, strict=False)
         assert moves.partitions == tuple(places)
         for at, (partition, strategy) in enumerate(places.items()):
