@@ -215,7 +215,6 @@ def test_metadata_is_kept_to_the_letter(groups, group, topic, metadata):
     partition = TopicPartition(topic("t"), 0)
     assert groups.commit(group, {partition: Committed(0, metadata, 3)}) == {partition: None}
     assert groups.committed([group])[group] == {partition: Committed(0, metadata, 3)}
-    assert groups.committed([group])[group] == {partition: Committed(0, None if metadata else "", 3)}
 
 
 def test_metadata_that_is_not_utf_8_becomes_readable_at_the_broker(groups, group, topic, broker, monkeypatch):
