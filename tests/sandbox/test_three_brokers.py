@@ -181,6 +181,7 @@ def test_lag_of_what_a_broker_that_is_down_leads_is_told_as_not_known(three, unt
     victim = admin.list_topics(timeout=30).topics[single].partitions[0].leader
     three.kill(victim)
     until(lambda: all(p.leader != victim for p in admin.list_topics(timeout=30).topics[safe].partitions.values()))
+    until(lambda: all(row["lag"] == 1 for row in lag().json if row["topic"] == safe))  # each broker hears of it in its own time
     degraded = lag()
     rows = {(row["topic"], row["partition"]): row for row in degraded.json}
     assert degraded.code == 6, degraded.err
