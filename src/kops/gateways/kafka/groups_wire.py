@@ -2,6 +2,7 @@
 
 It is loaded only then. confluent-kafka 2.16 sees neither share nor streams groups, cannot delete single offsets, and is
 wrong about the metadata of offsets: it writes a NUL after it, and reads on past its end (hence the UnicodeDecodeError).
+To read committed offsets it is not safe at all: see ``offsets_fetch``.
 """
 
 from __future__ import annotations
