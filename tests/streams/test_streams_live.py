@@ -297,6 +297,8 @@ def test_a_reset_application_computes_everything_again_and_its_neighbour_is_left
     stopped.start(protocol, "again", ONE)
     ends = {at: high for topic in (f"{prefix}-in", f"{prefix}-users") for at, (_low, high) in enumerated(cluster, topic)}
     wait_for("the input to be processed again", lambda: {at: cluster.committed(name).get(at) for at in ends} == ends)
+    # What it sent to itself is processed a little later.
+    wait_for("its changelogs", lambda: {topic: compacted_view(cluster.read(topic)) for topic in before} == before)
     stopped.instances.stop(f"{protocol}-again")
     assert {topic: compacted_view(cluster.read(topic)) for topic in before} == before
     assert len(cluster.read(f"{prefix}-out")) == 80, "every result was sent a second time"
