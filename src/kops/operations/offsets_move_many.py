@@ -136,12 +136,10 @@ class MoveMany(Mutation):
         groups = {group.group: group for group in _moving(plan)}
         wrong: dict[str, ItemResult] = {}
         services.progress.step(f"Reading {counted(len(groups), 'group')} back")
-        plain = {name for name, group in groups.items() if is_plain(group)}
-        for metadata in (False, True):
-            names = [name for name in groups if (name in plain) is not metadata]
-            for name, found in services.kafka.group_offsets.read(names):
-                if metadata or not as_written(groups[name], found):
-                    wrong |= {result.target: result for result in wrong_results(groups[name], found, metadata=metadata)}
+        for name, found in services.kafka.group_offsets.read(groups):
+            metadata = not is_plain(groups[name])
+            if metadata or not as_written(groups[name], found):
+                wrong |= {result.target: result for result in wrong_results(groups[name], found, metadata=metadata)}
         if not wrong:
             return tuple(results)
         return tuple(wrong.get(result.target, result) if result.status is Status.DONE else result for result in results)
