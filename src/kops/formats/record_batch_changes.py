@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from kops.formats.record_batches import put_varints, varints_of
-from kops.formats.record_columns import Frames, columns_of_frames, cut_out, read_varints, varint_at
+from kops.formats.record_columns import columns_of_frames
+from kops.formats.record_frames import Frames, cut_out
+from kops.formats.record_varints import put_varints, read_varints, varint_at, varints_of
 
 if TYPE_CHECKING:
     import numpy

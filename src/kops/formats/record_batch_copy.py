@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from kops.formats.record_batch_headers import sections_of_columns
 from kops.formats.record_batches import Columns, Producer, columns_of
-from kops.formats.record_columns import HEADER, Batch, RecordColumns
+from kops.formats.record_columns import RecordColumns
 from kops.formats.record_compression import decompressed
+from kops.formats.record_frames import HEADER, Batch
 
 if TYPE_CHECKING:
     import pyarrow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kops.formats.record_batches import put_bytes, put_varints, varints_of
-from kops.formats.record_columns import read_varints
+from kops.formats.record_batches import put_bytes
+from kops.formats.record_varints import put_varints, read_varints, varints_of
 
 if TYPE_CHECKING:
     import numpy

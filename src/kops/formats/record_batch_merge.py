@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kops.formats.record_batches import HEADER_BYTES, Producer, batch_of, put_varints, varints_of
-from kops.formats.record_columns import Frames
+from kops.formats.record_batches import HEADER_BYTES, Producer, batch_of
+from kops.formats.record_frames import Frames
+from kops.formats.record_varints import put_varints, varints_of
 
 if TYPE_CHECKING:
     import numpy

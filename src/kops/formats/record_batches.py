@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kops.formats.record_batch_compression import compressed
+from kops.formats.record_varints import put_varints, varints_of
 
 if TYPE_CHECKING:
     import numpy
@@ -173,32 +174,6 @@ def _records(columns: Columns) -> bytes:
     if columns.header_bytes is not None and columns.headers is not None and header_lengths is not None:
         put_bytes(out, at + value_lengths, columns.header_bytes, columns.headers, header_lengths)
     return out.tobytes()
-
-
-def varints_of(numbers: NDArray[numpy.int64]) -> tuple[NDArray[numpy.uint64], NDArray[numpy.int64]]:
-    """Return numbers zigzag-encoded, and how many bytes each takes as a varint (``ByteUtils.writeVarlong``)."""
-    import numpy
-
-    zigzag = ((numbers << 1) ^ (numbers >> 63)).view(numpy.uint64)
-    sizes = numpy.ones(len(numbers), dtype=numpy.int64)
-    largest = int(zigzag.max()) if len(numbers) else 0
-    limit = 1 << 7
-    while limit <= largest:
-        sizes += zigzag >= numpy.uint64(limit)
-        limit <<= 7
-    return zigzag, sizes
-
-
-def put_varints(out: NDArray[numpy.uint8], at: NDArray[numpy.int64], varints: tuple[NDArray[numpy.uint64], NDArray[numpy.int64]]) -> None:
-    """Put varints to their places, seven bits a byte."""
-    import numpy
-
-    zigzag, sizes = varints
-    for index in range(int(sizes.max())):
-        rows = sizes > index
-        seven_bits = (zigzag[rows] >> numpy.uint64(7 * index)) & numpy.uint64(0x7F)
-        more = (sizes[rows] > index + 1).astype(numpy.uint64) << numpy.uint64(7)
-        out[at[rows] + index] = (seven_bits | more).astype(numpy.uint8)
 
 
 def put_bytes(

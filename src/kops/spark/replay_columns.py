@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile.models import Form
 from kops.formats.record_batch_changes import NewContent, with_new
-from kops.formats.record_columns import Frames, compacted, frames_of
+from kops.formats.record_frames import Frames, compacted, frames_of
 from kops.spark.batch_source import header_column, partition_column
 from kops.spark.replay_jobs import OUTCOME, ROWS_AT_ONCE, Job, MisplacedRecord, Outcome, Part, outcomes_of, row_of, sent_part
 from kops.spark.replay_rounds import Places, Round, Routed, RoutedFrames, by_key
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
-    from kops.formats.record_columns import Batch, RecordColumns
+    from kops.formats.record_columns import RecordColumns
+    from kops.formats.record_frames import Batch
 
 TYPES: Mapping[str, str] = {
     "partition": "int",
@@ -185,9 +186,9 @@ def _chosen(data: bytes, batches: Sequence[Batch], offsets: NDArray[numpy.int64]
     bounds = [
         (numpy.searchsorted(offsets, batch.base_offset), numpy.searchsorted(offsets, batch.last_offset, "right")) for batch in batches
     ]
-    frames = frames_of(data, [batch for batch, (low, high) in zip(batches, bounds, strict=True) if low < high])
+    frames = frames_of(data, [batch for batch, (low, high) in zip(batches, bounds, strict=True) if low < high], offsets)
     if len(frames) == len(offsets) and (frames.offsets == offsets).all():
-        return frames
+        return compacted(frames)
     at = numpy.searchsorted(frames.offsets, offsets)
     if not len(frames) or at[-1] >= len(frames) or (frames.offsets[at] != offsets).any():
         raise ValueError("a record was compacted away while it was on its way")

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kops.formats.record_batch_copy import added, fingerprint
-from kops.formats.record_columns import batches_of
+from kops.formats.record_frames import batches_of
 from kops.spark.transaction_requests import Position
 from kops.spark.transactions import PATIENCE_SECONDS, BatchWriter, BrokenTransaction, RefusedBatch
 

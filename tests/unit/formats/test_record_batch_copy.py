@@ -11,7 +11,8 @@ from kafka.record.default_records import DefaultRecordBatch
 from kops.formats.record_batch_compression import CODECS
 from kops.formats.record_batch_copy import can_go_on, columns_of_records, columns_of_table, fingerprint, is_sound, renewed
 from kops.formats.record_batches import Producer, encode
-from kops.formats.record_columns import batches_of, decode
+from kops.formats.record_columns import decode
+from kops.formats.record_frames import batches_of
 
 WRITER = Producer(7, 3, 40, transactional=True)
 START = 1_760_000_000_000

@@ -1,14 +1,17 @@
 """Records of several batches as one: byte for byte what encoding the decoded records gives."""
 
 import random
+from dataclasses import replace
 
+import numpy
 import pyarrow
 import pytest
 
 from kops.formats.record_batch_copy import columns_of_records
 from kops.formats.record_batch_merge import merged, split_frames
 from kops.formats.record_batches import Producer, columns_of, encode, split
-from kops.formats.record_columns import batches_of, decode, frames_of, offsets_between
+from kops.formats.record_columns import decode, offsets_between
+from kops.formats.record_frames import batches_of, frames_of
 
 SOME = [None, b"", b"k", b"x" * 63, b"y" * 64, b"z" * 9000]
 START, MANY = 1_760_000_000_000, 10_000
@@ -52,3 +55,20 @@ def test_a_range_begins_and_ends_within_batches():
     frames, columns = (offsets_between(of(data, found), 17, 451) for of in (frames_of, decode))
     assert frames.offsets.tolist() == list(range(17, 451))
     assert merged(frames, WHO) == encode(columns_of_records(columns), WHO)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("codec", [0, 4])
+def test_few_records_are_found_among_many(codec, gaps):
+    data, found = batches(700, 7, 12_000, codec)
+    if gaps:  # a batch that compaction has taken records of says so by its last offset alone
+        found = [replace(batch, last_offset=batch.last_offset + gaps) if batch is found[0] else batch for batch in found]
+    frames, rng = frames_of(data, found), random.Random(codec)
+    for count in (0, 1, 7, 350, 700):
+        rows = numpy.array(sorted(rng.sample(range(700), count)), dtype=numpy.int64)
+        only = frames_of(data, found, rows)
+        only = only.where(numpy.isin(only.offsets, rows)) if gaps else only
+        assert only.offsets.tolist() == rows.tolist()
+        assert all((getattr(only, name) == getattr(frames, name)[rows]).all() for name in ("timestamps", "at", "ends"))
+    beyond = frames_of(data, found[1:3], numpy.arange(2000))
+    assert beyond.offsets.tolist() == list(range(found[1].base_offset, found[2].last_offset + 1))

@@ -1,0 +1,252 @@
+"""Kafka record batches (magic 2) taken apart: where each record begins and ends, its offset and its time.
+
+Only one thing has to be done record by record: finding where each begins, as each says how long it is. All else is done
+on whole columns with numpy.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kops.formats.record_compression import decompressed
+from kops.formats.record_varints import MORE, read_varints, varint_at
+
+if TYPE_CHECKING:
+    import numpy
+    import pyarrow
+    from numpy.typing import NDArray
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+_HEADER_BYTES = 61
+_CRC_FROM = 21
+_LENGTH_FROM = 12
+_MAGIC = 2
+_COMPRESSION, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
+_FEW, _MANY = 32, 4096
+
+
+class UnreadableBatch(ValueError):
+    """A batch that is damaged, or of a format before Kafka 0.11."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Where a record batch stands in a response, and what its header says (``DefaultRecordBatch``).
+
+    :param at: position of its first byte
+    :param end: position after its last byte
+    """
+
+    at: int
+    end: int
+    base_offset: int
+    attributes: int
+    last_offset: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    records: int
+    checksum: int
+
+    @property
+    def is_control(self) -> bool:
+        """Tell whether it holds a transaction's marker instead of records."""
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Tell whether it belongs to a transaction."""
+        return bool(self.attributes & _TRANSACTIONAL)
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Records of one partition, in the order of their offsets; of each where in ``content`` its key begins, and where it ends.
+
+    :param offsets: and ``timestamps`` (milliseconds since the epoch), ``at``, ``ends``: int64
+    """
+
+    content: bytes
+    offsets: NDArray[numpy.int64]
+    timestamps: NDArray[numpy.int64]
+    at: NDArray[numpy.int64]
+    ends: NDArray[numpy.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def where(self, chosen: Any) -> Frames:
+        """Return the records that a mask or a slice chooses."""
+        return Frames(self.content, *(column[chosen] for column in (self.offsets, self.timestamps, self.at, self.ends)))
+
+
+def compacted(frames: Frames) -> Frames:
+    """Return records that hold on to no more than twice their bytes."""
+    import numpy
+
+    lengths = frames.ends - frames.at
+    ends = numpy.cumsum(lengths)
+    if not len(frames) or 2 * int(ends[-1]) >= len(frames.content):
+        return frames
+    content = cut_out(frames.content, frames.at, lengths).buffers()[2].to_pybytes()
+    return Frames(content, frames.offsets, frames.timestamps, ends - lengths, ends)
+
+
+def batches_of(data: bytes) -> list[Batch]:
+    """Return the whole batches of a Fetch response's records; the last may be cut off, and is left out.
+
+    :raises UnreadableBatch: for a format before magic 2
+    """
+    found, at, size = [], 0, len(data)
+    while at + _HEADER_BYTES <= size:
+        base, length, _, magic, checksum, attributes, last, first_ms, max_ms, producer, _, _, count = HEADER.unpack_from(data, at)
+        if magic != _MAGIC:
+            raise UnreadableBatch(f"the batch at offset {base} has the message format {magic}, older than Kafka 0.11")
+        end = at + _LENGTH_FROM + length
+        if end > size:
+            break
+        found.append(Batch(at, end, base, attributes, base + last, first_ms, max_ms, producer, count, checksum))
+        at = end
+    return found
+
+
+def frames_of(data: bytes, batches: Sequence[Batch], only: NDArray[numpy.int64] | None = None) -> Frames:
+    """Find the records of batches.
+
+    :param data: what the batches stand in
+    :param only: offsets, in their order, of which all others may be left out: few records of many are found faster
+    :raises UnreadableBatch: when a checksum is wrong, or a batch cannot be decompressed
+    """
+    import numpy
+
+    for batch in batches:
+        _check(data, batch)
+    content, begins = _contents(data, batches)
+    octets = numpy.frombuffer(content, dtype=numpy.uint8)
+    pairs = zip(batches, begins, strict=True)
+    starts = [found for batch, begin in pairs for found in _find_records(content, octets, begin, batch.records)]
+    counts = numpy.fromiter((batch.records for batch in batches), numpy.int64, len(batches))
+    at = numpy.concatenate(starts, dtype=numpy.int64) if starts else numpy.empty(0, dtype=numpy.int64)
+    if batches and only is not None and all(batch.records == batch.last_offset - batch.base_offset + 1 for batch in batches):
+        counts, rows = _rows_of(batches, only)
+        at = at[rows]
+    lengths, at = read_varints(octets, at)
+    ends = at + lengths
+    time_deltas, at = read_varints(octets, at + 1)  # past the attributes, which have no meaning
+    offset_deltas, at = read_varints(octets, at)
+    offsets = _each(batches, counts, lambda batch: batch.base_offset) + offset_deltas
+    return Frames(content, offsets, _timestamps(batches, counts, time_deltas), at, ends)
+
+
+def _check(data: bytes, batch: Batch) -> None:
+    import google_crc32c
+
+    if google_crc32c.value(data[batch.at + _CRC_FROM : batch.end]) != batch.checksum:
+        raise UnreadableBatch(f"the batch at offset {batch.base_offset} is damaged: its checksum is wrong")
+
+
+def _contents(data: bytes, batches: Sequence[Batch]) -> tuple[bytes, list[int]]:
+    """Return what the records of all batches stand in, decompressed, and where those of each batch begin."""
+    if not any(batch.attributes & _COMPRESSION for batch in batches):
+        return data, [batch.at + _HEADER_BYTES for batch in batches]
+    parts, begins, at = [], [], 0
+    for batch in batches:
+        try:
+            part = decompressed(data[batch.at + _HEADER_BYTES : batch.end], batch.attributes & _COMPRESSION)
+        except ValueError as error:
+            raise UnreadableBatch(f"the batch at offset {batch.base_offset} cannot be decompressed: {error}") from error
+        begins.append(at)
+        parts.append(part)
+        at += len(part)
+    return b"".join(parts), begins
+
+
+def _find_records(content: bytes, octets: NDArray[numpy.uint8], at: int, count: int) -> Iterator[Any]:
+    """Yield where the records of a batch begin, as arrays and lists.
+
+    Records of one length are found at once: as many as begin with the same length, each behind the one before. Where the
+    lengths change all the time, that is tried seldom.
+    """
+    import numpy
+
+    patience = _FEW
+    while count > 0:
+        length, after = varint_at(content, at)
+        size = after - at + length
+        same = numpy.ones(count, dtype=bool)
+        for octet in range(at, after):
+            found = octets[octet : octet + size * (count - 1) + 1 : size]
+            same[len(found) :] = False
+            same[: len(found)] &= found == content[octet]
+        alike = count if same.all() else int(same.argmin())
+        yield numpy.arange(at, at + size * alike, size, dtype=numpy.int64)
+        at, count = at + size * alike, count - alike
+        patience = _FEW if alike >= _FEW else min(2 * patience, _MANY)
+        if alike < _FEW and count > 0:
+            starts, at = _one_by_one(content, at, min(count, patience))
+            count -= len(starts)
+            yield starts
+
+
+def _one_by_one(content: bytes, at: int, count: int) -> tuple[list[int], int]:
+    """Return where records begin, and where the next one does: a few steps for each, as nothing else here runs so often."""
+    starts: list[int] = []
+    add = starts.append
+    for _ in range(count):
+        add(at)
+        length = content[at]
+        if length < MORE:
+            at += 1 + (length >> 1)
+        else:
+            length, at = varint_at(content, at)
+            at += length
+    return starts, at
+
+
+def _rows_of(batches: Sequence[Batch], offsets: NDArray[numpy.int64]) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
+    """Return how many of some offsets each batch has, and their places among the records of all; no batch has a gap."""
+    import numpy
+
+    first, last, records = numpy.array([(batch.base_offset, batch.last_offset, batch.records) for batch in batches]).T
+    batch_of = numpy.searchsorted(first, offsets, "right") - 1
+    inside = (batch_of >= 0) & (offsets <= last[batch_of])
+    batch_of, offsets = batch_of[inside], offsets[inside]
+    begins = numpy.cumsum(records) - records
+    return numpy.bincount(batch_of, minlength=len(batches)), begins[batch_of] + offsets - first[batch_of]
+
+
+def _each(batches: Sequence[Batch], counts: NDArray[numpy.int64], of: Callable[[Batch], int]) -> NDArray[numpy.int64]:
+    """Repeat a number of each batch for each of its records."""
+    import numpy
+
+    return numpy.repeat(numpy.fromiter(map(of, batches), numpy.int64, len(batches)), counts)
+
+
+def _timestamps(batches: Sequence[Batch], counts: NDArray[numpy.int64], deltas: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
+    """Return the records' times: of LogAppendTime that of the batch, else its base and each record's difference."""
+    import numpy
+
+    times: NDArray[numpy.int64] = _each(batches, counts, lambda batch: batch.base_timestamp) + deltas
+    if any(batch.attributes & _LOG_APPEND_TIME for batch in batches):
+        appended = _each(batches, counts, lambda batch: batch.max_timestamp)
+        times = numpy.where(_each(batches, counts, lambda batch: batch.attributes & _LOG_APPEND_TIME) != 0, appended, times)
+    return times
+
+
+def cut_out(data: bytes, at: NDArray[numpy.int64], lengths: NDArray[numpy.int64]) -> pyarrow.Array:
+    """Return pieces of some bytes as a binary array: views of all that is there, of which every other one is taken."""
+    import numpy
+    import pyarrow
+
+    count = len(at)
+    bounds = numpy.empty(2 * count + 1, dtype=numpy.int32)
+    bounds[0:-1:2] = at
+    bounds[1:-1:2] = at + numpy.maximum(lengths, 0)
+    bounds[-1] = bounds[-2] if count else 0
+    pieces = pyarrow.Array.from_buffers(pyarrow.binary(), 2 * count, [None, pyarrow.py_buffer(bounds), pyarrow.py_buffer(data)])
+    absent = lengths < 0
+    chosen = pyarrow.array(numpy.arange(0, 2 * count, 2), mask=absent if absent.any() else None)
+    return pieces.take(chosen)
