@@ -19,9 +19,6 @@ from kops.cli.state_restore import restore
 from kops.cli.state_snapshot import snapshot
 
 VERIFY_COLUMNS = ("store", "status", "keys", "missing", "different", "unexpected", "exactness")
-DIFF_COLUMNS = ("store", "partition", "key", "status", "expected", "actual", "expected_timestamp", "actual_timestamp")
-
-WINDOW = ("window_start", "window_end")
 
 EPILOG = """\b
 A state file says how each store comes from its topic:
@@ -176,6 +173,7 @@ def diff(session: Session, state_file: Any, how: Any, *, limit: int, against: st
 
     With --against two applications with the same stores are compared, as they are now: what is expected is the state file's.
     """
+    from kops.cli.state_view import show_differences
     from kops.operations.state.compare import diff as compare
     from kops.operations.state.switch_compare import diff_against
 
@@ -187,8 +185,7 @@ def diff(session: Session, state_file: Any, how: Any, *, limit: int, against: st
         found = compare(session, state_file, how, limit=limit)
     for note in found.notes:
         session.note(note)
-    windowed = any("window_start" in row for row in found.rows)
-    session.render(found.rows, (*DIFF_COLUMNS[:3], *(WINDOW if windowed else ()), *DIFF_COLUMNS[3:]))
+    show_differences(session, found.rows)
     return 1 if found.differing else 0
 
 

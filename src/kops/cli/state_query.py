@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from kops.cli.lazy import Command
 from kops.cli.options import spark_option
 from kops.cli.session import Session
-
-COLUMNS = ("store", "key", "value", "timestamp", "partition")
-WINDOW_COLUMNS = ("store", "key", "window_start", "window_end", "value", "partition")
 
 
 @click.command("query", cls=Command)
@@ -43,6 +38,7 @@ def query(
     KEY is written in the format of the store's keys; windowed stores show each window of it. It is read from the changelog, or
     computed again with --from input, up to what the application has committed. Exit code 1: no store has the key.
     """
+    from kops.cli.state_view import show_answers
     from kops.operations.state.files import read_state_file
     from kops.operations.state.query import parse_moment
     from kops.operations.state.query import query as ask
@@ -54,18 +50,8 @@ def query(
     found = ask(session, state_file, key, at=position, origin=origin, skip_undecodable=on_error == "skip", master=master)
     for note in found.notes:
         session.note(note)
-    windowed = any("window_start" in row for row in found.rows)
-    render(session, found.rows, WINDOW_COLUMNS if windowed else COLUMNS)
+    show_answers(session, found.rows)
     if key is not None and not found.rows:
         session.note(f"no store has the key {key}")
         return 1
     return 0
-
-
-def render(session: Session, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
-    """Write rows; keys and values as one line each in a table."""
-    from kops.output.records import as_line
-
-    if session.output_format == "table":
-        rows = [{**row, "key": as_line(row["key"]), "value": as_line(row["value"])} for row in rows]
-    session.render(rows, columns)

@@ -11,6 +11,7 @@ from kops.output.render import Column
 
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, line ends and marks that turn the direction of a line."""
+_DATE = len("2026-11-20T")
 STREAM_KEYS = (
     "topic",
     "partition",
@@ -68,3 +69,19 @@ def as_line(value: Any, encoding: str | None = None) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     prefix = "base64:" if encoding == "base64" else ""
     return prefix + _UNSAFE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
+
+
+def window_cells(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ``start`` and ``end`` of a row's window or session for a table; nothing of a row that has none."""
+    if "window_start" not in row:
+        return {}
+    start, end = row["window_start"] or row["window_start_ms"], row["window_end"] or row["window_end_ms"]
+    return {"start": shorter_time(start), "end": "unknown" if end is None else shorter_time(end, beside=str(start))}
+
+
+def shorter_time(time: Any, *, beside: str = "") -> str:
+    """Return a time without milliseconds where it has none, and without its date where the time beside has the same."""
+    text = str(time)
+    if text.endswith(".000Z"):
+        text = text.removesuffix(".000Z") + "Z"
+    return text[_DATE:] if beside[:_DATE] == text[:_DATE] and text.endswith("Z") else text

@@ -64,7 +64,7 @@ def render_rows(
     """Write rows as a list.
 
     :param columns: of the table and the CSV; JSON and YAML carry every key. ``name`` prints the first one
-    :param terminal: cut the table to the terminal's width
+    :param terminal: make the table fit the terminal's width
     """
     shown = as_columns(columns)
     if output_format == "json":
@@ -225,16 +225,35 @@ def write_lines(
     :param headings: empty for none
     :param widths: of the columns
     :param numeric: the columns that stand to the right
-    :param terminal: cut them to the terminal's width
+    :param terminal: make them fit the terminal's width
     """
-    line = "  ".join(f"%{width}s" if number else f"%-{width}s" for width, number in zip(widths, numeric, strict=True))
     limit = shutil.get_terminal_size().columns if terminal else 0
+    if limit and sum(widths) + 2 * (len(widths) - 1) > limit:
+        headings, rows, widths = _fit(headings, list(rows), widths, numeric, limit)
+    line = "  ".join(f"%{width}s" if number else f"%-{width}s" for width, number in zip(widths, numeric, strict=True))
     if headings:
         stream.write(_cut((line % tuple(headings)).rstrip(), limit) + "\n")
     remaining = iter(rows)
     while some := list(islice(remaining, TOGETHER)):
         texts = [(line % row).rstrip() for row in some]
         stream.write("\n".join([_cut(text, limit) for text in texts] if limit else texts) + "\n")
+
+
+def _fit(
+    headings: Sequence[str], rows: Sequence[tuple[str, ...]], widths: Sequence[int], numeric: Sequence[bool], limit: int
+) -> tuple[Sequence[str], list[tuple[str, ...]], list[int]]:
+    """Return a table with its longest texts shortened."""
+    from kops.output.fitted import are_times, fitted, shortened
+
+    columns = list(zip(*rows, strict=True)) or [()] * len(widths)
+    may_shrink = [not (number or are_times(column[:TOGETHER])) for number, column in zip(numeric, columns, strict=True)]
+    narrower = fitted(widths, may_shrink, limit)
+    shown = (
+        column if width == before else [shortened(text, width) for text in column]
+        for column, width, before in zip(columns, narrower, widths, strict=True)
+    )
+    titles = [shortened(heading, width) for heading, width in zip(headings, narrower, strict=True)] if headings else []
+    return titles, list(zip(*shown, strict=True)), narrower
 
 
 def line_cell(value: Any) -> str:

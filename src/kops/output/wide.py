@@ -27,7 +27,7 @@ def write_wide(
 ) -> None:
     """Write a table byte for byte as ``render.write_table`` does.
 
-    :param terminal: cut it to the terminal's width
+    :param terminal: make it fit the terminal's width
     :param texts: how to write the values of some columns, by key
     """
     values: list[list[Any]] = [[] for _ in columns]

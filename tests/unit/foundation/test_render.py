@@ -4,7 +4,10 @@ import io
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kops.output.fitted import LEAST, fitted, shortened
 from kops.output.render import Column, cell, render_object, render_rows
 
 ROWS = [
@@ -88,6 +91,46 @@ def test_a_table_is_cut_at_a_terminals_width_only(monkeypatch):
     assert [len(line) for line in cut] == [20, 20, 20]
     assert cut[1].endswith("…")
     assert "schneller" in rendered("table")
+
+
+LONG = {
+    "topic": "payments-enrichment-app-totals-per-customer-repartition",
+    "group": "payments-enrichment-app-canary",
+    "time": "2026-11-20T10:00:00.000Z",
+    "lag": 12345678,
+}
+
+
+def test_long_names_give_way_so_that_every_column_fits(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    rows, columns = [LONG, {**LONG, "topic": "orders", "lag": 7}], list(LONG)
+    shown = rendered("table", rows, columns, terminal=True)
+    assert shown.splitlines() == [
+        "TOPIC                  GROUP                  TIME                           LAG",
+        "payments-e…epartition  payments-e…app-canary  2026-11-20T10:00:00.000Z  12345678",
+        "orders                 payments-e…app-canary  2026-11-20T10:00:00.000Z         7",
+    ]
+    assert max(map(len, rendered("table", rows, columns).splitlines())) == 55 + 30 + 24 + 8 + 6
+
+
+@given(st.lists(st.tuples(st.integers(0, 200), st.booleans()), max_size=9), st.integers(1, 200))
+def test_columns_are_no_narrower_than_they_must_be(columns, limit):
+    widths, may_shrink = [width for width, _ in columns], [may for _, may in columns]
+    shrunk = fitted(widths, may_shrink, limit)
+    room = limit - 2 * (len(widths) - 1)
+    assert all(after == before or (may and LEAST <= after < before) for after, before, may in zip(shrunk, widths, may_shrink, strict=True))
+    if sum(shrunk) > room:
+        assert all(after <= LEAST or not may for after, may in zip(shrunk, may_shrink, strict=True))
+    elif shrunk != widths:
+        narrowed = [after for after, before in zip(shrunk, widths, strict=True) if after < before]
+        assert room - sum(shrunk) < len(narrowed) + 1
+        assert len(set(narrowed)) == 1
+
+
+def test_sentences_keep_their_beginning_and_names_both_ends():
+    assert shortened("a-long-name-of-a-topic", 9) == "a-lo…opic"
+    assert shortened("some words of it", 9) == "some wor…"
+    assert shortened("short", 9) == "short"
 
 
 def test_one_object():

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from kops.cli.session import Session
-from kops.output.records import as_cells, as_line, columns
+from kops.output.records import as_cells, as_line, columns, shorter_time, window_cells
 from kops.output.render import Column
 
 _START, _END = Column("start", "START"), Column("end", "END")
@@ -29,7 +29,6 @@ _LISTED = (
     "cleaning",
     "differences",
 )
-_DATE = len("2026-11-20T")
 
 
 def show_rows(session: Session, rows: Iterable[dict[str, Any]]) -> None:
@@ -65,13 +64,11 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str | Column]:
 
 def _cells(row: Mapping[str, Any]) -> dict[str, Any]:
     cells = as_cells(row)
-    if "window_start" in row:
-        start, end = row["window_start"] or row["window_start_ms"], row["window_end"] or row["window_end_ms"]
-        cells |= {"start": shorter(start), "end": "unknown" if end is None else shorter(end, beside=str(start))}
+    cells |= window_cells(row)
     if "record_time" in row:
-        cells["start"] = shorter(row["record_time"] or row["record_time_ms"])
+        cells["start"] = shorter_time(row["record_time"] or row["record_time_ms"])
     if "buffer_time" in row:
-        cells["buffer_time"] = shorter(row["buffer_time"])
+        cells["buffer_time"] = shorter_time(row["buffer_time"])
     for name in ("prior", "old", "primary_key"):
         if name in row:
             cells[name] = as_line(*_data(row[name]))
@@ -85,14 +82,6 @@ def _data(value: Any) -> tuple[Any, str | None]:
     if isinstance(value, dict) and set(value) == {"data", "encoding"}:
         return value["data"], value["encoding"]
     return value, None
-
-
-def shorter(time: Any, *, beside: str = "") -> str:
-    """Return a time without milliseconds where it has none, and without its date where the time beside has the same."""
-    text = str(time)
-    if text.endswith(".000Z"):
-        text = text.removesuffix(".000Z") + "Z"
-    return text[_DATE:] if beside[:_DATE] == text[:_DATE] and text.endswith("Z") else text
 
 
 def show_history(session: Session, rows: list[dict[str, Any]]) -> None:
