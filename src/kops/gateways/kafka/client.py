@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakMethod
 
 from kops.config.connection import Connection
 from kops.core.errors import KopsError, TimedOut, Unreachable
-from kops.gateways.kafka.translate import is_authentication, is_lost, is_moving, is_unreachable, translate
+from kops.gateways.kafka.translate import is_answer, is_authentication, is_lost, is_moving, is_unreachable, translate
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
@@ -49,6 +49,7 @@ class Client:
         self._verbose = verbose
         self._trouble: tuple[float, Any] | None = None
         self._fresh: AdminClient | None = None
+        self._reading: Future[Any] | None = None
         self.second: KafkaAdminClient | None = None
         """kafka-python's client, for what librdkafka lacks; see ``groups_wire``."""
 
@@ -59,7 +60,7 @@ class Client:
                 self.second.close()
         self.second = None
         self.__dict__.pop("admin", None)
-        self._fresh = self._trouble = None
+        self._fresh = self._trouble = self._reading = None
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -105,11 +106,12 @@ class Client:
         started = time.monotonic()
         refresh_after = REFRESH_SECONDS
         second: Future[T] | None = None
+        self._doubt_trouble(future)
         while True:
             try:
                 result = future.result(POLL_SECONDS)
             except FutureTimeout:
-                self.admin.poll(0)
+                self._hear()
                 self.raise_trouble(doing)
                 waited = time.monotonic() - started
                 if again is not None and waited > (AGAIN_SECONDS if self._fresh is None else 0):
@@ -121,7 +123,7 @@ class Client:
                     raise self._timed_out(doing, limit) from None
                 if waited > refresh_after:
                     refresh_after *= 2
-                    in_thread(lambda: self.admin.list_topics(timeout=limit))
+                    self._read_metadata()
             except KafkaException as error:
                 if again is not None and is_moving(error.args[0]) and time.monotonic() - started < limit:
                     time.sleep(POLL_SECONDS)
@@ -132,9 +134,7 @@ class Client:
                 if second is not None:
                     future, second = second, None
                     continue
-                self.admin.poll(0)
-                self.raise_trouble(doing, grace=0)
-                raise translate(error.args[0], doing, self.connection.bootstrap_servers) from error
+                raise self._failed(error.args[0], doing) from error
             else:
                 self._trouble = None
                 return result
@@ -149,6 +149,24 @@ class Client:
             raise
         except KopsError as error:
             return error
+
+    def settle(self) -> Any:
+        """Wait for metadata that a wait has asked for, and return it; None where there is none, or it is not to be had."""
+        reading, self._reading = self._reading, None
+        if reading is None:
+            return None
+        with contextlib.suppress(KopsError):  # what is asked next tells it
+            return self.wait(reading, "read the metadata")
+
+    def metadata(self) -> Any:
+        """Read the metadata of the cluster anew, which is known to be out of date; see ``settle``."""
+        self._read_metadata()
+        return self.settle()
+
+    def _read_metadata(self) -> None:
+        """Begin to read the metadata of the cluster anew; of all topics, as asking for one by its name may create it."""
+        if self._reading is None or self._reading.done():
+            self._reading = in_thread(partial(self.admin.list_topics, timeout=self.timeout))
 
     def _fresh_admin(self) -> AdminClient:
         """Return the client for second requests: it has connections of its own."""
@@ -165,6 +183,36 @@ class Client:
         since, error = self._trouble
         if is_authentication(error) or time.monotonic() - since > grace:
             raise translate(error, doing, self.connection.bootstrap_servers)
+
+    def _doubt_trouble(self, future: Future[Any]) -> None:
+        """Forget what was told before a wait, and let a new client look, which tells it anew where it still holds.
+
+        librdkafka tells once that all brokers are gone, whenever it is polled next, and never that they are back.
+        """
+        if "admin" in self.__dict__ and not future.done():
+            self.admin.poll(0)
+        if self._trouble is not None:
+            self._trouble = None
+            if not future.done():
+                self._fresh = None
+                self._fresh_admin().describe_cluster(request_timeout=self.timeout)
+
+    def _hear(self) -> None:
+        """Let librdkafka tell what it has to."""
+        self.admin.poll(0)
+        if self._fresh is not None:
+            self._fresh.poll(0)
+
+    def _failed(self, error: Any, doing: str) -> KopsError:
+        """Return why a request failed; when it was lost, the reason for that.
+
+        :raises KopsError: that reason
+        """
+        self._hear()
+        if is_answer(error):
+            self._trouble = None
+        self.raise_trouble(doing, grace=0)
+        return translate(error, doing, self.connection.bootstrap_servers)
 
     def _on_error(self, error: Any) -> None:
         if is_authentication(error) or (is_unreachable(error) and self._trouble is None):

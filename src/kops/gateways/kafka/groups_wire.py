@@ -29,6 +29,8 @@ PATIENCE_SECONDS = 15.0
 _COORDINATOR_MOVES = ("NotCoordinatorError", "CoordinatorNotAvailableError", "CoordinatorLoadInProgressError")
 
 _BROKER_GONE = ("KafkaConnectionError", "NodeNotReadyError", "UnknownBrokerIdError")
+_LEADER_MOVES = ("NotLeaderForPartitionError", "FencedLeaderEpochError", "UnknownLeaderEpochError")
+"""kafka-python's admin client reads the metadata for each of its requests to leaders."""
 
 
 def can_express(connection: Connection) -> bool:
@@ -102,8 +104,8 @@ class Wire:
     def ask(self, doing: str, request: Callable[[KafkaAdminClient], Any], *, patient: bool = False) -> Any:
         """Make a request, again while the group's coordinator moves.
 
-        :param patient: for requests that only read, and go to any broker or to all: again while one that just died is still taken to
-            be in service
+        :param patient: for requests that only read: again while a broker that just died is still taken to be in service, or one that
+            leads no more to be the leader
         :raises KopsError: translated from kafka-python's error
         """
         from kafka.errors import KafkaError
@@ -112,7 +114,7 @@ class Wire:
         started = time.monotonic()
         limits = dict.fromkeys(_COORDINATOR_MOVES, self.connection.timeout)
         if patient:
-            limits |= dict.fromkeys(_BROKER_GONE, min(self.connection.timeout, PATIENCE_SECONDS))
+            limits |= dict.fromkeys((*_BROKER_GONE, *_LEADER_MOVES), min(self.connection.timeout, PATIENCE_SECONDS))
         while True:
             try:
                 return request(admin)

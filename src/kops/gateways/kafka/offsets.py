@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kops.core.errors import KopsError, NotFound
 from kops.core.models import Bounds, TopicPartition
 from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.translate import has_no_leader, leader_moved
 
 T = TypeVar("T")
 
 READ_COMMITTED = "read_committed"
 READ_UNCOMMITTED = "read_uncommitted"
+RETRY_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 1.0
+NO_LEADER_SECONDS = 1.5
+"""Where a replica is there, a leader is chosen within this time; where none is, nobody should wait for a broker that is down."""
 
 
 class Offsets:
@@ -37,8 +43,9 @@ class Offsets:
 
         wanted = sorted(set(partitions))
         start_offsets = self._found(wanted, OffsetSpec.earliest(), READ_UNCOMMITTED, "find the log start offset")
-        end_offsets = self._found(wanted, OffsetSpec.latest(), isolation, "find the log end offset")
-        bounds = {partition: _bounds(start_offsets[partition], end_offsets[partition]) for partition in wanted}
+        begun = [partition for partition in wanted if not isinstance(start_offsets[partition], KopsError)]
+        end_offsets = self._found(begun, OffsetSpec.latest(), isolation, "find the log end offset")
+        bounds = {partition: _bounds(start, end_offsets.get(partition, start)) for partition, start in start_offsets.items()}
         return bounds | self._missing([partition for partition, found in bounds.items() if isinstance(found, KopsError)])
 
     def _missing(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, KopsError]:
@@ -91,8 +98,31 @@ class Offsets:
         }
         return partitions, problems
 
-    def _found(self, partitions: Iterable[TopicPartition], spec: Any, isolation: str, doing: str) -> dict[TopicPartition, int | KopsError]:
-        """Ask for offsets and wait for all of them.
+    def _found(self, partitions: Sequence[TopicPartition], spec: Any, isolation: str, doing: str) -> dict[TopicPartition, int | KopsError]:
+        """Ask for offsets, again where a leader has moved: librdkafka tells so, and goes on asking the broker that it knows."""
+        started, pause = time.monotonic(), RETRY_SECONDS
+        answers = self._asked(partitions, spec, isolation, doing)
+        while True:
+            waited = time.monotonic() + pause - started
+            left = [partition for partition, answer in answers.items() if waited < self._patience(answer)]
+            if not left:
+                return answers
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            metadata = self._client.metadata()
+            if metadata is not None and all(partition.topic not in metadata.topics for partition in left):
+                return answers  # of topics that are not there librdkafka says too that they have no leaders
+            answers |= self._asked(left, spec, isolation, doing)
+
+    def _patience(self, answer: int | KopsError) -> float:
+        """Return for how many seconds a better answer is hoped for."""
+        if not isinstance(answer, KopsError):
+            return 0
+        timeout = self._client.timeout
+        return timeout if leader_moved(answer) else min(NO_LEADER_SECONDS, timeout) if has_no_leader(answer) else 0
+
+    def _asked(self, partitions: Sequence[TopicPartition], spec: Any, isolation: str, doing: str) -> dict[TopicPartition, int | KopsError]:
+        """Ask for offsets once, and wait for all of them.
 
         Nothing else is asked meanwhile: librdkafka looks for unknown leaders in the thread that asks, and its own thread frees that work
         when metadata for an earlier question comes just then. Two questions at once about a topic new to a client end the process, once
@@ -105,6 +135,7 @@ class Offsets:
         asked = {Librdkafka(partition.topic, partition.partition): spec for partition in partitions}
         if not asked:
             return {}
+        self._client.settle()
         futures = self._client.admin.list_offsets(asked, isolation_level=level, request_timeout=self._client.timeout)
         answers: dict[TopicPartition, int | KopsError] = {}
         for at, future in futures.items():

@@ -37,6 +37,12 @@ _GROUP_ACTIVE = (
     *("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "GROUP_SUBSCRIBED_TO_TOPIC"),
     *("STALE_MEMBER_EPOCH", "FENCED_MEMBER_EPOCH"),
 )
+_LEADER_MOVED = (
+    *("NOT_LEADER_FOR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE"),
+    *("KAFKA_STORAGE_ERROR", "REPLICA_NOT_AVAILABLE"),
+)
+_NO_LEADER = ("LEADER_NOT_AVAILABLE", "_NOENT")
+"""What metadata says, not a broker that was asked; the second is librdkafka's word where it goes for all partitions."""
 _CLIENT_SETTING = ("_INVALID_ARG", "_CONF")
 _RESOLVED = "`kops context show --resolved` says where"
 
@@ -64,9 +70,24 @@ def is_lost(error: Any) -> bool:
     return error.name() in (*_UNREACHABLE, *_TIMED_OUT)
 
 
+def is_answer(error: Any) -> bool:
+    """Tell whether a broker said it: what librdkafka finds itself has negative codes."""
+    return int(error.code()) > 0
+
+
 def is_moving(error: Any) -> bool:
     """Tell whether an error means that a group's coordinator is not there yet, or somewhere else by now."""
     return error.name() in ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
+
+
+def leader_moved(error: KopsError) -> bool:
+    """Tell whether a broker was asked that does not lead the partition, or has only begun to."""
+    return error.details.get("kafka_error") in _LEADER_MOVED
+
+
+def has_no_leader(error: KopsError) -> bool:
+    """Tell whether there was no leader to be asked: for a moment while one is chosen, or as long as no replica is there."""
+    return error.details.get("kafka_error") in _NO_LEADER
 
 
 def is_authentication(error: Any) -> bool:

@@ -1,0 +1,70 @@
+"""A leader that is one no more: librdkafka tells what the broker says, and goes on asking that broker until metadata is read anew."""
+
+import time
+
+import pytest
+
+from kops.config.connection import Connection
+from kops.core.errors import KopsError, TimedOut
+from kops.core.models import Bounds, TopicPartition
+from kops.gateways.kafka import Kafka
+from support.mock_brokers import LIST_OFFSETS, mock_brokers
+
+NOT_LEADER, FENCED, UNKNOWN_EPOCH, LEADER_NOT_AVAILABLE, NOT_AUTHORIZED = 6, 74, 75, 5, 29
+PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
+
+
+@pytest.fixture
+def brokers():
+    with mock_brokers(3) as found:
+        found.topic("orders", 3, 3)
+        for number in range(3):
+            found.lead("orders", number, 1)
+        yield found
+
+
+def test_a_leader_that_has_moved_is_found(brokers):
+    kafka = Kafka(Connection((brokers.servers,)))
+    expected = dict.fromkeys(PARTITIONS, Bounds(0, 0))
+    assert kafka.offsets.bounds(PARTITIONS) == expected
+    for number, broker in enumerate((2, 3, 1)):
+        brokers.lead("orders", number, broker)
+    assert kafka.offsets.bounds(PARTITIONS) == expected
+    assert kafka.offsets.at_time(PARTITIONS, 1) == dict.fromkeys(PARTITIONS)
+
+
+@pytest.mark.parametrize("codes", [(FENCED, FENCED), (UNKNOWN_EPOCH, NOT_LEADER, LEADER_NOT_AVAILABLE)])
+def test_what_brokers_say_of_leaders_is_asked_again(brokers, codes):
+    kafka = Kafka(Connection((brokers.servers,)))
+    brokers.fail(LIST_OFFSETS, *codes)
+    assert kafka.offsets.bounds(PARTITIONS) == dict.fromkeys(PARTITIONS, Bounds(0, 0))
+
+
+def test_no_longer_than_it_may_take(brokers):
+    kafka = Kafka(Connection((brokers.servers,), timeout=1.0))
+    brokers.fail(LIST_OFFSETS, *[FENCED] * 100)
+    started = time.monotonic()
+    with pytest.raises(KopsError) as fenced:
+        kafka.offsets.bounds(PARTITIONS)
+    assert fenced.value.details["kafka_error"] == "FENCED_LEADER_EPOCH"
+    assert not isinstance(fenced.value, TimedOut)
+    assert 0.3 < time.monotonic() - started < 30
+
+
+def test_another_error_is_told_at_once(brokers):
+    kafka = Kafka(Connection((brokers.servers,), timeout=1.0))
+    brokers.fail(LIST_OFFSETS, NOT_AUTHORIZED)
+    with pytest.raises(KopsError) as refused:
+        kafka.offsets.bounds(PARTITIONS[:1])
+    assert refused.value.details["kafka_error"] == "TOPIC_AUTHORIZATION_FAILED"
+
+
+def test_nobody_waits_for_the_leader_of_a_topic_that_is_not_there(brokers):
+    kafka = Kafka(Connection((brokers.servers,), timeout=1.0))
+    asked = []
+    ask = kafka.client.admin.list_offsets
+    kafka.client.__dict__["admin"] = admin = kafka.client.admin
+    admin.list_offsets = lambda *arguments, **options: asked.append(arguments) or ask(*arguments, **options)
+    with pytest.raises(KopsError):
+        kafka.offsets.bounds([TopicPartition("payments", 0)])
+    assert len(asked) == 1

@@ -1,0 +1,57 @@
+"""librdkafka tells once that no broker answers, and never that they are back: what was told before must not end a later wait."""
+
+from concurrent.futures import Future
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from kops.config.connection import Connection
+from kops.core.errors import NotFound, Unreachable
+from kops.gateways.kafka import Kafka
+from kops.gateways.kafka.client import Client
+from support.mock_brokers import mock_brokers
+
+
+@pytest.fixture
+def brokers():
+    with mock_brokers() as found:
+        found.topic("orders")
+        yield found
+
+
+def test_brokers_that_are_back_are_asked(brokers):
+    kafka = Kafka(Connection((brokers.servers,)))
+    assert kafka.topics.names() == ["orders"]
+    brokers.down()
+    for _ in range(2):
+        with pytest.raises(Unreachable):
+            kafka.topics.names()
+    brokers.up()
+    assert kafka.topics.names() == ["orders"]
+    brokers.down()
+    brokers.up()
+    brokers.slow(800)  # several answers, until it has all: longer than brokers have to come back
+    assert kafka.topics.names() == ["orders"]
+    assert kafka.client._trouble is None
+
+
+def test_an_answer_takes_back_what_was_told():
+    client = Client(Connection(("127.0.0.1:1",)))
+    answer: Future[None] = Future()
+    client.__dict__["admin"] = Told(client, answer)
+    with pytest.raises(NotFound):
+        client.wait(answer, "describe topic payments")
+    assert client._trouble is None
+
+
+class Told:
+    """Tells that no broker can be reached, and that one has answered."""
+
+    def __init__(self, client, answer):
+        self._client, self._answer = client, answer
+
+    def poll(self, _seconds):
+        self._client._on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN))
+        if not self._answer.done():
+            self._answer.set_exception(KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)))
+        return 1
