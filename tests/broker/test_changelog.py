@@ -202,7 +202,7 @@ def test_an_empty_topic(inspect, topic):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["no-such-topic"], 1, "no such topic: no-such-topic"),
+        (["no-such-topic"], 1, "there is no topic no-such-topic"),
         ([], 2, "name either the changelog topic, or the application and its store"),
         (["--application", "x"], 2, "name either"),
         (["t", "--store", "x"], 2, "name either"),

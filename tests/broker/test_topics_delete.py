@@ -61,7 +61,7 @@ def test_delete_says_who_uses_the_topic(topics, topic, broker, unique, admin):
 def test_deleting_what_is_not_there_and_what_is_never_deleted(topics, unique):
     missing = topics("delete", unique(), "--confirm", "x")
     assert missing.code == 1
-    assert "no such topic" in missing.err
+    assert "there is no topic" in missing.err
     assert topics("delete", unique(), "--if-exists").code == 0
     assert topics("delete", "__consumer_offsets", "--confirm", "__consumer_offsets").code == 5
 

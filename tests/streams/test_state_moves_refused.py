@@ -152,7 +152,7 @@ def test_what_does_not_fit_is_refused(scene):
     scene.refused(scene.kops("rebuild", scene.file, "--into", application, "--yes"), "is the application that", code=2)
     scene.refused(scene.kops("query", scene.file, "k", "--at", "start"), "as of 'start'", code=2)
     scene.refused(scene.kops("query", scene.file, "--all", "--at", "7"), "an offset is of one partition", code=2)
-    scene.refused(scene.kops("diff", scene.file, "--against", "nobody"), "there is no changelog nobody-totals-changelog", code=1)
+    scene.refused(scene.kops("diff", scene.file, "--against", "nobody"), "there is no topic nobody-totals-changelog", code=1)
     assert scene.kops("query", scene.file).code == 2
     scene.cluster.produce(topic, [Record(b"new", b"x", START)])
     left = "that were not processed"

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.models import TopicPartition
+from kops.core.topic_names import topics_not_found
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _PARTITIONS = re.compile(r"[0-9,-]+")
@@ -69,7 +70,7 @@ def partitions_selected(selections: Iterable[Selection], existing: Mapping[str, 
     found: set[TopicPartition] = set()
     for selection in selections:
         if selection.topic not in existing:
-            raise NotFound(f"there is no topic {selection.topic}", hint="`kops topics list` shows the topics", topic=selection.topic)
+            raise topics_not_found([selection.topic])
         has = set(existing[selection.topic])
         wanted = has if selection.partitions is None else {TopicPartition(selection.topic, number) for number in selection.partitions}
         if wanted - has:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from kops.core.errors import UsageProblem
+from kops.core.errors import NotFound, UsageProblem
 from kops.core.models import INTERNAL_TOPICS
 from kops.core.streams_topics import owner_of
 
@@ -13,6 +13,17 @@ LONGEST_NAME = 249
 _ILLEGAL = re.compile(r"[^A-Za-z0-9._-]")
 
 STREAMS_SUFFIXES = ("-changelog", "-repartition")
+
+
+def no_topics(names: Sequence[str]) -> str:
+    """Return the sentence about topics that do not exist: the same wherever one is named."""
+    return f"there is no topic {', '.join(names)}"
+
+
+def topics_not_found(names: Sequence[str], *, hint: str = "`kops topics list` shows those that exist") -> NotFound:
+    """Return the error about topics that do not exist."""
+    one = {"topic": names[0]} if len(names) == 1 else {}
+    return NotFound(no_topics(names), hint=hint, **one, topics=list(names))
 
 
 def name_problem(name: str) -> str | None:

@@ -13,6 +13,7 @@ from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.models import TopicPartition
 from kops.core.offsets import Strategy, ToCurrent
 from kops.core.selection import Selection, is_glob, names_matching, parse_selection, split_partitions
+from kops.core.topic_names import no_topics
 from kops.operations.services import Services
 
 Places = dict[str, dict[int, Strategy]]
@@ -88,7 +89,7 @@ def existing_partitions(services: Services, wishes: Sequence[Wish], known: Colle
         if not isinstance(problem, NotFound):
             raise problem
         if topic in named:
-            raise Refused(f"there is no topic {topic}", hint="`kops topics list` shows the topics", topic=topic)
+            raise Refused(no_topics([topic]), hint="`kops topics list` shows those that exist", topic=topic)
     existing = {topic: frozenset(partition.partition for partition in partitions) for topic, partitions in found.items()}
     for wish in wishes:
         missing = set(wish.partitions or ()) - existing[wish.topic] if wish.topic in named and not wish.pattern else set()

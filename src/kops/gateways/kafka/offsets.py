@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from kops.core.errors import KopsError, NotFound
 from kops.core.models import Bounds, TopicPartition
+from kops.core.topic_names import topics_not_found
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.translate import has_no_leader, leader_moved
 
@@ -78,7 +79,7 @@ class Offsets:
         partitions, problems = self.partitions_or_errors(topics)
         for name, problem in problems.items():
             if isinstance(problem, NotFound):
-                raise NotFound(f"there is no topic {name}", hint="`kops topics list` shows the topics", topic=name)
+                raise topics_not_found([name])
             raise problem
         return partitions
 

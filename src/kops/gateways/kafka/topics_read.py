@@ -8,6 +8,7 @@ from typing import Any
 from kops.core.durations import MILLISECONDS
 from kops.core.errors import KopsError, NotFound
 from kops.core.models import Partition, Setting, Topic
+from kops.core.topic_names import topics_not_found
 from kops.gateways.kafka.client import Client, in_thread
 
 SETTINGS_BATCH = 500
@@ -48,8 +49,7 @@ class TopicsRead:
         found = self.existing(wanted)
         missing = [name for name in wanted if name not in found]
         if missing:
-            plural = "s" if len(missing) > 1 else ""
-            raise NotFound(f"no such topic{plural}: {', '.join(missing)}", hint=self._nearest(missing), topics=missing)
+            raise topics_not_found(missing, hint=self._nearest(missing))
         return found
 
     def existing(self, names: Iterable[str]) -> dict[str, Topic]:

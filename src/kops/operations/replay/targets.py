@@ -9,6 +9,7 @@ from typing import Any
 from kops.core.durations import duration_text
 from kops.core.errors import NotFound, Refused
 from kops.core.models import Bounds, Setting, TopicPartition
+from kops.core.topic_names import no_topics
 from kops.operations.replay.wanted import BY_KEY, KEEP, Wanted
 from kops.operations.services import Services
 
@@ -75,7 +76,7 @@ def targets_of(services: Services, topics: Sequence[str], wanted: Wanted) -> Tar
     missing = sorted(set(topics) - set(found))
     if missing:
         raise NotFound(
-            f"there is no topic {', '.join(missing)}: nothing was sent",
+            f"{no_topics(missing)}: nothing was sent",
             hint="make them first: `kops topics create NAME`, or `kops topics apply FILE`; or leave out with --where what goes there",
             missing=missing,
         )

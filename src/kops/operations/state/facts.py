@@ -9,6 +9,7 @@ from kops.core.errors import ConfigError, Refused
 from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
+from kops.core.topic_names import no_topics
 from kops.operations.services import Services
 from kops.operations.state.archived_input import Archived, cleanup_policy, of_archives, with_archives
 from kops.operations.state.buffers import judge_buffers
@@ -112,7 +113,7 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
         if place.endswith(".changelog"):
             hint += "; --write replace makes it again"
         raise ConfigError(
-            f"{state_file.path}: {place}: there is no topic {topic}", hint=hint or "`kops topics list` shows them", topic=topic
+            f"{state_file.path}: {place}: {no_topics([topic])}", hint=hint or "`kops topics list` shows those that exist", topic=topic
         )
     return {name: tuple(TopicPartition(name, partition.partition) for partition in topic.partitions) for name, topic in described.items()}
 

@@ -12,6 +12,7 @@ from kops.core.records import OffsetRange, Record, latest_by_key
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.core.times import Position
+from kops.core.topic_names import topics_not_found
 from kops.operations.services import Services
 from kops.operations.state.query_questions import Question
 
@@ -35,7 +36,7 @@ def changelogs_of(services: Services, asked: Sequence[Question]) -> dict[str, tu
     for topic, problem in problems.items():
         if isinstance(problem, NotFound):
             hint = "Kafka Streams makes it when the application starts; --from input computes the state without it"
-            raise NotFound(f"there is no changelog {topic}", hint=hint, topic=topic)
+            raise topics_not_found([topic], hint=hint)
         raise problem
     return partitions
 

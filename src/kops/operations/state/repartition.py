@@ -10,6 +10,7 @@ from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, NewTopic, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.core.statefile import StateFile
+from kops.core.topic_names import no_topics
 from kops.operations.offsets_items import committed_json, move_item, partition_of
 from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
@@ -177,7 +178,7 @@ def _changes(services: Services, state_file: StateFile, topics: OwnTopics, parti
     repartitions = [store.repartition_topic for store in state_file.stores if store.repartition_topic]
     for name in (*wanted, *repartitions):
         if name not in there:
-            raise Refused(f"there is no topic {name}", hint="Kafka Streams makes it when the application starts; correct the state file")
+            raise Refused(no_topics([name]), hint="Kafka Streams makes it when the application starts; correct the state file")
     old = [there[name] for name in dict.fromkeys((*wanted, *repartitions)) if there[name].partitions != partitions]
     changes = [TopicChange(topic, replace(topic, partitions=partitions)) for topic in old]
     ids = topic_ids(services, changes)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kops.core.errors import NotFound, Refused, UsageProblem
+from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.records import OffsetRange
 from kops.core.statefile import StateFile
+from kops.core.topic_names import topics_not_found
 from kops.operations.services import Services
 from kops.operations.state.snapshot_topics import unprocessed
 from kops.operations.state.switch_offsets import emissions_of
@@ -112,7 +113,7 @@ def _sizes(services: Services, topics: Sequence[str]) -> dict[str, int]:
     for topic in topics:
         if topic not in found:
             hint = f"make it: kops topics create {topic} --like TOPIC --partitions N"
-            raise NotFound(f"there is no topic {topic}", hint=hint, topic=topic)
+            raise topics_not_found([topic], hint=hint)
     return found
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kops.core.errors import NotFound
 from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile
+from kops.core.topic_names import topics_not_found
 from kops.operations.services import Services
 from kops.operations.state.compare import Comparison, key_rows
 from kops.operations.state.engine import drop_stage, new_stage, start_engine
@@ -63,7 +64,7 @@ def _range(services: Services, topic: str, isolation: str, state_file: StateFile
 
     partitions, problems = services.kafka.offsets.partitions_or_errors([topic])
     if isinstance(problems.get(topic), NotFound):
-        raise NotFound(f"there is no changelog {topic}", hint="`kops topics list '*-changelog'` shows those that exist", topic=topic)
+        raise topics_not_found([topic], hint="`kops topics list '*-changelog'` shows those that exist")
     if topic in problems:
         raise problems[topic]
     bounds: dict[TopicPartition, Bounds] = services.kafka.offsets.bounds(partitions[topic], isolation=isolation)

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kops.core.durations import parse_duration
-from kops.core.errors import NotFound, Refused, UsageProblem
+from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, Group, TopicPartition
 from kops.core.offsets import ShiftBy, Strategy
 from kops.core.plan import Item, Plan, Severity
 from kops.core.selection import Selection, parse_selection
+from kops.core.topic_names import topics_not_found
 from kops.core.topology import Topology
 from kops.operations.groups import refuse_active, wait_until_empty
 from kops.operations.offsets_files import file_offsets
@@ -181,7 +182,7 @@ def _to_delete(look: Look, chosen: Sequence[str]) -> list[str]:
     if foreign := [topic for topic in chosen if topic not in own]:
         hint = f"those of {name}: {', '.join(sorted(own)) or 'none'}"
         if missing := [topic for topic in foreign if topic not in look.partitions]:
-            raise NotFound(f"there is no topic {', '.join(missing)}", hint=hint, topics=missing)
+            raise topics_not_found(missing, hint=hint)
         raise Refused(f"{', '.join(foreign)} is no internal topic of {name}", hint=hint, topics=foreign)
     if chosen:
         return sorted(set(chosen))
