@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -71,31 +72,51 @@ def refuse_incompatible(found: Check) -> None:
             )
 
 
-class RegisterSchema(Mutation):
-    """Registers one schema, after comparing the subject's latest version."""
-
-    name: ClassVar[str] = REGISTER
+class _OneSubject(Mutation):
+    """Changes one subject, and compares with the plan what the registry has of it."""
 
     def locks(self, plan: Plan) -> Iterable[str]:
         """Name the subject."""
         return (f"schema {item.target}" for item in plan.changes)
 
     def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when somebody else registered meanwhile, or it is another registry."""
-        subject = plan.items[0].target
-        subjects = Subjects(services.connection)
-        compare_guard(plan, {"registry": subjects.registry.shown_url, subject: _state(subjects.newest(subject))}, f"subject {subject}")
+        """Refuse when somebody else has changed the subject meanwhile, or it is another registry."""
+        subject, subjects = plan.items[0].target, Subjects(services.connection)
+        state = _state(self.found(subjects, subject, plan))
+        compare_guard(plan, {"registry": subjects.registry.shown_url, subject: state}, f"subject {subject}")
+
+    @abstractmethod
+    def found(self, subjects: Subjects, subject: str, plan: Plan) -> SchemaVersion | None:
+        """Return the version that the plan is about, as it is."""
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Register it."""
+        """Change it."""
         subjects = Subjects(services.connection)
         for item in plan.changes:
             try:
-                number = subjects.register(item.target, _schema(plan))
+                value = self.change(subjects, item.target, plan)
             except KopsError as error:
                 yield failed(item, error)
             else:
-                yield ItemResult(item.target, Status.DONE, value={"id": number})
+                yield ItemResult(item.target, Status.DONE, value=value)
+
+    @abstractmethod
+    def change(self, subjects: Subjects, subject: str, plan: Plan) -> dict[str, Any] | None:
+        """Change a subject; return what the registry said."""
+
+
+class RegisterSchema(_OneSubject):
+    """Registers one schema, after comparing the subject's latest version."""
+
+    name: ClassVar[str] = REGISTER
+
+    def found(self, subjects: Subjects, subject: str, plan: Plan) -> SchemaVersion | None:  # noqa: ARG002 - the contract
+        """Return the newest version."""
+        return subjects.newest(subject)
+
+    def change(self, subjects: Subjects, subject: str, plan: Plan) -> dict[str, Any] | None:
+        """Register it."""
+        return {"id": subjects.register(subject, _schema(plan))}
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the schema back by its id, and which version it is."""
@@ -139,35 +160,25 @@ def plan_unregister(services: Services, subject: str, version: int) -> Plan:
     )
 
 
-class UnregisterSchema(Mutation):
+class UnregisterSchema(_OneSubject):
     """Deletes one version softly."""
 
     name: ClassVar[str] = UNREGISTER
 
-    def locks(self, plan: Plan) -> Iterable[str]:
-        """Name the subject."""
-        return (f"schema {item.target}" for item in plan.changes)
+    def found(self, subjects: Subjects, subject: str, plan: Plan) -> SchemaVersion | None:
+        """Return the version that is to go.
 
-    def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when the version is gone or another."""
-        subject = plan.items[0].target
-        subjects = Subjects(services.connection)
+        :raises StateMoved: when it is gone
+        """
         try:
-            state = _state(subjects.version(subject, plan.arguments["version"]))
+            return subjects.version(subject, plan.arguments["version"])
         except NotFound as gone:
             raise StateMoved(gone.message, hint="somebody else has deleted it") from gone
-        compare_guard(plan, {"registry": subjects.registry.shown_url, subject: state}, f"subject {subject}")
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def change(self, subjects: Subjects, subject: str, plan: Plan) -> dict[str, Any] | None:
         """Delete it."""
-        subjects = Subjects(services.connection)
-        for item in plan.changes:
-            try:
-                subjects.delete(item.target, plan.arguments["version"])
-            except KopsError as error:
-                yield failed(item, error)
-            else:
-                yield ItemResult(item.target, Status.DONE)
+        subjects.delete(subject, plan.arguments["version"])
+        return None
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """See that the version is gone."""
