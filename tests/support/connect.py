@@ -18,13 +18,14 @@ from kops.gateways.jdk import Jdk
 from kops.sandbox import parts, workers
 from kops.sandbox.model import Worker
 from kops.sandbox.ports import pick
+from support.lanes import TAKEN
 from support.streams_apps import wait_for
 
 PLUGINS = (FILE_STREAM,)
 """What the workers have; a Maven coordinate more is fetched the first time."""
 CONVERTER = "io.apicurio:apicurio-registry-utils-converter:2.6.8.Final"
 FOR_DATABASES = ("io.debezium:debezium-connector-postgres:3.6.0.Final", "io.debezium:debezium-connector-jdbc:3.6.0.Final", CONVERTER)
-"""What they have as well where a test is among those of this run that needs ``database_plugins``."""
+"""What they have as well where a test needs ``database_plugins`` among those of this run: of one in lanes, nobody knows before the end."""
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 
@@ -104,7 +105,7 @@ def connect_workers(request, broker, jdk, tmp_path_factory):
     except MissingRequirement as missing:
         pytest.skip(str(missing))
     without = ""
-    if any("database_plugins" in item.fixturenames for item in request.session.items):
+    if TAKEN in os.environ or any("database_plugins" in item.fixturenames for item in request.session.items):
         try:
             plugins += [plugin_folder(cache, coordinate) for coordinate in FOR_DATABASES]
         except MissingRequirement as missing:
