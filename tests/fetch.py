@@ -18,16 +18,16 @@ from kops.config.paths import directories
 from kops.core.errors import KopsError
 from kops.gateways.archives import registry_folder
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
-from kops.gateways.jars import connect_jars, kafka_jars, spark_kafka_jars
+from kops.gateways.jars import connect_set, jars_of, kafka_set, spark_kafka_set
 from support import class_archive
 from support.connect import FOR_DATABASES
 
 Fetch = Callable[[Path], object]
 WANTED: dict[str, Fetch] = {
-    "kafka": kafka_jars,
-    "kafka 4.1.1": lambda cache: kafka_jars(cache, "4.1.1"),
-    "spark-kafka": spark_kafka_jars,
-    "connect": connect_jars,
+    "kafka": lambda cache: jars_of(kafka_set(), cache),
+    "kafka 4.1.1": lambda cache: jars_of(kafka_set("4.1.1"), cache),
+    "spark-kafka": lambda cache: jars_of(spark_kafka_set(), cache),
+    "connect": lambda cache: jars_of(connect_set(), cache),
     **{coordinate: partial(plugin_folder, coordinate=coordinate) for coordinate in (FILE_STREAM, *FOR_DATABASES)},
     "registry": registry_folder,
 }

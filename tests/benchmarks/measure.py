@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from kops.config.paths import directories
-from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
+from kops.gateways.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
 from kops.gateways.jdk import require_jdk
 from kops.sandbox import cluster as sandboxes
 
@@ -39,7 +39,7 @@ class Measured:
 def kafka(folder: Path) -> Iterator[str]:
     """Run a Kafka of one broker; it ends with the benchmark, also where that is stopped by SIGTERM."""
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    jars, jdk = kafka_jars(directories(os.environ).cache), require_jdk()
+    jars, jdk = jars_of(kafka_set(), directories(os.environ).cache), require_jdk()
     os.environ["KOPS_CACHE_DIR"] = str(directories(os.environ).cache)
     sandbox = sandboxes.make(folder / "kafka", name="benchmark", kafka_version=KAFKA_VERSION)
     try:
@@ -51,7 +51,7 @@ def kafka(folder: Path) -> Iterator[str]:
 
 def apache_command(main_class: str) -> list[str]:
     """Return the command that runs one of Apache's tools as its own scripts do: with 256 MB of heap, and without a log."""
-    jars = kafka_jars(directories(os.environ).cache)
+    jars = jars_of(kafka_set(), directories(os.environ).cache)
     return [str(require_jdk().java), "-Xmx256M", "-cp", class_path(jars), main_class]
 
 

@@ -28,7 +28,7 @@ from measure import Measured, Peak, apache_command, kafka, kops_command, measure
 
 from kops.config.paths import directories
 from kops.gateways.ivy import Artifact
-from kops.gateways.jars import KAFKA_VERSION, JarSet, class_path, connect_jars, jars_of
+from kops.gateways.jars import KAFKA_VERSION, JarSet, class_path, connect_set, jars_of
 from kops.gateways.jdk import require_jdk
 from support.streams_apps import Cluster
 
@@ -122,7 +122,7 @@ def mirrored(servers: str, cluster: Cluster, folder: Path, records: int) -> tupl
     """Let MirrorMaker 2 copy the source; return its time from its start, and from its first record."""
     cache = directories(os.environ).cache
     jars = [
-        *connect_jars(cache),
+        *jars_of(connect_set(), cache),
         *jars_of(JarSet("mirror", KAFKA_VERSION, (Artifact("org.apache.kafka", "connect-mirror", KAFKA_VERSION),)), cache),
     ]
     names = {jar.name: jar for jar in jars}

@@ -19,10 +19,10 @@ def fetched(jdk):
 
     from kops.core.errors import MissingRequirement
     from kops.gateways.archives import registry_folder
-    from kops.gateways.jars import connect_jars
+    from kops.gateways.jars import connect_set, jars_of
 
     try:
-        connect_jars(Path(os.environ["KOPS_CACHE_DIR"]))
+        jars_of(connect_set(), Path(os.environ["KOPS_CACHE_DIR"]))
         registry_folder(Path(os.environ["KOPS_CACHE_DIR"]))
     except MissingRequirement as missing:
         pytest.skip(str(missing))

@@ -37,20 +37,21 @@ def names(found):
 
 def test_a_set_comes_with_all_that_it_needs_and_stays(repository, cache, monkeypatch):
     said = []
-    found = jars.kafka_jars(cache, VERSION, progress=said.append)
+    found = jars.jars_of(jars.kafka_set(VERSION), cache, progress=said.append)
     assert "kafka_2.13-4.9.9.jar" in names(found)
     assert "shared-1.0.jar" in names(found)
     assert {jar.parent for jar in found} == {cache / "jars" / "kafka-4.9.9"}
     assert said[0] == "fetching the jars of kafka 4.9.9, once (a minute or two)"
     monkeypatch.setenv("KOPS_MAVEN_REPOSITORY", "http://127.0.0.1:1/")
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    assert jars.kafka_jars(cache, VERSION) == found
+    assert jars.jars_of(jars.kafka_set(VERSION), cache) == found
 
 
 def test_two_at_once_fetch_once(repository, cache):
     code = (
         "import json, pathlib, sys; from kops.gateways import jars; said = [];"
-        "found = jars.kafka_jars(pathlib.Path(sys.argv[1]), sys.argv[2], progress=said.append); print(json.dumps([len(found), said]))"
+        "found = jars.jars_of(jars.kafka_set(sys.argv[2]), pathlib.Path(sys.argv[1]), progress=said.append);"
+        "print(json.dumps([len(found), said]))"
     )
     command = [sys.executable, "-c", code, str(cache), VERSION]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -62,19 +63,19 @@ def test_two_at_once_fetch_once(repository, cache):
 def test_what_is_missing_in_the_repository_leaves_nothing_behind(repository, cache):
     (repository.root / "org/example/shared/1.0/shared-1.0.jar").unlink()
     with pytest.raises(MissingRequirement, match="the jars cannot be fetched from file:") as missing:
-        jars.kafka_jars(cache, VERSION)
+        jars.jars_of(jars.kafka_set(VERSION), cache)
     assert "shared" in missing.value.message
     assert not (cache / "jars" / "kafka-4.9.9").exists()
     with zipfile.ZipFile(repository.root / "org/example/shared/1.0/shared-1.0.jar", "w") as jar:
         jar.writestr("it", "shared")
-    assert "shared-1.0.jar" in names(jars.kafka_jars(cache, VERSION))
+    assert "shared-1.0.jar" in names(jars.jars_of(jars.kafka_set(VERSION), cache))
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://nowhere.invalid/"])
 def test_a_cold_cache_without_a_network_says_what_to_do(cache, monkeypatch, url):
     monkeypatch.setenv("KOPS_MAVEN_REPOSITORY", url)
     with pytest.raises(MissingRequirement, match=f"cannot be fetched from {url}") as missing:
-        jars.kafka_jars(cache, VERSION)
+        jars.jars_of(jars.kafka_set(VERSION), cache)
     assert "kops doctor --fetch" in missing.value.hint
     assert "KOPS_JARS_DIR" in missing.value.hint
 
@@ -84,12 +85,12 @@ def test_what_pyspark_ships_is_left_out(repository, cache):
     needs = (("org.scala-lang", "scala-library", "2.13.16"), ("org.slf4j", "slf4j-api", "9.9"), ("org.example", "shared", "1.0"))
     repository.add("org.apache.spark", "spark-sql-kafka-0-10_2.13", version, *needs)
     repository.add("org.slf4j", "slf4j-api", "9.9")
-    assert names(jars.spark_kafka_jars(cache)) == ["shared-1.0.jar", f"spark-sql-kafka-0-10_2.13-{version}.jar"]
+    assert names(jars.jars_of(jars.spark_kafka_set(), cache)) == ["shared-1.0.jar", f"spark-sql-kafka-0-10_2.13-{version}.jar"]
 
 
 def test_never_fetching_says_so(cache):
     with pytest.raises(MissingRequirement, match=r"the jars of kafka 4\.9\.9 are not in"):
-        jars.kafka_jars(cache, VERSION, fetch=False)
+        jars.jars_of(jars.kafka_set(VERSION), cache, fetch=False)
 
 
 @pytest.mark.parametrize("folder", ["", "kafka-4.9.9"])
@@ -97,18 +98,18 @@ def test_a_folder_of_jars_takes_the_place_of_the_cache(cache, tmp_path, monkeypa
     given = tmp_path / "given"
     (given / folder).mkdir(parents=True)
     (given / folder / "kafka_2.13-4.9.9.jar").touch()
-    assert names(jars.kafka_jars(cache, VERSION, jars_directory=given)) == ["kafka_2.13-4.9.9.jar"]
+    assert names(jars.jars_of(jars.kafka_set(VERSION), cache, jars_directory=given)) == ["kafka_2.13-4.9.9.jar"]
     monkeypatch.setenv("KOPS_JARS_DIR", str(given))
-    assert names(jars.kafka_jars(cache, VERSION)) == ["kafka_2.13-4.9.9.jar"]
+    assert names(jars.jars_of(jars.kafka_set(VERSION), cache)) == ["kafka_2.13-4.9.9.jar"]
 
 
 def test_a_folder_with_other_jars_is_refused_by_name(cache, tmp_path):
     (tmp_path / "kafka_2.13-4.0.0.jar").touch()
     with pytest.raises(MissingRequirement, match=r"there is no kafka_2\.13-4\.9\.9\.jar in"):
-        jars.kafka_jars(cache, VERSION, jars_directory=tmp_path)
+        jars.jars_of(jars.kafka_set(VERSION), cache, jars_directory=tmp_path)
 
 
 @pytest.mark.parametrize("version", ["3.9.0", "latest", "4", "../4.3.1", ""])
 def test_a_version_that_is_none(cache, version):
     with pytest.raises(UsageProblem, match="is not a version of Apache Kafka that kops can run"):
-        jars.kafka_jars(cache, version)
+        jars.jars_of(jars.kafka_set(version), cache)

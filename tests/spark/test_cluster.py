@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kops.config.paths import directories
-from kops.gateways.jars import spark_kafka_jars
+from kops.gateways.jars import jars_of, spark_kafka_set
 from kops.spark.launch import JVM_OPTIONS
 from support.isolation import FOR_SHORT_RUNS, JVMS
 
@@ -114,7 +114,7 @@ def connect_server(start_java, kafka_source):
 @pytest.fixture
 def kafka_source():
     """The jars of Spark's Kafka source, as an addition to a class path."""
-    jars = spark_kafka_jars(directories(os.environ).cache)
+    jars = jars_of(spark_kafka_set(), directories(os.environ).cache)
     return "".join(f"{os.pathsep}{jar}" for jar in jars)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kops.config.paths import directories
-from kops.gateways.jars import KAFKA_VERSION, kafka_jars
+from kops.gateways.jars import KAFKA_VERSION, jars_of, kafka_set
 from kops.gateways.jdk import require_jdk
 
 
@@ -30,7 +30,7 @@ def make() -> None:
     """Make the archive of Apache Kafka's classes, unless it is there; kops makes that of Spark's when it first runs Spark."""
     from support.isolation import FOR_SHORT_RUNS
 
-    jars = kafka_jars(directories(os.environ).cache)
+    jars = jars_of(kafka_set(), directories(os.environ).cache)
     archive = _archive(jars)
     if archive.exists():
         return

@@ -13,7 +13,7 @@ import requests
 
 from kops.core.errors import MissingRequirement
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
-from kops.gateways.jars import connect_jars
+from kops.gateways.jars import connect_set, jars_of
 from kops.gateways.jdk import Jdk
 from kops.sandbox import parts, workers
 from kops.sandbox.model import Worker
@@ -100,7 +100,7 @@ def connect_workers(request, broker, jdk, tmp_path_factory):
     """Two Connect workers shared by the whole run."""
     cache, folder = Path(os.environ["KOPS_CACHE_DIR"]), tmp_path_factory.mktemp("connect")
     try:
-        jars = connect_jars(cache)
+        jars = jars_of(connect_set(), cache)
         plugins = [plugin_folder(cache, coordinate) for coordinate in PLUGINS]
     except MissingRequirement as missing:
         pytest.skip(str(missing))

@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from kops.config.paths import directories
-from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
+from kops.gateways.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
 from kops.gateways.jdk import require_jdk
 from support.command_line import Outcome
 from support.programs import Record
@@ -32,7 +32,7 @@ _NAMES = ("application", "name", "topic", "changelog", "repartition")
 
 def class_directories(environment: Mapping[str, str]) -> str:
     """Return the class path of all examples, compiled."""
-    jars = kafka_jars(directories(environment).cache)
+    jars = jars_of(kafka_set(), directories(environment).cache)
     sources = [file for file in sorted(EXAMPLES.glob("*/*.java")) if file.parent.name not in OTHERS]
     return f"{compiled(HOST, KAFKA_VERSION, jars, sources)}:{class_path(jars)}"
 

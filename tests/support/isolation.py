@@ -12,7 +12,7 @@ import pytest
 
 from kops.config.paths import directories
 from kops.core.errors import MissingRequirement
-from kops.gateways.jars import kafka_jars
+from kops.gateways.jars import jars_of, kafka_set
 from support import class_archive
 
 # Thousands of short jobs: a third of the processors' time would go into compiling what runs once.
@@ -35,7 +35,7 @@ def pytest_configure() -> None:
         os.environ.pop(name, None)
     os.environ.update({**FIXED, **JVMS, "SPARK_SUBMIT_OPTS": f"{JVMS['SPARK_SUBMIT_OPTS']} {STAGES}"})
     with contextlib.suppress(MissingRequirement):
-        shared = class_archive.options(kafka_jars(directories(os.environ).cache, fetch=False))
+        shared = class_archive.options(jars_of(kafka_set(), directories(os.environ).cache, fetch=False))
         os.environ["KAFKA_JVM_PERFORMANCE_OPTS"] = shlex.join([*FOR_SHORT_RUNS.split(), *shared])
     time.tzset()
 

@@ -12,7 +12,7 @@ import pytest
 
 from kops.config.connection import Connection
 from kops.core.errors import MissingRequirement
-from kops.gateways.jars import KAFKA_VERSION, kafka_jars
+from kops.gateways.jars import KAFKA_VERSION, jars_of, kafka_set
 from kops.gateways.jdk import Jdk, require_jdk
 from kops.sandbox import cluster
 from kops.sandbox.model import Sandbox
@@ -88,7 +88,7 @@ def jdk():
 def kafka_jar_files(jdk):
     """The jars of Apache Kafka, from the cache; fetched the first time."""
     try:
-        return kafka_jars(Path(os.environ["KOPS_CACHE_DIR"]))
+        return jars_of(kafka_set(), Path(os.environ["KOPS_CACHE_DIR"]))
     except MissingRequirement as missing:
         pytest.skip(str(missing))
 

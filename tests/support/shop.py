@@ -13,7 +13,7 @@ import yaml
 
 from kops.config.paths import directories
 from kops.gateways.connect.plugins import plugin_folder
-from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
+from kops.gateways.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
 from kops.gateways.jdk import require_jdk
 from support.connect import CONVERTER
 from support.examples import EXAMPLES
@@ -93,7 +93,7 @@ class Shop:
     def running(self):
         """Run the application, in a process of its own as the README does; closed at the end."""
         cache = directories(os.environ).cache
-        jars = [*kafka_jars(cache), *plugin_folder(cache, CONVERTER).rglob("*.jar")]
+        jars = [*jars_of(kafka_set(), cache), *plugin_folder(cache, CONVERTER).rglob("*.jar")]
         classes = compiled(FOLDER / "ShopApplication.java", KAFKA_VERSION, jars, [EXAMPLES / "common" / "Example.java"])
         log = self.folder / "application.log"
         command = [str(require_jdk().java), *JVM_OPTIONS, "-cp", os.pathsep.join([str(classes), class_path(jars)]), "ShopApplication"]

@@ -6,7 +6,7 @@ import pytest
 
 from kops.config.paths import directories
 from kops.core.errors import MissingRequirement
-from kops.gateways.jars import spark_kafka_jars
+from kops.gateways.jars import jars_of, spark_kafka_set
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +16,7 @@ def spark(jdk):
 
     cache = directories(os.environ).cache
     try:
-        jars = spark_kafka_jars(cache)
+        jars = jars_of(spark_kafka_set(), cache)
     except MissingRequirement as missing:
         pytest.skip(str(missing))
     return start_session(SparkNeeds(jars=jars, java=str(jdk.java), archives=cache / "spark")).get()

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from kops.config.paths import directories
-from kops.gateways.jars import KAFKA_VERSION, class_path, kafka_jars
+from kops.gateways.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
 from kops.gateways.jdk import require_jdk
 from support import class_archive
 from support.programs import Headers, Program, Record
@@ -178,7 +178,7 @@ def java_command(
     :param also: further sources that are compiled with it
     :param jars: further ones that it needs
     """
-    kafka = kafka_jars(directories(os.environ).cache, version)
+    kafka = jars_of(kafka_set(version), directories(os.environ).cache)
     source = sources / f"{main_class}.java"
     classes = [compiled(source, version, [*kafka, *jars], also)] if source.exists() else []
     path = class_path([*kafka, *jars, *classes])

@@ -18,7 +18,7 @@ from kops.config.paths import directories
 from kops.core.errors import OperationFailed
 from kops.core.models import NewRecord
 from kops.core.records import OffsetRange
-from kops.gateways.jars import kafka_jars
+from kops.gateways.jars import jars_of, kafka_set
 from kops.gateways.processes import ProcessIdentity, stop
 from kops.operations.example_application import Application, examples_directory, wait_until_processed
 
@@ -54,7 +54,7 @@ class Tour:
         self.folder = folder
         self.guarantee = guarantee
         self.state_file = folder / "state.yaml"
-        self.application = Application("PricesApplication", folder / "application", kafka_jars(cache))
+        self.application = Application("PricesApplication", folder / "application", jars_of(kafka_set(), cache))
         self.process: ProcessIdentity | None = None
         self.session = Session({"context": SANDBOX})
 

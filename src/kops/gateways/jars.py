@@ -91,44 +91,6 @@ def spark_kafka_set() -> JarSet:
     return JarSet("spark-kafka", version, (connector,), exclude=("org.scala-lang", "org.apache.hadoop"), beside=ivy.pyspark_jars())
 
 
-def kafka_jars(
-    cache_directory: Path,
-    version: str = KAFKA_VERSION,
-    *,
-    progress: Report | None = None,
-    jars_directory: Path | None = None,
-    fetch: bool = True,
-) -> list[Path]:
-    """Return the jars of Apache Kafka, fetching them when they are not there yet (about 90 s).
-
-    :param cache_directory: kops' cache, ``directories.cache``
-    :param progress: takes a line of progress
-    :param jars_directory: where the jars are instead; default ``KOPS_JARS_DIR``
-    :param fetch: False: never go to the network
-    :raises MissingRequirement: not there and cannot be fetched, or no Java to fetch them with
-    """
-    return jars_of(kafka_set(version), cache_directory, progress=progress, jars_directory=jars_directory, fetch=fetch)
-
-
-def spark_kafka_jars(
-    cache_directory: Path, *, progress: Report | None = None, jars_directory: Path | None = None, fetch: bool = True
-) -> list[Path]:
-    """Return the jars that Spark needs to read Kafka; see :func:`kafka_jars`."""
-    return jars_of(spark_kafka_set(), cache_directory, progress=progress, jars_directory=jars_directory, fetch=fetch)
-
-
-def connect_jars(
-    cache_directory: Path,
-    version: str = KAFKA_VERSION,
-    *,
-    progress: Report | None = None,
-    jars_directory: Path | None = None,
-    fetch: bool = True,
-) -> list[Path]:
-    """Return the jars of Kafka Connect's worker; see :func:`kafka_jars`."""
-    return jars_of(connect_set(version), cache_directory, progress=progress, jars_directory=jars_directory, fetch=fetch)
-
-
 def class_path(jars: Sequence[Path]) -> str:
     """Return the jars as a Java class path."""
     return os.pathsep.join(str(jar) for jar in jars)
@@ -137,7 +99,14 @@ def class_path(jars: Sequence[Path]) -> str:
 def jars_of(
     wanted: JarSet, cache_directory: Path, *, progress: Report | None = None, jars_directory: Path | None = None, fetch: bool = True
 ) -> list[Path]:
-    """Return the jars of a set: from the given folder, else from the cache, else fetched into it."""
+    """Return the jars of a set: from the given folder, else from the cache, else fetched into it (about 90 s for Kafka's).
+
+    :param cache_directory: kops' cache, ``directories.cache``
+    :param progress: takes a line of progress
+    :param jars_directory: where the jars are instead; default ``KOPS_JARS_DIR``
+    :param fetch: False: never go to the network
+    :raises MissingRequirement: not there and cannot be fetched, or no Java to fetch them with
+    """
     if jars_directory is None and os.environ.get("KOPS_JARS_DIR"):
         jars_directory = Path(os.environ["KOPS_JARS_DIR"])
     if jars_directory is not None:

@@ -11,7 +11,7 @@ from kops.config.schema import check_context_name
 from kops.core.errors import ConfigError, NotFound, Refused, UsageProblem
 from kops.gateways.archives import registry_folder
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder, plugins_directory
-from kops.gateways.jars import KAFKA_VERSION, connect_jars, kafka_jars
+from kops.gateways.jars import KAFKA_VERSION, connect_set, jars_of, kafka_set
 from kops.gateways.jdk import require_jdk
 from kops.operations.services import Services
 from kops.sandbox import cluster, logs
@@ -75,14 +75,14 @@ def _programs(
 ) -> cluster.Programs:
     """Return what the parts of a sandbox run, fetched where it is not there: Connect and the registry only when they are wanted."""
     cache, step = services.directories.cache, services.progress.step
-    kafka = kafka_jars(cache, version, progress=step, jars_directory=jars_directory)
+    kafka = jars_of(kafka_set(version), cache, progress=step, jars_directory=jars_directory)
     has_connect, has_registry = connect or bool(found and found.workers), registry or bool(found and found.registry_port)
     if has_connect:
         plugin_folder(cache, FILE_STREAM, progress=step)
     return cluster.Programs(
         require_jdk(),
         kafka,
-        connect_jars(cache, version, progress=step, jars_directory=jars_directory) if has_connect else (),
+        jars_of(connect_set(version), cache, progress=step, jars_directory=jars_directory) if has_connect else (),
         registry_folder(cache, progress=step) if has_registry else None,
     )
 

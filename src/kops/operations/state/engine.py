@@ -126,7 +126,7 @@ def start_engine(services: Services, master: str | None = None) -> Engine:
     :raises UsageProblem: when that address carries a token
     :raises MissingRequirement: when there is no Java, or no jars of Spark's Kafka source
     """
-    from kops.gateways.jars import spark_kafka_jars
+    from kops.gateways.jars import jars_of, spark_kafka_set
     from kops.gateways.jdk import require_jdk
     from kops.spark.remote import check_url
     from kops.spark.session import SparkNeeds, start_session
@@ -143,7 +143,7 @@ def start_engine(services: Services, master: str | None = None) -> Engine:
     if chosen.startswith("sc://"):  # the server has Java and jars
         return Engine(services, chosen, start_session(SparkNeeds(jars=(), master=chosen, conf=spark.conf)))
     needs = SparkNeeds(
-        jars=spark_kafka_jars(services.directories.cache, progress=services.progress.step, jars_directory=folder),
+        jars=jars_of(spark_kafka_set(), services.directories.cache, progress=services.progress.step, jars_directory=folder),
         java=str(require_jdk().java),
         master=chosen,
         archives=services.directories.cache / "spark",
