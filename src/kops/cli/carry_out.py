@@ -19,7 +19,8 @@ from kops.core.plan import ItemResult, Plan, Result, Status, plan_document
 from kops.operations.protocol import carry_out as run_protocol
 from kops.operations.protocol import refuse_read_only
 from kops.operations.registry import mutation_named
-from kops.output.render import cell, write_json, write_yaml
+from kops.output.json_text import write_json
+from kops.output.render import cell, write_yaml
 
 if TYPE_CHECKING:
     from kops.cli.session import Session

@@ -16,8 +16,9 @@ from kops.operations import dead_letters, records
 from kops.operations.records import Stream
 from kops.operations.records_formats import format_for
 from kops.operations.records_rows import BYTES
+from kops.output.json_text import json_text
 from kops.output.records import as_line
-from kops.output.render import Column, json_text
+from kops.output.render import Column
 
 COLUMNS = (Column("partition", "P"), "offset", "timestamp", Column("sentence", "WHAT HAPPENED"))
 COUNTS = ("count", Column("who", "BY"), "task", "last", "cause")

@@ -25,7 +25,8 @@ from kops.operations.protocol import carry_out, refuse_read_only
 from kops.operations.records_formats import format_for
 from kops.operations.records_input import Given, Named
 from kops.operations.records_produce import Outgoing, ProduceRecords, count, plan_produce
-from kops.output.render import write_json, write_yaml
+from kops.output.json_text import write_json
+from kops.output.render import write_yaml
 
 COLUMNS = ("partition", "records", "first_offset", "last_offset")
 _ESCAPES = {"\\t": "\t", "\\n": "\n", "\\0": "\0"}

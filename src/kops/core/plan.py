@@ -240,7 +240,7 @@ class Result:
     def as_json(self, *, in_blocks: bool = False) -> dict[str, Json]:
         """Return the JSON envelope of a mutation.
 
-        :param in_blocks: give many items as ``Blocks``, for ``output.render.write_json``
+        :param in_blocks: give many items as ``Blocks``, for ``output.json_text.write_json``
         """
         blocks = _blocks(self.items)
         items = blocks if in_blocks and len(self.items) > MANY else list(blocks.rows())

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from kops.core.errors import UndecodableRecord
 from kops.core.records import Record, timestamp_text
 from kops.formats.base import Format, Place, decode_at, readable_text
-from kops.output.render import json_text
+from kops.output.json_text import json_text
 
 Written: TypeAlias = "tuple[str, str]"
 """The JSON of some bytes, and the JSON of how they are written."""

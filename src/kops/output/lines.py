@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from kops.core.blocks import Row
-from kops.output.render import Column, as_columns, cell, csv_cell, is_number, json_text
+from kops.output.json_text import json_text
+from kops.output.render import Column, as_columns, cell, csv_cell, is_number
 
 WIDEST = 30
 """Characters of a column that is not the last; longer ones push the rest of their line to the right."""

@@ -8,17 +8,15 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
-from json.encoder import encode_basestring
+from itertools import islice
 from typing import Any, TextIO
 
-from kops.core.blocks import Block, Blocks, Row
+from kops.core.blocks import Row
+from kops.output.json_text import write_json, write_json_list
 
 FORMATS = ("table", "json", "yaml", "csv", "name")
-LONG_LIST = 1_000
-"""From so many elements on, indenting each of their parts would take most of a command's time."""
 TOGETHER = 1_000
 """So many lines are written at once."""
 
@@ -104,93 +102,6 @@ def csv_cell(value: Any) -> Any:
     if isinstance(value, (bool, Mapping, list, tuple)):
         return json.dumps(value, ensure_ascii=False)
     return value
-
-
-def write_json_list(rows: Iterable[Row], stream: TextIO) -> None:
-    """Write a JSON array, one row a line: many rows are written as they come, and `grep` still finds them."""
-    write_array(map(json_text, rows), stream)
-
-
-def write_array(elements: Iterable[str], stream: TextIO, *, indent: str = "  ", end: str = "\n") -> None:
-    """Write a JSON array, one element a line.
-
-    :param elements: JSON texts
-    :param indent: of each element; the closing bracket stands two to the left of it
-    """
-    remaining = iter(elements)
-    opening, separator = f"[\n{indent}", f",\n{indent}"
-    start = opening
-    while some := list(islice(remaining, TOGETHER)):
-        stream.write(start + separator.join(some))
-        start = separator
-    stream.write(f"[]{end}" if start is opening else f"\n{indent[2:]}]{end}")
-
-
-def write_json(body: Any, stream: TextIO) -> None:
-    """Write indented JSON with a final newline; of an object with a long list, each element of it is one line."""
-    if isinstance(body, Mapping) and any(_is_long(value) for value in body.values()):
-        _write_long_object(body, stream)
-    else:
-        json.dump(body, stream, indent=2, ensure_ascii=False)
-    stream.write("\n")
-
-
-def _is_long(value: Any) -> bool:
-    return isinstance(value, Blocks) or (isinstance(value, list) and len(value) > LONG_LIST)
-
-
-def _write_long_object(body: Mapping[str, Any], stream: TextIO) -> None:
-    separator = "{\n  "
-    for key, value in body.items():
-        stream.write(f"{separator}{json_text(key)}: ")
-        separator = ",\n  "
-        if isinstance(value, Blocks):
-            write_array(block_texts(value.blocks), stream, indent="    ", end="")
-        elif isinstance(value, list):
-            write_array(map(json_text, value), stream, indent="    ", end="")
-        else:
-            stream.write(json_text(value))
-    stream.write("\n}")
-
-
-def block_texts(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the JSON of each row on one line, as ``json_text`` has it: what rows have in common is written once."""
-    return chain.from_iterable(map(_block_texts, blocks))
-
-
-def _block_texts(block: Block) -> list[str]:
-    fields, columns = [], []
-    for key, value in block.common.items():
-        form, column = _column_texts(block.each[key]) if key in block.each else (_escaped(json_text(value)), ())
-        fields.append(f"{_escaped(json_text(key))}: {form}")
-        if column:
-            columns.append(column)
-    line = "{" + ", ".join(fields) + "}"
-    return [line % row for row in zip(*columns, strict=True)] if columns else [line % ()] * block.length
-
-
-def _escaped(text: str) -> str:
-    return text.replace("%", "%%")
-
-
-def _column_texts(column: Sequence[Any]) -> tuple[str, Iterable[Any]]:
-    """Return how the values of a column are put into a line, and the values; none of them where all are the same text, or null."""
-    kinds = set(map(type, column))
-    if kinds == {int}:
-        return "%d", column
-    if kinds <= {str, type(None)} and kinds and column[0] == column[-1] and len(set(column)) == 1:
-        return _escaped(json_text(column[0])), ()
-    if kinds == {str}:
-        return "%s", map(encode_basestring, column)
-    if kinds == {int, type(None)}:
-        return "%s", ["null" if value is None else value for value in column]
-    if kinds == {str, type(None)}:
-        return "%s", ["null" if value is None else encode_basestring(value) for value in column]
-    return "%s", map(json_text, column)
-
-
-json_text = json.JSONEncoder(ensure_ascii=False).encode
-"""Returns the JSON of a value on one line."""
 
 
 def write_yaml(body: Any, stream: TextIO) -> None:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from kops.core.blocks import Block
-from kops.output.render import Column, block_texts, is_number, line_cell, write_array, write_lines
+from kops.output.json_text import block_texts, write_array
+from kops.output.render import Column, is_number, line_cell, write_lines
 
 
 def write_json_rows(blocks: Iterable[Block], stream: TextIO) -> None:
-    """Write a JSON array, one row a line, byte for byte as ``render.write_json_list`` does."""
+    """Write a JSON array, one row a line, byte for byte as ``json_text.write_json_list`` does."""
     write_array(block_texts(blocks), stream)
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from kops.core.blocks import blocks_of
 from kops.core.plan import ItemResult, Result, Status
-from kops.output.render import Column, render_rows, write_json
+from kops.output.json_text import write_json
+from kops.output.render import Column, render_rows
 from kops.output.wide import write_json_rows, write_wide
 
 ROWS = [
