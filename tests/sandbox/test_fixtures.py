@@ -21,14 +21,26 @@ def test_the_shared_broker_answers_and_topics_are_its_own(broker, topic):
 
 
 def test_a_broker_that_is_killed_comes_back_with_its_topics_on_its_port(own_broker):
+    """And one client of kops lives through it: what it was told of the broker that was away ends no later question."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
+    from kops.core.errors import Unreachable
+    from kops.gateways.kafka import Kafka
+
     own = own_broker()
+    kafka = Kafka(own.connection)
+    assert kafka.topics.names() == []
     before = describe(own.client)
     admin = AdminClient(own.client)
     admin.create_topics([NewTopic("orders", 2)])["orders"].result(20)
     own.kill()
+    with pytest.raises(Unreachable):
+        kafka.topics.names()
     own.start()
+    assert kafka.topics.names() == ["orders"]
+    own.kill()
+    own.start()
+    assert kafka.topics.names() == ["orders"]
     after = describe(own.client)
     assert (after.cluster_id, after.nodes[0].port) == (before.cluster_id, before.nodes[0].port)
     assert "orders" in AdminClient(own.client).list_topics(timeout=20).topics

@@ -1,5 +1,7 @@
 """Three brokers: replicas, and a cluster that stays when one of them goes; and what an operator sees of that."""
 
+import contextlib
+
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
@@ -195,3 +197,27 @@ def test_lag_of_what_a_broker_that_is_down_leads_is_told_as_not_known(three, unt
     until(lambda: lag().code == 0)
     assert Kafka(three.connection).groups.committed([group])[group][models.TopicPartition(single, 0)] == models.Committed(0)
     there.delete(single, safe)
+
+
+def test_offsets_are_asked_of_leaders_that_have_moved(three, unique):
+    """The first replica leads when it is in sync: their order is changed and leaders are elected, before what a client knows is old."""
+    from kafka import KafkaAdminClient
+    from kafka import TopicPartition as Place
+
+    there, kafka, name = Cluster(three.bootstrap_servers), Kafka(three.connection), unique("t")
+    there.admin.create_topics([NewTopic(name, 3, 3)], operation_timeout=30)[name].result(30)
+    there.produce(name, [Record(None, b"x", 1_000_000, partition=number % 3) for number in range(12)])
+    there.trim(name, {0: 1})
+    expected = {models.TopicPartition(name, number): models.Bounds(*bounds) for number, bounds in there.ends(name).items()}
+    assert expected[models.TopicPartition(name, 0)] == models.Bounds(1, 4)
+    with contextlib.closing(KafkaAdminClient(bootstrap_servers=there.servers.split(","))) as admin:
+        for turn in range(4):
+            assert kafka.offsets.bounds(expected) == expected
+            before = [p.leader for p in there.admin.list_topics(timeout=30).topics[name].partitions.values()]
+            order = {number: [(number + turn + place) % 3 + 1 for place in range(3)] for number in range(3)}
+            admin.alter_partition_reassignments({Place(name, number): brokers for number, brokers in order.items()})
+            admin.elect_leaders(0, {name: [0, 1, 2]}, raise_errors=False)
+            assert kafka.offsets.bounds(expected) == expected
+            assert kafka.offsets.at_time(expected, 2_000_000) == dict.fromkeys(expected)
+            assert turn == 0 or before != [p.leader for p in there.admin.list_topics(timeout=30).topics[name].partitions.values()]
+    there.delete(name)
