@@ -222,8 +222,6 @@ class Work:
         if not self.makes_rows:
             from kops.spark.replay_copy import copy
 
-            if self._told is not None:
-                self.services.kafka.close()  # tasks have their own; a client that lives on would remember brokers that were away meanwhile
             return copy(self.tasks(len(parts)), job, parts, self._told)
         _ = self.engine.session  # has started before anything else imports pyspark
         from kops.spark.failures import explained

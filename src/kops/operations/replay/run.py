@@ -76,7 +76,7 @@ class Replay(Mutation):
                     outcomes = work.send(parts, {number: sent.records for number, sent in done.items()})
             except KopsError as broken:
                 failure = broken
-        after = _patiently(services, lambda: progress_of(services, given["replay"], _partitions(plan)))
+        after = _patiently(lambda: progress_of(services, given["replay"], _partitions(plan)))
         by_partition = {outcome.partition: outcome for outcome in outcomes}
         after |= _told(plan, after, outcomes)
         full = given["limit"] is not None and sum(sent.records for sent in after.values()) >= given["limit"]
@@ -137,7 +137,7 @@ def _told(plan: Plan, after: Mapping[int, Sent], outcomes: Sequence[Outcome]) ->
     }
 
 
-def _patiently(services: Services, ask: Callable[[], T]) -> T:
+def _patiently(ask: Callable[[], T]) -> T:
     """Ask again while no broker answers: what was sent is there, and is to be told."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
@@ -146,7 +146,6 @@ def _patiently(services: Services, ask: Callable[[], T]) -> T:
         except (Unreachable, TimedOut):
             if time.monotonic() > deadline:
                 raise
-            services.kafka.close()  # it remembers that nobody answered
             time.sleep(1.0)
 
 
