@@ -6,6 +6,7 @@ import subprocess
 import pytest
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
+from kops.core.durations import duration_text
 from kops.core.errors import UsageProblem
 from kops.core.topic_settings import canonical
 from support.streams import java_command
@@ -199,6 +200,10 @@ def test_list_by_name_glob_and_expression(topics, topic, unique, admin):
     }
     long = topics("list", b, "--long", "-o", "json").ok().json[0]
     assert (long["cleanup_policy"], long["retention_ms"], long["min_insync_replicas"]) == ("delete", int(retention_of(admin, b)), 1)
+    listed = topics("list", b, "-l").ok().out.splitlines()
+    assert listed[0].split("  ")[0] == "NAME"
+    kept = "unlimited" if long["retention_ms"] < 0 else duration_text(long["retention_ms"])  # as the broker's default is
+    assert [line.split() for line in listed[1:]] == [[b, "2", "1", "delete", kept, "1"]]
     assert topics("list", f"{prefix}-nothing-*", "-o", "json").ok().json == []
     assert topics("list", f"{prefix}-nothing").code == 1
     assert topics("list", "(", "--regex").code == 2

@@ -12,6 +12,14 @@ from kops.cli.topics.shared import group, regex_option, required, topic_option
 from kops.output.render import Column
 
 LIST_COLUMNS = (Column("name"), Column("partitions"), Column("replication_factor", "REPLICAS"))
+LONG_COLUMNS = (
+    Column("partitions", "P"),
+    Column("replication_factor", "RF"),
+    Column("cleanup_policy", "CLEANUP"),
+    Column("retention", "RETENTION"),
+    Column("min_insync_replicas", "MIN ISR"),
+)
+"""Of a table, beside the name: those of the data (``operations.topics.LONG_SETTINGS``) are wider than a terminal."""
 TROUBLE_COLUMNS = (Column("under_replicated", "UNDER-REPLICATED"), Column("offline"))
 PARTITION_COLUMNS = ("partition", "leader", "replicas", "in_sync_replicas")
 SETTING_COLUMNS = ("name", "value", "source")
@@ -30,7 +38,16 @@ def list_topics(session: Session, /, *, patterns: tuple[str, ...], regex: bool, 
 
     rows = list_rows(session, select(session, patterns, regex=regex, internal=internal).values(), long=long)
     trouble = [column for column in TROUBLE_COLUMNS if session.output_format != "table" or any(row[column.key] for row in rows)]
-    session.render(rows, [*LIST_COLUMNS, *trouble, *(LONG_SETTINGS.values() if long else ())])
+    if long and session.output_format == "table":
+        session.render([{**row, "retention": _time_kept(row.get("retention_ms"))} for row in rows], ["name", *LONG_COLUMNS, *trouble])
+    else:
+        session.render(rows, [*LIST_COLUMNS, *trouble, *(LONG_SETTINGS.values() if long else ())])
+
+
+def _time_kept(milliseconds: int | None) -> str | None:
+    from kops.core.durations import duration_text
+
+    return None if milliseconds is None else "unlimited" if milliseconds < 0 else duration_text(milliseconds)
 
 
 @group.command("describe")
