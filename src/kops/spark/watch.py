@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kops.formats.record_columns import RecordColumns
 
 _SECONDS = 0.3
+_ENDED = ("COMPLETE", "SKIPPED")
 
 
 @contextlib.contextmanager
@@ -53,10 +54,26 @@ def records_read(session: SparkSession) -> Callable[[], int]:
         store = context._jsc.sc().statusStore()
         no_quantiles = context._gateway.new_array(context._jvm.double, 0)
         no_tasks = context._jvm.java.util.ArrayList()
+        ended, last = 0, -1
+
+        def since_last() -> list[tuple[int, bool, int]]:
+            """Return the stages after the last: number, whether it has ended, records. Spark keeps a thousand, the newest first."""
+            stages, found = store.stageList(None, False, False, no_quantiles, no_tasks), []
+            for index in range(stages.size()):
+                stage = stages.apply(index)
+                number = int(stage.stageId())
+                if number <= last:
+                    break
+                found.append((number, str(stage.status()) in _ENDED, int(stage.inputRecords())))
+            return sorted(found)
 
         def total() -> int:
-            stages = store.stageList(None, False, False, no_quantiles, no_tasks)
-            return sum(int(stages.apply(index).inputRecords()) for index in range(stages.size()))
+            nonlocal ended, last
+            found = since_last()
+            while found and found[0][1]:  # what has ended is not asked for again
+                last, _, records = found.pop(0)
+                ended += records
+            return ended + sum(records for _, _, records in found)
 
         before = total()
     except Exception:  # progress must not break the work
