@@ -21,6 +21,9 @@ JVMS = {"SPARK_SUBMIT_OPTS": f"-XX:-UseParallelGC {FOR_SHORT_RUNS}", "KAFKA_JVM_
 # In the session that all tests of a process share, where half of the processors' time would go into compiling whole stages for a few rows.
 # Expressions are compiled all the same; kops as a process of its own (``kops_process``) runs with stages compiled, as its users do.
 STAGES = "-Dspark.sql.codegen.wholeStage=false"
+# That session compiles thousands of classes that run once. With C1 alone the JVM keeps 48 MB for code and sweeps it all the time, a tenth
+# of its work; with a bigger young generation it collects less; and Spark checks every step of every plan, which only its developers need.
+LASTING = "-XX:ReservedCodeCacheSize=240m -Xmn256m -Dspark.sql.lightweightPlanChangeValidation=false"
 KEPT = ("KOPS_CACHE_DIR", "KOPS_JARS_DIR", "KOPS_MAVEN_REPOSITORY")
 FIXED = {"NO_COLOR": "1", "COLUMNS": "80", "LINES": "24", "TZ": "UTC"}
 XDG = {"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_DATA_HOME": "data"}
@@ -33,7 +36,7 @@ def pytest_configure() -> None:
             del os.environ[name]
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
         os.environ.pop(name, None)
-    os.environ.update({**FIXED, **JVMS, "SPARK_SUBMIT_OPTS": f"{JVMS['SPARK_SUBMIT_OPTS']} {STAGES}"})
+    os.environ.update({**FIXED, **JVMS, "SPARK_SUBMIT_OPTS": f"{JVMS['SPARK_SUBMIT_OPTS']} {STAGES} {LASTING}"})
     with contextlib.suppress(MissingRequirement):
         shared = class_archive.options(jars_of(kafka_set(), directories(os.environ).cache, fetch=False))
         os.environ["KAFKA_JVM_PERFORMANCE_OPTS"] = shlex.join([*FOR_SHORT_RUNS.split(), *shared])
