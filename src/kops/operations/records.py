@@ -11,10 +11,11 @@ from kops.core.models import Bounds, TopicPartition
 from kops.core.progress import Progress, Silent
 from kops.core.record_filters import Filter, compile_filters
 from kops.core.record_ranges import END, Span, resolve_span
-from kops.core.records import OffsetRange, Ranges, Record, latest_by_key, newest
+from kops.core.records import Ranges, Record, latest_by_key, newest
 from kops.core.selection import Selection, partitions_selected
 from kops.formats.base import Format
 from kops.gateways.kafka.records import RangeReader
+from kops.operations.records_ends import read_last
 from kops.operations.records_rows import Subject, unstable_notes
 from kops.operations.services import Services
 
@@ -23,7 +24,6 @@ DEFAULT_LAST = 10
 """Enough to see what a topic holds, and no load on any broker."""
 MOST_LAST = 10_000
 """The last records are held in memory, this many of each partition."""
-WIDEN = 4
 
 
 @dataclass(frozen=True)
@@ -154,56 +154,6 @@ def ranges_of(services: Services, wanted: Wanted, stream: Stream) -> tuple[Range
     ranges, notes = resolve_span(wanted.span, bounds, at_times)
     stream.notes.extend(notes)
     return ranges, bounds
-
-
-def read_last(
-    services: Services, bounds: Mapping[TopicPartition, Bounds], count: int, isolation: str, stream: Stream
-) -> dict[TopicPartition, list[Record]]:
-    """Return the last records of each partition, at most so many; see :func:`read_first`."""
-    found = _widening(services, bounds, count, isolation, stream, backwards=True)
-    return {partition: records[-count:] if count else [] for partition, records in found.items()}
-
-
-def read_first(
-    services: Services, bounds: Mapping[TopicPartition, Bounds], count: int, isolation: str, stream: Stream
-) -> dict[TopicPartition, list[Record]]:
-    """Return the first records of each partition, at most so many, passing over the gaps that compaction and transactions leave.
-
-    Where too few come, four times as many offsets are read, and so on, until there are enough or the log ends.
-
-    :param bounds: where the log begins and ends for this reading; with ``read_committed`` at the last stable offset
-    """
-    found = _widening(services, bounds, count, isolation, stream, backwards=False)
-    return {partition: records[:count] for partition, records in found.items()}
-
-
-def _widening(
-    services: Services, bounds: Mapping[TopicPartition, Bounds], count: int, isolation: str, stream: Stream, *, backwards: bool
-) -> dict[TopicPartition, list[Record]]:
-    found: dict[TopicPartition, list[Record]] = {partition: [] for partition in bounds}
-    left = {partition: OffsetRange(bound.log_start_offset, bound.log_end_offset) for partition, bound in bounds.items()}
-    width = count
-    while ranges := {p: _end_of(left[p], width, backwards) for p in left if len(found[p]) < count and not left[p].empty}:
-        read: dict[TopicPartition, list[Record]] = {partition: [] for partition in ranges}
-        for batch in services.kafka.records.read(ranges, isolation=isolation):
-            stream.read += len(batch)
-            for record in batch:
-                kept = read[TopicPartition(record.topic, record.partition)]
-                kept.append(record)
-                if len(kept) > 2 * count:  # memory: no more than is asked for, however wide the search has become
-                    del kept[slice(None, -count) if backwards else slice(count, None)]
-        for partition, wanted in ranges.items():
-            found[partition] = read[partition] + found[partition] if backwards else found[partition] + read[partition]
-            before, after = OffsetRange(left[partition].start, wanted.start), OffsetRange(wanted.end, left[partition].end)
-            left[partition] = before if backwards else after
-        width *= WIDEN
-    return found
-
-
-def _end_of(left: OffsetRange, width: int, backwards: bool) -> OffsetRange:
-    if backwards:
-        return OffsetRange(max(left.start, left.end - width), left.end)
-    return OffsetRange(left.start, min(left.end, left.start + width))
 
 
 def latest(batches: Iterator[list[Record]], *, tombstones: bool, stream: Stream) -> Iterator[list[Record]]:

@@ -12,7 +12,8 @@ from kops.core.records import Record
 from kops.core.selection import parse_selection
 from kops.formats.base import Format
 from kops.operations.groups import find_group
-from kops.operations.records import Stream, read_first, read_last
+from kops.operations.records import Stream
+from kops.operations.records_ends import read_first, read_last
 from kops.operations.records_rows import BYTES, stream_row
 from kops.operations.services import Services
 

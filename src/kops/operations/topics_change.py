@@ -13,7 +13,7 @@ from kops.core.topic_change import Changes, changes_of_json, still_to_alter
 from kops.operations.protocol import Mutation, failed
 from kops.operations.services import Services
 from kops.operations.topics_change_plan import NAME, guard_of, plan_changes
-from kops.operations.topics_create import not_as_planned, verified_creation
+from kops.operations.topics_created import not_as_planned, verified_creation
 from kops.operations.topics_delete import topic_again, verified_deletion, what_stays_lost
 from kops.operations.topics_settle import settled
 

@@ -12,7 +12,8 @@ from kops.core.topic_change import Changes, Settings, source_after, still_to_alt
 from kops.core.topic_settings import own_settings
 from kops.core.topic_warnings import Effective, change_warnings
 from kops.operations.services import Services
-from kops.operations.topics_create import prepare_creation, raise_refusals
+from kops.operations.topics_create import prepare_creation
+from kops.operations.topics_created import raise_refusals
 from kops.operations.topics_delete import delete_items
 from kops.operations.topics_losses import expiry_warnings
 from kops.operations.topics_readers import reader_warnings, readers_of

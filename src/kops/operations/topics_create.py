@@ -6,15 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from kops.core.errors import AlreadyExists, AuthorizationFailed, KopsError, Refused, StateMoved, VerificationFailed
-from kops.core.models import NewTopic, Setting, Topic
+from kops.core.errors import AlreadyExists, AuthorizationFailed, Refused, StateMoved
+from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.topic_names import colliding, require_names
-from kops.core.topic_settings import broker_defaults, canonical_settings, own_settings, same_value
+from kops.core.topic_settings import broker_defaults, canonical_settings, own_settings
 from kops.core.topic_warnings import Effective, warnings_for
 from kops.core.topic_wish import Wish, wished_settings
 from kops.operations.protocol import Mutation, failed
 from kops.operations.services import Services
+from kops.operations.topics_created import differences_of, raise_refusals, verified_creation
 from kops.operations.topics_delete import plan_delete_of
 from kops.operations.topics_settle import settled
 
@@ -191,53 +192,11 @@ def _existing_items(services: Services, topics: Sequence[NewTopic], present: Map
     settings = services.kafka.topics.settings(present) if present else {}
     items, warnings = [], []
     for topic in topics:
-        differences = _differences(topic, present[topic.name], settings[topic.name])
+        differences = differences_of(topic, present[topic.name], settings[topic.name])
         items.append(Item(topic.name, "none", reason="; ".join(["exists already", *differences])))
         if differences:
             warnings.append(f"{topic.name} exists and is left as it is, but differs: {'; '.join(differences)}")
     return items, warnings
-
-
-def _differences(wanted: NewTopic, found: Topic, settings: Mapping[str, Setting]) -> list[str]:
-    differences = []
-    if wanted.partitions not in (None, len(found.partitions)):
-        differences.append(f"{len(found.partitions)} partitions, not {wanted.partitions}")
-    if wanted.replication_factor not in (None, found.replication_factor):
-        differences.append(f"replication factor {found.replication_factor}, not {wanted.replication_factor}")
-    for name, value in wanted.settings.items():
-        actual = settings[name].value if name in settings else None
-        if not same_value(name, value, actual):
-            differences.append(f"{name} is {actual}, not {value}")
-    return differences
-
-
-def verified_creation(result: ItemResult, wanted: NewTopic, found: Topic | None, settings: Mapping[str, Setting]) -> ItemResult:
-    """Return the result of creating a topic after looking at it."""
-    if found is None:
-        return result if result.status is Status.UNKNOWN else not_as_planned(result, "it does not exist")
-    differences = _differences(wanted, found, settings)
-    if differences:
-        return not_as_planned(result, "; ".join(differences))
-    value = {"partitions": len(found.partitions), "replication_factor": found.replication_factor, "topic_id": found.topic_id}
-    return ItemResult(result.target, Status.DONE, value=value)
-
-
-def not_as_planned(result: ItemResult, what: str) -> ItemResult:
-    """Return the failure of a change that the brokers took, and that does not show."""
-    error = VerificationFailed(f"topic {result.target} is not as planned: {what}", hint="`kops topics describe` shows it")
-    return ItemResult(result.target, Status.FAILED, error=error.as_json())
-
-
-def raise_refusals(answers: Mapping[str, KopsError | None]) -> None:
-    """Raise the first of the brokers' refusals, naming the others."""
-    errors = {name: error for name, error in answers.items() if error is not None}
-    if not errors:
-        return
-    first = next(iter(errors.values()))
-    if len(errors) > 1:
-        first.message += f" (and {len(errors) - 1} more of the topics were refused)"
-        first.details["refused"] = {name: error.message for name, error in errors.items()}
-    raise first
 
 
 def _defaults(services: Services) -> dict[str, str]:

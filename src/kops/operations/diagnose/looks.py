@@ -19,7 +19,8 @@ from kops.operations.groups import is_live_streams
 from kops.operations.groups_headroom import headrooms
 from kops.operations.groups_lag import LagReport, lag
 from kops.operations.groups_time_lag import MOST_PLACES, time_lags
-from kops.operations.records import Stream, read_first
+from kops.operations.records import Stream
+from kops.operations.records_ends import read_first
 from kops.operations.records_rows import BYTES, stream_row
 from kops.operations.services import Services
 

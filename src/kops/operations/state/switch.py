@@ -7,7 +7,7 @@ differ in what they plan. What is staged is written again without harm, so an in
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
 from kops.operations.state.guard import guard_of, log_ends
 from kops.operations.state.rebuild import Rebuild, refuse_running
+from kops.operations.state.switch_back import ends_after, store_back, undone
 from kops.operations.state.switch_headers import append_with_headers, verified_with_headers
 from kops.operations.state.switch_topics import (
     TopicChange,
@@ -100,12 +101,12 @@ class Switch(Rebuild):
         for change in changes_of_json(plan.arguments["topics"]):
             if now[change.name] is not None and now[change.name] not in (made.get(change.name) or now[change.name], change.topic_id):
                 raise Refused(f"{change.name} was deleted and made again since", hint="see `kops journal`; there may be a later entry")
-            back.append(_undone(change, now[change.name]))
+            back.append(undone(change, now[change.name]))
         topics = [change for change in back if change is not None]
         arguments = {
             **plan.arguments,
             "topics": changes_json(topics),
-            "stores": {name: _store_back(services, plan, store, topics) for name, store in plan.arguments["stores"].items()},
+            "stores": {name: store_back(services, plan, store, topics) for name, store in plan.arguments["stores"].items()},
             "commit": self.offsets_back(services, plan, topics),
             "prior": plan.arguments["commit"],
             GROW: {},
@@ -181,7 +182,7 @@ class Switch(Rebuild):
         """Return the plan of these arguments, its items from what is there now."""
         changes = changes_of_json(arguments["topics"])
         items = [change.item("as it was before") for change in changes]
-        ends = _ends_after(services, arguments)
+        ends = ends_after(services, arguments)
         for store in arguments["stores"].values():
             for number, content in sorted(store["contents"].items(), key=lambda pair: int(pair[0])):
                 target = f"{store['changelog']}:{number}"
@@ -238,49 +239,6 @@ def _part(plan: Plan, *, stores: Mapping[str, Any], commit: Mapping[str, Any] | 
     if commit is not None:
         arguments["commit"] = dict(commit)
     return replace(plan, arguments=arguments, guard={**plan.guard, "changelog_ends": ends})
-
-
-def _undone(change: TopicChange, topic_id: str | None) -> TopicChange | None:
-    """Return what takes a change back, as far as it was done."""
-    if topic_id is None:
-        return TopicChange(None, change.before) if change.before else None
-    if topic_id == change.topic_id and not change.done:
-        return None
-    return change.backwards(topic_id)
-
-
-def _store_back(services: Services, plan: Plan, store: Mapping[str, Any], topics: Sequence[TopicChange]) -> dict[str, Any]:
-    """Return a store of the plan that takes it back: its other stage, nothing where the topic goes, or the same stage backwards.
-
-    :param topics: the changes that are taken back; a topic that is still as it was is not among them
-    """
-    from kops.spark.difference import to_append
-    from kops.spark.stage import contents_of, read_stage
-
-    change = next((change for change in changes_of_json(plan.arguments["topics"]) if change.name == store["changelog"]), None)
-    if change is not None:
-        return {
-            **store,
-            "stage": store["prior_stage"],
-            "prior_stage": store["stage"],
-            "contents": store["prior_contents"] if any(found.name == change.name for found in topics) else {},
-            "prior_contents": store["contents"],
-        }
-    if not store["contents"]:
-        return dict(store)
-    backwards = not store["backwards"]
-    records = to_append(read_stage(start_engine(services, plan.arguments["master"]).session, store["stage"]), backwards=backwards)
-    contents = {str(number): asdict(content) for number, content in contents_of(records).items()}
-    return {**store, "backwards": backwards, "contents": contents}
-
-
-def _ends_after(services: Services, arguments: Mapping[str, Any]) -> dict[str, int]:
-    """Return where each changelog partition will end before anything is appended."""
-    changes = {change.name: change for change in changes_of_json(arguments["topics"])}
-    kept = {store["changelog"] for store in arguments["stores"].values()} - changes.keys()
-    ends = {str(partition): end for partition, end in log_ends(services, kept).items()} if kept else {}
-    made = (change.after for change in changes.values() if change.after)
-    return ends | {f"{topic.name}:{number}": 0 for topic in made for number in range(topic.partitions or 0)}
 
 
 def _refuse_without_stages(plan: Plan) -> None:
