@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kops.core.errors import KopsError, NotFound
+from kops.core.errors import KopsError
 from kops.core.lag import Place
 from kops.core.models import Group
 from kops.gateways.kafka.groups_answers import group_of, kafka_words, listed_group
@@ -98,9 +98,9 @@ def _described(answer: Any, listed: Group | None) -> Group | KopsError:
     """Return what a description and the list of groups say together."""
     group = group_of(answer)
     if listed is None and group.state == "DEAD":
-        return NotFound(
-            f"there is no group {group.group_id}", hint="`kops groups list` shows the groups of every type", group=group.group_id
-        )
+        from kops.gateways.kafka.translate import group_not_found
+
+        return group_not_found(group.group_id)
     if listed is not None and group.state in ("DEAD", "UNKNOWN"):
         return replace(group, state=listed.state, type=listed.type)
     return group

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kops.core.errors import KopsError, NotFound, OperationFailed, UndecodableRecord
+from kops.core.errors import KopsError, OperationFailed, UndecodableRecord
 from kops.core.models import TopicPartition
 from kops.core.streams_models import CLASSIC, STREAMS, Application, Part, StreamsMember, Task
 from kops.core.streams_topics import is_named_of
@@ -40,7 +40,7 @@ class StreamsGroups:
         """
         from confluent_kafka import KafkaException
 
-        from kops.gateways.kafka.translate import translate
+        from kops.gateways.kafka.translate import group_not_found, translate
 
         try:
             with warnings.catch_warnings():
@@ -49,7 +49,7 @@ class StreamsGroups:
         except KafkaException as error:
             raise translate(error.args[0], f"describe group {group_id}", self._client.connection.bootstrap_servers) from error
         if not found:
-            raise NotFound(f"there is no group {group_id}", hint="`kops groups list` shows the groups of every type", group=group_id)
+            raise group_not_found(group_id)
         answer = found[0]
         if answer.error is not None:
             raise translate(answer.error, f"describe group {group_id}", self._client.connection.bootstrap_servers)

@@ -127,3 +127,8 @@ def _problem(name: str, text: str, doing: str, brokers: Sequence[str]) -> KopsEr
     if kind is AuthorizationFailed and (right := missing_right(name, doing)):
         return kind(f"{message} (lacks {right})", hint=right.hint, kafka_error=name, needs=str(right))
     return kind(message, hint=hint, kafka_error=name)
+
+
+def group_not_found(group_id: str) -> NotFound:
+    """Return the error about a group that does not exist."""
+    return NotFound(f"there is no group {group_id}", hint="`kops groups list` shows the groups of every type", group=group_id)
