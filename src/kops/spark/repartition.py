@@ -47,19 +47,21 @@ def stage_repartitioned(
     from pyspark.sql import functions
 
     after, before = paths
-    view = snapshot_view(kafka.read(changelog), versioned=versioned).persist(StorageLevel.DISK_ONLY)  # it is wanted three times
+    view = snapshot_view(kafka.read(changelog), versioned=versioned)
+    placed = _placed(view, suffix, len(changelog.ranges), partitions).persist(StorageLevel.DISK_ONLY)  # it is wanted three times
     try:
-        placed = _placed(view, suffix, len(changelog.ranges), partitions)
         counts = placed.agg(
             functions.expr("count(distinct key) as keys"),
             functions.expr("count(distinct if(partition != usual, key, null)) as misplaced"),
             functions.expr("count_if(size(headers) > 0) as with_headers"),
         ).collect()[0]
-        moved = placed.selectExpr("target as partition", "key", "value", "timestamp", "headers")
+        moved, held = (
+            placed.selectExpr(f"{place} as partition", "key", "value", "timestamp", "headers") for place in ("target", "partition")
+        )
         keep = _kept_with_headers if counts.with_headers else _kept
-        return Repartitioned(keep(moved, after), keep(view, before), counts.keys, counts.misplaced, counts.with_headers)
+        return Repartitioned(keep(moved, after), keep(held, before), counts.keys, counts.misplaced, counts.with_headers)
     finally:
-        view.unpersist()
+        placed.unpersist()
 
 
 def _kept(view: DataFrame, path: str) -> Mapping[int, Content | Held]:

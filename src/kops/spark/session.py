@@ -78,6 +78,8 @@ def settings_of(needs: SparkNeeds) -> dict[str, str]:
         }
     else:
         settings["spark.jars"] = ",".join(map(str, needs.jars))
+        # Else what is kept has as many partitions as a shuffle, each with a task and a Python of its own, however little there is.
+        settings["spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"] = "true"
     return {**settings, **needs.conf, "spark.speculation": "false", "spark.sql.ansi.enabled": "false"}
 
 
@@ -139,10 +141,13 @@ class StartingSession:
     def _attach(self) -> SparkSession:
         from pyspark.sql import SparkSession
 
+        from kops.spark.class_lookups import remember_classes
+
         builder = SparkSession.builder
         for key, value in self._settings.items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
+        remember_classes(session)
         if not self._needs.is_local:
             from kops.spark.ship import ship_kops
 
