@@ -10,6 +10,9 @@ import struct
 import subprocess
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyspark
@@ -21,11 +24,13 @@ from kops.config.paths import directories
 from kops.gateways.jars import jars_of, spark_kafka_set
 from kops.spark.launch import JVM_OPTIONS
 from support.isolation import FOR_SHORT_RUNS, JVMS
+from support.programs import Record
+from support.streams_apps import Cluster, without_offsets
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
 HOME = Path(pyspark.__file__).parent
-PARTITIONS, KEYS, RECORDS = 3, 40, 900
+PARTITIONS, MORE_PARTITIONS, KEYS, RECORDS = 3, 5, 40, 900
 SECONDS = 120
 SMALL = ("-Xmx256m", *FOR_SHORT_RUNS.split())
 
@@ -138,24 +143,38 @@ def application(broker, unique):
     admin = AdminClient(broker.client)
     for future in admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in topics]).values():
         future.result(30)
-    producer, sums = Producer(broker.client), {}
-    for at in range(RECORDS):
-        key, partition = b"k%d" % (at % KEYS), at % PARTITIONS
-        producer.produce(topics[0], struct.pack(">q", at), key, partition, timestamp=1_700_000_000_000 + at)
-        total, _ = sums.get((partition, key), (0, 0))
-        sums[partition, key] = (total + at, 1_700_000_000_000 + at)
-    producer.flush(30)
-    commits = [TopicPartition(topics[0], number, RECORDS // PARTITIONS) for number in range(PARTITIONS)]
-    commit(admin, name, commits)
+    records = [(b"k%d" % (at % KEYS), at, 1_700_000_000_000 + at) for at in range(RECORDS)]
+    places, sums = sent(broker, topics[0], records), {}
+    for key, number, timestamp in records:
+        total, _ = sums.get((places[key], key), (0, 0))
+        sums[places[key], key] = (total + number, timestamp)
+    counts = Counter(places[key] for key, _, _ in records)
+    commit(admin, name, [TopicPartition(topics[0], number, counts[number]) for number in range(PARTITIONS)])
     yield name, sums
     for future in admin.delete_topics(topics).values():
         future.result(30)
 
 
-def read(broker, topic):
+def sent(broker, topic, records):
+    """Send records (key, number, timestamp) as Java's producer does; return the partition of each key."""
+    places = {}
+    producer = Producer({**broker.client, "partitioner": "murmur2_random"})
+    for key, number, timestamp in records:
+        producer.produce(
+            topic,
+            struct.pack(">q", number),
+            key,
+            timestamp=timestamp,
+            on_delivery=lambda _error, message: places.__setitem__(message.key(), message.partition()),
+        )
+    producer.flush(30)
+    return places
+
+
+def read(broker, topic, partitions=PARTITIONS):
     consumer = Consumer({**broker.client, "group.id": "reader", "enable.auto.commit": False})
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
-    found, left = {}, sum(consumer.get_watermark_offsets(TopicPartition(topic, number))[1] for number in range(PARTITIONS))
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+    found, left = {}, sum(consumer.get_watermark_offsets(TopicPartition(topic, number))[1] for number in range(partitions))
     for message in consumer.consume(left, 30):
         found[message.partition(), message.key()] = (struct.unpack(">q", message.value())[0], message.timestamp()[1])
     consumer.close()
@@ -164,9 +183,9 @@ def read(broker, topic):
 
 @pytest.fixture
 def rebuilt(application, broker, home, kops_process, tmp_path, python_without_kops):
-    """Rebuild and verify with the Spark of an address, and compare with what the application had."""
+    """Rebuild with the Spark of an address, compare with what the application had, and return how to run other verbs on its state file."""
 
-    def run(spark: str, *options: str) -> None:
+    def run(spark: str, *options: str) -> Callable[..., tuple[int, str, str]]:
         name, sums = application
         config = home / "config" / "kops" / "config.toml"
         config.parent.mkdir(parents=True)
@@ -182,23 +201,54 @@ def rebuilt(application, broker, home, kops_process, tmp_path, python_without_ko
         file = tmp_path / "state.yaml"
         file.write_text(json.dumps({"application": name, "stores": {"totals": store}}), encoding="utf-8")
 
-        def kops(*arguments):
-            process = kops_process("state", *arguments, *options, "-c", "here", "-o", "json")
+        def kops(verb, *arguments):
+            process = kops_process("state", verb, file, *arguments, *options, "-c", "here", "-o", "json")
             out, err = process.communicate(timeout=4 * SECONDS)
             return process.returncode, out, err
 
-        code, out, err = kops("rebuild", str(file), "--yes")
+        code, out, err = kops("rebuild", "--yes")
         assert code == 0, err
         assert json.loads(out)["status"] == "done"
         assert read(broker, f"{name}-totals-changelog") == sums
-        assert kops("verify", str(file))[0] == 0
+        return kops
 
     return run
 
 
-def test_two_workers_compute_and_write(spark_cluster, rebuilt):
+@pytest.fixture
+def replayed(application, broker, kops_process):
+    """Replay what the application read by the Spark of the context ``here``, and return what other clients see of source and target."""
+    cluster, made = Cluster(broker.bootstrap_servers), []
+
+    def run(target: str, *options: str) -> tuple[list[Record], list[Record]]:
+        source = f"{application[0]}-in"
+        made.append(cluster.create(f"{application[0]}-{target}", PARTITIONS))
+        process = kops_process("replay", "run", source, "--to", made[-1], *options, "--yes", "-c", "here")
+        _, err = process.communicate(timeout=4 * SECONDS)
+        assert process.returncode == 0, err
+        assert f"proven: {RECORDS} records" in err
+        return without_offsets(cluster.read(source)), without_offsets(cluster.read(made[-1]))
+
+    yield run
+    cluster.delete_all(made)
+
+
+def test_two_workers_compute_and_write(spark_cluster, rebuilt, replayed):
     rebuilt(spark_cluster)
+    source, copied = replayed("copied")
+    assert copied == source
+    source, changed = replayed("changed", "--value", "long", "--where", "value >= 0", "--set", "value=value + 1")
+    assert changed == [replace(record, value=struct.pack(">q", struct.unpack(">q", record.value)[0] + 1)) for record in source]
 
 
-def test_a_spark_connect_server_computes_and_writes(connect_server, rebuilt):
-    rebuilt("local[1]", "--remote", connect_server)
+def test_a_spark_connect_server_computes_writes_and_moves(connect_server, rebuilt, application, broker):
+    kops = rebuilt("local[1]", "--remote", connect_server)
+    assert kops("verify")[0] == 0  # a cluster would start its executors again for that
+    name, sums = application
+    code, _, err = kops("repartition", "--partitions", str(MORE_PARTITIONS), "--grow-inputs", "--yes", "--confirm", name)
+    assert code == 0, err
+    places = sent(
+        broker, f"{name}-in", [(b"k%d" % number, 0, 1_800_000_000_000) for number in range(KEYS)]
+    )  # where a producer sends them now
+    moved = {(places[key], key): found for (_, key), found in sums.items()}
+    assert read(broker, f"{name}-totals-changelog", MORE_PARTITIONS) == moved
