@@ -12,10 +12,12 @@ from typing import Any
 
 from kops.formats.record_columns import RecordColumns, decode, offsets_between, without_aborted
 from kops.formats.record_frames import Batch, batches_of
-from kops.spark.connections import connected, refresh
+from kops.spark.connections import await_quota, connected, refresh
 
 PATIENCE_SECONDS = 120.0
 """How long a fetch is tried again while no leader answers, or the records that must be there do not come."""
+HELD_SECONDS = 600.0
+"""How much longer while a quota holds it back: one below the size of a batch does for ever."""
 
 _RETRY_SECONDS = 0.1
 _REQUEST_MILLISECONDS = 30_000
@@ -71,15 +73,18 @@ class BatchConsumer:
         :raises RecordsLost: when the log begins after ``start``
         :raises TimeoutError: when the leader does not answer, or the records do not become readable, in time
         """
-        at, deadline = start, time.monotonic() + PATIENCE_SECONDS
+        at, deadline, held = start, time.monotonic() + PATIENCE_SECONDS, 0.0
         while at < end:
+            held += await_quota(self._client, self._leader(partition))
             answer = self._fetch(partition, at)
             found = batches_of(answer.data) if answer else []
             if answer is None or not found:
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"{self.topic}:{partition} gave no records from offset {at} on within {PATIENCE_SECONDS:g} s")
+                if time.monotonic() > deadline + min(held, HELD_SECONDS):
+                    why = f", {held:.0f} of them held back by a quota of the brokers" if held else ""
+                    seconds = time.monotonic() - deadline + PATIENCE_SECONDS
+                    raise TimeoutError(f"{self.topic}:{partition} gave no records from offset {at} on within {seconds:.0f} s{why}")
                 continue
-            at, deadline = found[-1].last_offset + 1, time.monotonic() + PATIENCE_SECONDS
+            at, deadline, held = found[-1].last_offset + 1, time.monotonic() + PATIENCE_SECONDS, 0.0
             inside = [batch for batch in found if batch.base_offset < end and batch.last_offset >= start]
             kept = without_aborted(answer.data, inside, answer.aborted)
             if kept:
@@ -88,10 +93,9 @@ class BatchConsumer:
     def _fetch(self, partition: int, offset: int) -> _Answer | None:
         """Ask the leader once; None when it is to be asked again."""
         from kafka.errors import KafkaError
-        from kafka.structs import TopicPartition
 
-        leader = self._client.cluster.leader_for_partition(TopicPartition(self.topic, partition))
-        if leader not in (None, -1):
+        leader = self._leader(partition)
+        if leader is not None:
             try:
                 return self._ask(leader, partition, offset)
             except KafkaError as error:
@@ -100,6 +104,12 @@ class BatchConsumer:
         time.sleep(_RETRY_SECONDS)
         self._refresh()
         return None
+
+    def _leader(self, partition: int) -> int | None:
+        from kafka.structs import TopicPartition
+
+        leader = self._client.cluster.leader_for_partition(TopicPartition(self.topic, partition))
+        return None if leader in (None, -1) else int(leader)
 
     def _ask(self, leader: int, partition: int, offset: int) -> _Answer:
         from kafka.errors import for_code
@@ -119,6 +129,8 @@ class BatchConsumer:
         response = self._client.send_and_receive(leader, request, timeout_ms=_REQUEST_MILLISECONDS)
         if response.error_code:
             raise for_code(response.error_code)(f"fetching {self.topic}:{partition}")
+        if not response.responses:  # what a quota holds back
+            return _Answer(b"")
         answer = response.responses[0].partitions[0]
         if answer.error_code:
             error = for_code(answer.error_code)

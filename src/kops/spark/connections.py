@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
+
+from kops.spark.freed_memory import keep_freed_memory
 
 _NAMES = {
     "client.id": "client_id",
@@ -17,6 +20,7 @@ _NAMES = {
     "ssl.key.password": "ssl_password",
 }
 _LARGEST_ANSWER = 1 << 30  # one record batch may be larger than what a fetch asks for
+_POLL_MILLISECONDS = 1000
 _OTHERS = ("bootstrap.servers", "ssl.endpoint.identification.algorithm")
 
 
@@ -34,7 +38,10 @@ def connected(settings: Mapping[str, Any], milliseconds: int) -> Any:
     """
     from kafka.net.compat import KafkaNetClient
 
-    client = KafkaNetClient(**client_settings(settings))
+    from kops.spark import wide_sockets
+
+    keep_freed_memory()
+    client = KafkaNetClient(**client_settings(settings), proxy_url=wide_sockets.URL)
     client.get_broker_version(timeout_ms=milliseconds)
     return client
 
@@ -55,3 +62,19 @@ def refresh(client: Any, topic: str, milliseconds: int) -> None:
     if future.is_done:
         future = cluster.request_update()
     client.poll(timeout_ms=milliseconds, future=future)
+
+
+def await_quota(client: Any, node: int | None = None) -> float:
+    """Wait until a broker takes requests again: one that a quota slows down has said for how long, and is not lost.
+
+    :param node: the broker; when None, any of them
+    :returns: seconds that it took, which count for no time-out
+    """
+    began = time.monotonic()
+    while delay := min(map(client.throttle_delay, _nodes(client, node)), default=0):
+        client.poll(timeout_ms=min(delay + 1, _POLL_MILLISECONDS))
+    return time.monotonic() - began
+
+
+def _nodes(client: Any, node: int | None) -> list[int]:
+    return [broker.node_id for broker in client.cluster.brokers()] if node is None else [node]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kops.formats.record_batch_copy import added, fingerprint
 from kops.formats.record_frames import batches_of
+from kops.spark.replay_rounds import WholeBatch
 from kops.spark.transaction_requests import Position
 from kops.spark.transactions import PATIENCE_SECONDS, BatchWriter, BrokenTransaction, RefusedBatch
 
@@ -22,6 +23,9 @@ CHUNK_BYTES = 32 << 20
 """What a transaction holds, and what is kept to be sent again."""
 CHUNK_SECONDS = 5.0
 """How old a transaction becomes: readers of what is committed wait for it."""
+
+SLOW_BYTES = 2 << 20
+"""Of what goes first, and of what goes while a quota slows it down: what brokers do not take within the time of a transaction is lost."""
 
 _PAUSE_SECONDS = 0.1
 
@@ -114,6 +118,7 @@ class PartSender:
     _chunk: _Chunk = field(default_factory=_Chunk, init=False)
     _now: Sent = field(init=False)
     _since: float = field(default=0.0, init=False)
+    _tried: bool = field(default=False, init=False)
 
     def run(self, rounds_from: Callable[[int], Iterable[Round]]) -> Sent:
         """Send what is left, and return what is in the target then.
@@ -125,7 +130,7 @@ class PartSender:
         if self.done.offset < self.end and not self._is_full(self.done.records):
             for each in self._paced(rounds_from(self.done.offset)):
                 self._add(each)
-                if self._chunk.size >= CHUNK_BYTES or time.monotonic() - self._since > CHUNK_SECONDS:
+                if self._chunk.size >= CHUNK_BYTES or time.monotonic() - self._since > CHUNK_SECONDS or self.writer.throttled:
                     self._commit(each.end)
                 if self._is_full(self.done.records + self._chunk.records):
                     self._commit(each.end)
@@ -149,7 +154,7 @@ class PartSender:
                     time.sleep(max(0.0, began + given / self.rate - time.monotonic()))
 
     def _small(self, each: Round) -> Iterator[Round]:
-        if self.rate is None or each.records <= max(1.0, self.rate / 2):
+        if not self._is_large(each):
             yield each
             return
         halves = each.halves()
@@ -157,6 +162,11 @@ class PartSender:
             yield from self._small(half)
         if not halves:
             yield each
+
+    def _is_large(self, each: Round) -> bool:
+        if self.rate is not None and each.records > max(1.0, self.rate / 2):
+            return True
+        return (self.writer.throttled or not self._tried) and each.size > SLOW_BYTES and not isinstance(each, WholeBatch)
 
     def _begin(self) -> None:
         position = self.writer.begin()
@@ -167,6 +177,7 @@ class PartSender:
         if not self._chunk.rounds:
             self._since = time.monotonic()
         self._chunk.add(each)
+        self._tried = True
         try:
             self._send(each)
         except BrokenTransaction:

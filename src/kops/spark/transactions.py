@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from kops.formats.record_batches import Producer
 from kops.spark import transaction_requests as requests
-from kops.spark.connections import connected, refresh
+from kops.spark.connections import await_quota, connected, refresh
 from kops.spark.transaction_requests import Names, Position
 
 PATIENCE_SECONDS = 120.0
@@ -20,6 +20,7 @@ PATIENCE_SECONDS = 120.0
 _REQUEST_MILLISECONDS = 30_000
 _RETRY_SECONDS = 0.02
 _IN_FLIGHT = 4  # one below what kafka-python lets a connection have, and within the five that brokers remember of a producer
+_THROTTLED_SECONDS = 1.0
 _TRANSACTION, _GROUP = 1, 0
 _TOO_LARGE = ("MESSAGE_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
 _WRITTEN_ALREADY = "DUPLICATE_SEQUENCE_NUMBER"
@@ -80,6 +81,13 @@ class BatchWriter:
         self._flying: deque[tuple[Any, str, int]] = deque()
         self._coordinators: dict[int, int] = {}
         self._producer = Producer(-1, -1, 0)
+        self._most = 1
+        self._throttled_seconds = 0.0
+
+    @property
+    def throttled(self) -> bool:
+        """Tell whether a quota lets so little through that a transaction is to be kept short, and so within its time."""
+        return self._throttled_seconds >= _THROTTLED_SECONDS
 
     @property
     def producer_id(self) -> int:
@@ -96,7 +104,7 @@ class BatchWriter:
         identity = self.names.transactional_id
         answer = self._ask(_TRANSACTION if identity else None, lambda: requests.begin(self.names), lambda answer: answer.error_code)
         self._producer = Producer(answer.producer_id, answer.producer_epoch, 0, transactional=identity is not None)
-        self._sequences, self._taken = {}, set()
+        self._sequences, self._taken, self._most = {}, set(), 1
         return self.position()
 
     def position(self) -> Position | None:
@@ -123,7 +131,7 @@ class BatchWriter:
         if self.names.transactional_id is None:
             self._deliver(topic, partition, batch)
             return
-        while len(self._flying) >= _IN_FLIGHT:
+        while len(self._flying) >= self._most:
             self._land()
         self._flying.append((self._post(topic, partition, batch), topic, partition))
 
@@ -185,6 +193,7 @@ class BatchWriter:
         deadline, wait = time.monotonic() + PATIENCE_SECONDS, _RETRY_SECONDS
         while True:
             problem: Any
+            deadline += await_quota(self._client, self._coordinators.get(kind) if kind is not None else None)
             try:
                 answer = self._client.send_and_receive(self._coordinator(kind), request(), timeout_ms=_REQUEST_MILLISECONDS)
                 code = code_of(answer)
@@ -243,6 +252,7 @@ class BatchWriter:
         if leader is None:
             self._refresh(topic)
             raise BrokenTransaction(f"{topic}:{partition} has no leader")
+        await_quota(self._client, leader)
         try:
             self._client.await_ready(leader, timeout_ms=_REQUEST_MILLISECONDS)
         except KafkaError as error:
@@ -262,6 +272,8 @@ class BatchWriter:
         if not future.succeeded():
             self._refresh(topic)
             raise BrokenTransaction(f"{topic}:{partition}: {future.exception if future.failed() else 'no answer in time'}")
+        self._throttled_seconds = future.value.throttle_time_ms / 1000
+        self._most = 1 if self._throttled_seconds else min(2 * self._most, _IN_FLIGHT)
         answer = future.value.responses[0].partition_responses[0]
         if not answer.error_code:
             return
