@@ -23,24 +23,26 @@ def sent(cluster, topic):
     return sum(high - low for low, high in cluster.ends(topic).values())
 
 
-@pytest.mark.parametrize("how", [(), ("--where", "offset >= 0")])
-def test_killed_at_a_random_moment(scene, kops, kops_process, broker, unique, how):
-    """Whole batches, and rows; the broker slows the writer down, so that there are several transactions."""
+@pytest.mark.parametrize(("how", "times"), [((), 9), (("--where", "offset >= 0"), 1)])
+def test_killed_at_random_moments(scene, kops, kops_process, broker, unique, how, times):
+    """Whole batches, gone on with and killed again, and rows; the broker slows the writer down, so that there are several transactions."""
     source, target = scene.topic("source"), scene.topic("target")
     scene.cluster.produce(source, records(24_000))
     scene.cluster.slow_down(slow := unique("slow"), 1_500_000)
-    common = ("-B", broker.bootstrap_servers, "-X", f"client.id={slow}")
-    process = kops_process("replay", "run", source, "--to", target, "--yes", *how, *common)
-    wait_for("it to send", lambda: process.poll() is not None or sent(scene.cluster, target) > 0)
-    time.sleep(random.uniform(0, 6))
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=SECONDS)
-    assert process.returncode == -signal.SIGKILL
-    seen = scene.read(target)
     everything = scene.read(source)
-    for number in range(2):
-        part = [record for record in seen if record.partition == number]
-        assert part == [record for record in everything if record.partition == number][: len(part)]
+    for time_ in range(times):
+        before = sent(scene.cluster, target)
+        what = ("resume", "last") if time_ else ("run", source, "--to", target, *how)
+        process = kops_process("replay", *what, "--yes", "-B", broker.bootstrap_servers, "-X", f"client.id={slow}")
+        wait_for("it to send", lambda before=before, it=process: it.poll() is not None or sent(scene.cluster, target) > before)
+        time.sleep(random.uniform(0, 6 / times + 0.5))
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=SECONDS)
+        assert process.returncode == -signal.SIGKILL
+        seen = scene.read(target)
+        for number in range(2):
+            part = [record for record in seen if record.partition == number]
+            assert part == [record for record in everything if record.partition == number][: len(part)]
     done = kops("replay", "resume", "last", "--yes").ok()
     assert "proven: 24,000 records" in done.err
     assert scene.read(target) == everything

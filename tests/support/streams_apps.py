@@ -20,6 +20,8 @@ from support.programs import Program, Record
 from support.streams import java_command
 
 SECONDS = 60
+LONGEST_PAUSE = 0.25
+"""Between two looks at what takes long: a look may start a client."""
 NO_LEADER_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
@@ -40,11 +42,12 @@ def wait_for(what: str, condition: Callable[[], object], seconds: float = SECOND
 
     :raises TimeoutError: naming what was waited for
     """
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, 0.05
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(f"after {seconds:.0f} s still waiting for {what}")
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(1.3 * pause, LONGEST_PAUSE)
 
 
 class Application:
@@ -238,9 +241,24 @@ class Cluster:
             consumer.close()
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
-        """Return a group's committed offsets."""
-        answer = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(30)
-        return {(at.topic, at.partition): at.offset for at in answer.topic_partitions}
+        """Return a group's committed offsets.
+
+        Through kafka-python, as librdkafka's admin client ends the process when a starting broker is asked; with a new client each time, as
+        one keeps for ever the coordinator that it found once.
+        """
+        from kafka import KafkaAdminClient
+        from kafka.errors import KafkaError as KafkaPythonError
+
+        deadline = time.monotonic() + SECONDS
+        while True:
+            try:
+                with contextlib.closing(KafkaAdminClient(bootstrap_servers=self.servers.split(","))) as admin:
+                    found = admin.list_group_offsets({group: None})[group]
+                return {(at.topic, at.partition): committed.offset for at, committed in found.items()}
+            except KafkaPythonError as error:
+                if not error.retriable or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
 
     def set_config(self, topic: str, **settings: str | None) -> None:
         """Set a topic's settings (with ``_`` for ``.``); ``None`` takes one away."""
@@ -255,10 +273,13 @@ class Cluster:
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
         self.admin.incremental_alter_configs([resource])[resource].result(30)
 
-    def slow_down(self, client_id: str, bytes_per_second: int) -> None:
-        """Let the broker slow down what this client writes: AlterClientQuotas (49), version 0, for which Apache's tool takes a JVM."""
+    def slow_down(self, client_id: str, bytes_per_second: float, quota: str = "producer_byte_rate") -> None:
+        """Let the broker slow down what this client writes: AlterClientQuotas (49), version 0, for which Apache's tool takes a JVM.
+
+        :param quota: another one: ``consumer_byte_rate``, or ``request_percentage`` of a broker's thread
+        """
         entity = struct.pack(">ii", 1, 1) + _string("client-id") + _string(client_id)
-        change = struct.pack(">i", 1) + _string("producer_byte_rate") + struct.pack(">d??", bytes_per_second, False, False)
+        change = struct.pack(">i", 1) + _string(quota) + struct.pack(">d??", bytes_per_second, False, False)
         request = struct.pack(">hhi", 49, 0, 1) + _string("tests") + entity + change
         host, _, port = self.servers.split(",")[0].rpartition(":")
         with socket.create_connection((host, int(port)), SECONDS) as connection, connection.makefile("rb") as answer:
