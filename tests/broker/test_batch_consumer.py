@@ -12,6 +12,7 @@ from kops.formats.record_frames import UnreadableBatch, batches_of
 from kops.spark.batch_consumer import BatchConsumer, RecordsLost
 from kops.spark.batch_source import AsRows
 from kops.spark.gathering import gathered, newest_of_each_key
+from support.topics import whole_partition
 
 SOON = 20
 SIZES = (0, 1, 8, 20, 63, 64, 127, 128, 700, 9000, 70_000)
@@ -36,20 +37,6 @@ def produce(client, topic, records, **settings):
         producer.produce(topic, value, key, partition=0, timestamp=timestamp, headers=headers)
         producer.poll(0)
     assert producer.flush(SOON) == 0
-
-
-def read_with_librdkafka(client, topic, isolation="read_uncommitted"):
-    """Return (offset, key, value, timestamp, headers) of partition 0."""
-    settings = {"group.id": "reader", "enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": isolation}
-    consumer = Consumer({**client, **settings})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    found = []
-    while True:
-        for message in consumer.consume(1000, timeout=1):
-            if message.error():
-                consumer.close()
-                return found
-            found.append((message.offset(), message.key(), message.value(), message.timestamp()[1], message.headers() or []))
 
 
 def read(broker, topic, start, end, **options):
@@ -77,7 +64,7 @@ def log_end(client, topic):
 def test_every_codec_reads_as_librdkafka_does(broker, topic, codec):
     name = topic(config={"retention.ms": "-1"})
     produce(broker.client, name, some_records(300), **{"compression.type": codec})
-    assert read(broker, name, 0, 900) == read_with_librdkafka(broker.client, name)
+    assert read(broker, name, 0, 900) == whole_partition(broker.client, name)
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
@@ -85,13 +72,13 @@ def test_what_the_broker_compresses_itself(broker, topic, codec):
     """It is Java that compresses here: its snappy has frames of its own."""
     name = topic(config={"retention.ms": "-1", "compression.type": codec})
     produce(broker.client, name, some_records(300))
-    assert read(broker, name, 0, 900) == read_with_librdkafka(broker.client, name)
+    assert read(broker, name, 0, 900) == whole_partition(broker.client, name)
 
 
 def test_a_range_begins_and_ends_within_batches(broker, topic):
     name = topic(config={"retention.ms": "-1"})
     produce(broker.client, name, some_records(300))
-    everything = read_with_librdkafka(broker.client, name)
+    everything = whole_partition(broker.client, name)
     assert read(broker, name, 7, 851) == everything[7:851]
     assert read(broker, name, 7, 7) == []
 
@@ -99,7 +86,7 @@ def test_a_range_begins_and_ends_within_batches(broker, topic):
 def test_the_time_of_appending(broker, topic):
     name = topic(config={"message.timestamp.type": "LogAppendTime"})
     produce(broker.client, name, some_records(50))
-    assert read(broker, name, 0, 150) == read_with_librdkafka(broker.client, name)
+    assert read(broker, name, 0, 150) == whole_partition(broker.client, name)
 
 
 def test_transactions_that_were_aborted(broker, topic):
@@ -120,9 +107,9 @@ def test_transactions_that_were_aborted(broker, topic):
         produce(broker.client, name, records[:3])
     end = log_end(broker.client, name)
     committed = read(broker, name, 0, end, read_committed=True)
-    assert committed == read_with_librdkafka(broker.client, name, "read_committed")
+    assert committed == whole_partition(broker.client, name, "read_committed")
     assert len(committed) == 2 * 40 + 9
-    assert read(broker, name, 0, end) == read_with_librdkafka(broker.client, name)
+    assert read(broker, name, 0, end) == whole_partition(broker.client, name)
 
 
 def test_records_that_are_gone_are_an_error(broker, topic, cluster):
@@ -169,4 +156,4 @@ def test_rows_for_spark(broker, topic):
     headers = [[(header["key"], header["value"]) for header in row["headers"] or []] for row in rows]
     names = ("offset", "key", "value", "timestamp_ms")
     found = [(*(row[name] for name in names), more) for row, more in zip(rows, headers, strict=True)]
-    assert found == read_with_librdkafka(broker.client, name)
+    assert found == whole_partition(broker.client, name)

@@ -2,7 +2,6 @@
 
 import pyarrow
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from kops.config.librdkafka import librdkafka_settings
 from kops.formats.record_batch_compression import CODECS
@@ -10,6 +9,7 @@ from kops.formats.record_batch_copy import columns_of_table
 from kops.formats.record_batches import encode
 from kops.spark.transaction_requests import Names, Position
 from kops.spark.transactions import BatchWriter, BrokenTransaction, RefusedBatch
+from support.topics import whole_partition
 
 START = 1_760_000_000_000
 HEADERS = pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())]))
@@ -35,16 +35,7 @@ def expected(first, count):
 
 
 def read(client, topic):
-    settings = {"group.id": "reader", "enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
-    consumer = Consumer({**client, **settings, "check.crcs": True})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    found = []
-    while True:
-        for message in consumer.consume(1000, timeout=1):
-            if message.error():
-                consumer.close()
-                return found
-            found.append((message.key(), message.value(), message.timestamp()[1], message.headers() or []))
+    return [record[1:] for record in whole_partition(client, topic, "read_committed")]
 
 
 @pytest.fixture

@@ -46,5 +46,19 @@ def commit(broker, topic, group, offset=1):
     consumer.close()
 
 
+def whole_partition(client, topic, isolation="read_uncommitted"):
+    """Return (offset, key, value, timestamp, headers) of all that librdkafka reads of partition 0."""
+    settings = {"group.id": "reader", "enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": isolation}
+    consumer = Consumer({**client, **settings, "check.crcs": True})
+    consumer.assign([At(topic, 0, 0)])
+    found = []
+    while True:
+        for message in consumer.consume(1000, timeout=1):
+            if message.error():
+                consumer.close()
+                return found
+            found.append((message.offset(), message.key(), message.value(), message.timestamp()[1], message.headers() or []))
+
+
 def body_of(topics, name):
     return topics("describe", name, "-o", "json").ok().json[0]
