@@ -5,6 +5,7 @@ import pytest
 
 from kops.config.paths import directories
 from kops.sandbox import cluster, parts
+from support.streams_apps import LONGEST_PAUSE
 
 
 @pytest.fixture
@@ -24,9 +25,10 @@ def until():
     """Wait for a condition: ``until(lambda: file.exists())``."""
 
     def wait(condition, seconds=60):
-        deadline = time.monotonic() + seconds
+        deadline, pause = time.monotonic() + seconds, 0.05
         while not condition():
             assert time.monotonic() < deadline, "it did not happen in time"
-            time.sleep(0.05)
+            time.sleep(pause)
+            pause = min(1.3 * pause, LONGEST_PAUSE)
 
     return wait
