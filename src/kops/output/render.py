@@ -153,12 +153,15 @@ def write_lines(
 def _fit(
     headings: Sequence[str], rows: Sequence[tuple[str, ...]], widths: Sequence[int], numeric: Sequence[bool], limit: int
 ) -> tuple[Sequence[str], list[tuple[str, ...]], list[int]]:
-    """Return a table with its longest texts shortened."""
+    """Return a table with its longest texts shortened, sentences before names."""
     from kops.output.fitted import are_times, fitted, shortened
 
     columns = list(zip(*rows, strict=True)) or [()] * len(widths)
-    may_shrink = [not (number or are_times(column[:TOGETHER])) for number, column in zip(numeric, columns, strict=True)]
-    narrower = fitted(widths, may_shrink, limit)
+    some = [column[:TOGETHER] for column in columns]
+    may_shrink = [not (number or are_times(column)) for number, column in zip(numeric, some, strict=True)]
+    sentences = [may and any(" " in text for text in column) for may, column in zip(may_shrink, some, strict=True)]
+    # A name tells more than the end of a sentence: it stays whole as long as there is room.
+    narrower = fitted(fitted(widths, sentences, limit), may_shrink, limit)
     shown = (
         column if width == before else [shortened(text, width) for text in column]
         for column, width, before in zip(columns, narrower, widths, strict=True)

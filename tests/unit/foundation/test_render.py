@@ -113,6 +113,17 @@ def test_long_names_give_way_so_that_every_column_fits(monkeypatch):
     assert max(map(len, rendered("table", rows, columns).splitlines())) == 55 + 30 + 24 + 8 + 6
 
 
+def test_sentences_give_way_before_names(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    row = {"target": "orders-enriched-changelog:11", "reason": "11 added (exactness A), and 2 of them were there before"}
+    assert rendered("table", [row], list(row), terminal=True).splitlines() == [
+        "TARGET                        REASON",
+        "orders-enriched-changelog:11  11 added (exactness A), and 2…",
+    ]
+    monkeypatch.setenv("COLUMNS", "35")
+    assert rendered("table", [row], list(row), terminal=True).splitlines()[1] == "orders-enr…angelog:11  11 added (e…"
+
+
 @given(st.lists(st.tuples(st.integers(0, 200), st.booleans()), max_size=9), st.integers(1, 200))
 def test_columns_are_no_narrower_than_they_must_be(columns, limit):
     widths, may_shrink = [width for width, _ in columns], [may for _, may in columns]
