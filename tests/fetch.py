@@ -20,7 +20,7 @@ from kops.gateways.archives import registry_folder
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
 from kops.gateways.jars import connect_set, jars_of, kafka_set, spark_kafka_set
 from support import class_archive
-from support.connect import FOR_DATABASES
+from support.connect import CONVERTER, FOR_DATABASES, name_converters
 
 Fetch = Callable[[Path], object]
 WANTED: dict[str, Fetch] = {
@@ -29,6 +29,7 @@ WANTED: dict[str, Fetch] = {
     "spark-kafka": lambda cache: jars_of(spark_kafka_set(), cache),
     "connect": lambda cache: jars_of(connect_set(), cache),
     **{coordinate: partial(plugin_folder, coordinate=coordinate) for coordinate in (FILE_STREAM, *FOR_DATABASES)},
+    CONVERTER: lambda cache: name_converters(plugin_folder(cache, CONVERTER)),
     "registry": registry_folder,
 }
 

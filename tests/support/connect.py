@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import uuid
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ PLUGINS = (FILE_STREAM,)
 CONVERTER = "io.apicurio:apicurio-registry-utils-converter:2.6.8.Final"
 FOR_DATABASES = ("io.debezium:debezium-connector-postgres:3.6.0.Final", "io.debezium:debezium-connector-jdbc:3.6.0.Final", CONVERTER)
 """What they have as well where a test needs ``database_plugins`` among those of this run: of one in lanes, nobody knows before the end."""
+CONVERTERS = ("AvroConverter", "ExtJsonConverter", "SerdeBasedConverter")
+"""Those of ``CONVERTER``, whose jar has no manifest of them."""
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 
@@ -93,6 +96,13 @@ class ConnectWorkers:
         """Start the workers that do not run, and wait until they answer."""
         workers.launch(self.cluster, self.cluster.workers, jars=self.jars, jdk=self.jdk)
         workers.wait_until_ready(self.cluster, self.cluster.workers)
+
+
+def name_converters(folder: Path) -> None:
+    """Put beside the jar of ``CONVERTER`` what Kafka's ``connect-plugin-path sync-manifests`` would: no worker then looks for them."""
+    with zipfile.ZipFile(folder / "connect-plugin-path-shim-1.0.0.jar", "w") as jar:
+        names = "".join(f"io.apicurio.registry.utils.converter.{name}\n" for name in CONVERTERS)
+        jar.writestr("META-INF/services/org.apache.kafka.connect.storage.Converter", names)
 
 
 @pytest.fixture(scope="session")

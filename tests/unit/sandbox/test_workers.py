@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kops.sandbox import cluster
 from kops.sandbox.model import SASL_SSL, Node, Sandbox, Worker, load, save
-from kops.sandbox.workers import ConnectCluster, worker_settings
+from kops.sandbox.workers import ConnectCluster, discovery, worker_settings
 
 WORKERS = (Worker(1, 21010), Worker(2, 21011))
 
@@ -18,6 +18,19 @@ def test_workers_share_a_group_and_reach_kafka_as_every_client_does():
     assert {one[f"{part}.storage.replication.factor"] for part in ("config", "offset", "status")} == {"3"}
     for prefix in ("", "producer.", "consumer.", "admin."):
         assert {name: one[f"{prefix}{name}"] for name in client} == client
+
+
+def test_a_worker_looks_into_classes_only_where_a_plugin_may_have_no_manifest(tmp_path):
+    assert discovery(["/nowhere", str(tmp_path)]) == "service_load"
+    for known in ("connect-file-4.3.1", "debezium-connector-postgres-3.6.0.Final", ".fetching"):
+        (tmp_path / known).mkdir()
+    assert discovery([str(tmp_path)]) == "service_load"
+    (tmp_path / "some-plugin-1.0").mkdir()
+    assert discovery([str(tmp_path)]) == "hybrid_warn"
+    (tmp_path / "some-plugin-1.0" / "connect-plugin-path-shim-1.0.0.jar").touch()
+    assert discovery([str(tmp_path)]) == "service_load"
+    (tmp_path / "debezium-connector-mysql-1.9.0.Final").mkdir()
+    assert discovery([str(tmp_path)]) == "hybrid_warn"
 
 
 def test_a_sandbox_remembers_what_it_has(tmp_path):
