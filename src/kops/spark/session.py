@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 DEFAULT_MASTER = "local[*]"
 DEFAULT_MEMORY = "2g"
 _MEMORY = "spark.driver.memory"
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Through which PySpark writes every error of an expression to stderr as JSON, beside raising it."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,8 @@ class StartingSession:
             self._failure = failure
 
     def _make(self) -> SparkSession:
+        for name in _LOGGERS:
+            logging.getLogger(name).disabled = True
         if self._needs.is_remote:
             from kops.spark.remote import connect
             from kops.spark.ship import ship_kops

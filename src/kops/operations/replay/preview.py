@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kops.spark.replay_jobs import Part
 
 SAMPLES = 5
+SAMPLE_WIDTH = 60
 
 
 def topics_by_reading(work: Work, parts: Sequence[Part]) -> list[str]:
@@ -46,7 +47,7 @@ def preview(work: Work, source: Source, parts: Sequence[Part]) -> tuple[dict[str
     counts, samples = _of_rows(work, parts) if work.changes.some else _of_batches(work, source, parts)
     limit = work.arguments["limit"]
     total = sum(counts.values())
-    shown = [f"{record['topic']}: {_text(record['key'])} = {_text(record['value'])}" for record in samples]
+    shown = [f"{record['topic']}: {sample_text(record['key'])} = {sample_text(record['value'])}" for record in samples]
     places = "; ".join(f"{place} {count:,}" for place, count in list(counts.items())[:SAMPLES])
     read, sent = sum(part.end - part.start for part in parts), min(total, limit or total)
     notes = [
@@ -83,5 +84,7 @@ def _sample(topic: str, key: bytes | None, value: bytes | None, timestamp: int |
     return {"topic": topic, "key": shown(key), "value": shown(value), "timestamp_ms": timestamp}
 
 
-def _text(shown: Any) -> str:
-    return "null" if shown is None else str(shown["data"])
+def sample_text(shown: Any) -> str:
+    """Return a key or a value of a sample in so many characters as a line has room for."""
+    text = "null" if shown is None else " ".join(str(shown["data"]).split())
+    return text if len(text) <= SAMPLE_WIDTH else f"{text[: SAMPLE_WIDTH - 1]}…"

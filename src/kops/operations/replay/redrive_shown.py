@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kops.core.findings import counted
 from kops.formats.base import as_text_or_base64
 from kops.operations.dead_letters import NO_HEADERS
+from kops.operations.replay.preview import sample_text
 
 if TYPE_CHECKING:
     from kops.spark.redrive import Group
@@ -19,7 +20,6 @@ _LEFT = {
     "no origin": "they do not say where they came from: left, --route TOPIC sends them",
     "no copy": "the share group kept no copy of key and value: left",
 }
-_WIDTH = 60
 
 
 def causes_json(groups: Sequence[Group]) -> list[dict[str, Any]]:
@@ -48,7 +48,7 @@ def causes_lines(groups: Sequence[Group]) -> list[str]:
     lines = []
     for group in groups[:_SHOWN]:
         what = f"to {group.topic}" if group.fate == "send" else f"parked in {group.topic}" if group.fate == "parked" else _LEFT[group.fate]
-        key, value = (_text(_shown(data)) for data in group.sample[:2])
+        key, value = (sample_text(_shown(data)) for data in group.sample[:2])
         where = f"{group.sample[2]}@{group.sample[3]}"
         lines.append(f"{group.count:,} x {group.kind or NO_HEADERS}: {what}; such as {where}: {key} = {value}")
     if len(groups) > _SHOWN:
@@ -67,8 +67,3 @@ def left_lines(groups: Sequence[Group], max_attempts: int) -> list[str]:
 
 def _shown(data: bytes | None) -> Any:
     return None if data is None else as_text_or_base64(bytes(data))
-
-
-def _text(shown: Any) -> str:
-    text = "null" if shown is None else " ".join(str(shown["data"]).split())
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"

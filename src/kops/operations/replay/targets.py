@@ -8,6 +8,7 @@ from typing import Any
 
 from kops.core.durations import duration_text
 from kops.core.errors import NotFound, Refused
+from kops.core.findings import counted
 from kops.core.models import Bounds, Setting, TopicPartition
 from kops.core.topic_names import no_topics
 from kops.operations.replay.wanted import BY_KEY, KEEP, Wanted
@@ -75,9 +76,11 @@ def targets_of(services: Services, topics: Sequence[str], wanted: Wanted) -> Tar
     found = services.kafka.topics.existing(topics)
     missing = sorted(set(topics) - set(found))
     if missing:
+        make = f"`kops topics create {missing[0]}`" if len(missing) == 1 else "`kops topics create NAME`, or `kops topics apply FILE`"
         raise NotFound(
             f"{no_topics(missing)}: nothing was sent",
-            hint="make them first: `kops topics create NAME`, or `kops topics apply FILE`; or leave out with --where what goes there",
+            hint=f"make {'it' if len(missing) == 1 else 'them'} first: {make}"
+            + ("" if wanted.target else "; or leave out with --where what goes there"),
             missing=missing,
         )
     places = [TopicPartition(name, one.partition) for name, topic in found.items() for one in topic.partitions]
@@ -107,8 +110,8 @@ def placement(wanted: Wanted, partitions: int, targets: Targets, *, changed: boo
     if chosen == KEEP and not fitting:
         few = min(targets.counts, key=lambda name: targets.counts[name])
         raise Refused(
-            f"{few} has {targets.counts[few]} partitions and {wanted.source} {partitions}: they cannot be kept",
-            hint="--partition-by key, or an expression such as partition % 3",
+            f"{few} has {counted(targets.counts[few], 'partition')}, and {wanted.source} has {partitions}: partitions cannot be kept",
+            hint=f"--partition-by key, or an expression such as partition % {targets.counts[few]}",
         )
     if chosen is None:
         chosen = KEEP if counts == {partitions} and not changed else BY_KEY
