@@ -22,6 +22,8 @@ class Mutation(ABC):
     """One kind of change, registered by name in ``kops.operations.registry``."""
 
     name: ClassVar[str]
+    gone_on_with: ClassVar[str] = ""
+    """The command that goes on with an interrupted one, where there is one: it takes the id of the journal's entry."""
 
     def locks(self, plan: Plan) -> Iterable[str]:  # noqa: ARG002 - the contract for those that have some
         """Name what two kops must not change at once: held from the check until it was read back."""
@@ -76,13 +78,18 @@ class InterruptedMutation(KopsError):
 
     slug = "interrupted"
 
-    def __init__(self, plan: Plan, results: Sequence[ItemResult], entry: Entry, code: ExitCode) -> None:
+    def __init__(self, plan: Plan, mutation: Mutation, results: Sequence[ItemResult], entry: Entry, code: ExitCode) -> None:
+        ways = [f"`kops journal show {entry.id}` has the details"]
+        if mutation.gone_on_with:
+            ways.insert(0, f"`{mutation.gone_on_with} {entry.id}` goes on where it stopped")
+        if mutation.can_be_undone(plan):
+            ways.append(f"`kops undo {entry.id}` takes it back")
         done = [result.target for result in results if result.status is Status.DONE]
         reported = {result.target for result in results}
         left = [item.target for item in plan.changes if item.target not in reported]
         super().__init__(
             f"interrupted: {len(done)} of {len(plan.changes)} done ({_some(done)}); not known to be done: {_some(left)}",
-            hint=f"`kops journal show {entry.id}` has the details; `kops undo {entry.id}` takes it back",
+            hint="; ".join(ways),
             journal_id=entry.id,
             done=done,
             not_done=left,
@@ -127,7 +134,7 @@ def _carry_out(services: Services, plan: Plan, mutation: Mutation, *, journal: J
     except (KeyboardInterrupt, Terminated) as stopped:
         journal.close(entry, EntryStatus.INTERRUPTED, results)
         code = ExitCode.INTERRUPTED if isinstance(stopped, KeyboardInterrupt) else ExitCode.TERMINATED
-        raise InterruptedMutation(plan, results, entry, code) from stopped
+        raise InterruptedMutation(plan, mutation, results, entry, code) from stopped
     except KopsError as failure:
         journal.close(entry, _status_after(failure, results), results, error=failure.as_json())
         failure.details.setdefault("journal_id", entry.id)

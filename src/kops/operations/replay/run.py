@@ -33,6 +33,7 @@ class Replay(Mutation):
     """Sends records of a topic again."""
 
     name: ClassVar[str] = "replay.run"
+    gone_on_with: ClassVar[str] = "kops replay resume"
 
     def locks(self, plan: Plan) -> Iterable[str]:
         """Name the replay: the same one is not run twice at once."""

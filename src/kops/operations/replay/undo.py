@@ -43,6 +43,8 @@ def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> 
     producers |= {producer for sent in done.values() for producer in sent.producers} | known_producers(services, plan)
     found = found_in_targets(services, plan, sorted(producers))
     ours, others = (sum(getattr(each, name) for each in found.values()) for name in ("records", "others"))
+    if not ours and not plan.arguments["own"]:
+        raise Refused(f"nothing of the replay is in {names}: there is nothing to take back", records=0, producers=sorted(producers))
     if not plan.arguments["own"] or others:
         since = (
             f"{counted(others, 'record')} of others {'is' if others == 1 else 'are'} among them"
