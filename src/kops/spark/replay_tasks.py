@@ -33,6 +33,7 @@ _LOADED = (
     "kops.spark.replay_copy",
     "kops.spark.replay_parts",
     "kops.spark.replay_read",
+    "kops.spark.wide_sockets",
     "pyarrow.compute",
 )
 """What tasks need, loaded once before they are forked."""
