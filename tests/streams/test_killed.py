@@ -1,9 +1,11 @@
 """kops killed while it writes, and the broker killed while kops reads and while it writes: run again, the same end."""
 
 import json
+import os
 import signal
 import struct
 import subprocess
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,8 +25,9 @@ ONE = struct.pack(">q", 1)
 
 
 @pytest.fixture
-def kops(run_kops, kops_process):
-    return SimpleNamespace(run=run_kops, start=kops_process)
+def kops(run_kops, kops_process, home):
+    # With Spark as in these tests' own process: what is proven here is the end of kops, and it compiles for seconds else.
+    return SimpleNamespace(run=run_kops, start=partial(kops_process, env={**os.environ, "PYTHONFAULTHANDLER": "1"}))
 
 
 GUARANTEES = ("at_least_once", "exactly_once_v2")
@@ -65,7 +68,6 @@ def wait_until_it_writes(cluster: Cluster, topic: str, process: subprocess.Popen
     ("end", "guarantee", "status", "then"),
     [
         (signal.SIGKILL, "at_least_once", "crashed", "rebuild"),
-        (signal.SIGKILL, "at_least_once", "crashed", "finish"),
         (signal.SIGKILL, "exactly_once_v2", "crashed", "finish"),
         (signal.SIGINT, "at_least_once", "interrupted", "rebuild"),
     ],
