@@ -1,6 +1,6 @@
 """librdkafka may crash when a second question about a topic new to it comes while the first is open: kops waits in between."""
 
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Timer
 
 from confluent_kafka.admin import ListOffsetsResultInfo
@@ -37,3 +37,12 @@ def test_both_ends_are_asked_one_after_the_other():
     client.__dict__["admin"] = admin = Admin()
     assert Offsets(client).bounds(PARTITIONS) == dict.fromkeys(PARTITIONS, Bounds(7, 7))
     assert admin.open_when_asked == [0, 0]
+
+
+def test_nor_by_two_threads():
+    client = Client(Connection(bootstrap_servers=("127.0.0.1:1",)))
+    client.__dict__["admin"] = admin = Admin()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: Offsets(client).bounds(PARTITIONS), range(4)))
+    assert found == [dict.fromkeys(PARTITIONS, Bounds(7, 7))] * 4
+    assert admin.open_when_asked == [0] * 8

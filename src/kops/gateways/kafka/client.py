@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cached_property, partial
-from threading import Thread
+from threading import RLock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakMethod
 
@@ -50,6 +50,8 @@ class Client:
         self._trouble: tuple[float, Any] | None = None
         self._fresh: AdminClient | None = None
         self._reading: Future[Any] | None = None
+        self.asking_about_topics = RLock()
+        """Held from a question about topics until it is answered: see ``Offsets._asked``."""
         self.second: KafkaAdminClient | None = None
         """kafka-python's client, for what librdkafka lacks; see ``groups_wire``."""
 

@@ -87,10 +87,11 @@ class Offsets:
         """Return the partitions of some topics, and why those of the others are not known."""
         from confluent_kafka import TopicCollection
 
-        futures = (
-            self._client.admin.describe_topics(TopicCollection(sorted(set(topics))), request_timeout=self._client.timeout) if topics else {}
-        )
-        found = {name: self._client.outcome(future, f"describe topic {name}") for name, future in futures.items()}
+        if not topics:
+            return {}, {}
+        with self._client.asking_about_topics:
+            futures = self._client.admin.describe_topics(TopicCollection(sorted(set(topics))), request_timeout=self._client.timeout)
+            found = {name: self._client.outcome(future, f"describe topic {name}") for name, future in futures.items()}
         problems = {name: answer for name, answer in found.items() if isinstance(answer, KopsError)}
         partitions = {
             name: tuple(TopicPartition(name, partition.id) for partition in answer.partitions)
@@ -136,13 +137,14 @@ class Offsets:
         asked = {Librdkafka(partition.topic, partition.partition): spec for partition in partitions}
         if not asked:
             return {}
-        self._client.settle()
-        futures = self._client.admin.list_offsets(asked, isolation_level=level, request_timeout=self._client.timeout)
         answers: dict[TopicPartition, int | KopsError] = {}
-        for at, future in futures.items():
-            partition = TopicPartition(at.topic, at.partition)
-            outcome = self._client.outcome(future, f"{doing} of {partition}")
-            answers[partition] = outcome if isinstance(outcome, KopsError) else int(outcome.offset)
+        with self._client.asking_about_topics:
+            self._client.settle()
+            futures = self._client.admin.list_offsets(asked, isolation_level=level, request_timeout=self._client.timeout)
+            for at, future in futures.items():
+                partition = TopicPartition(at.topic, at.partition)
+                outcome = self._client.outcome(future, f"{doing} of {partition}")
+                answers[partition] = outcome if isinstance(outcome, KopsError) else int(outcome.offset)
         return answers
 
 

@@ -35,7 +35,8 @@ class TopicsRead:
 
     def names(self) -> list[str]:
         """Return the names of all topics that we may see, sorted, internal ones included."""
-        metadata = self._client.wait(in_thread(lambda: self._client.admin.list_topics(timeout=self._client.timeout)), "list the topics")
+        with self._client.asking_about_topics:
+            metadata = self._client.wait(in_thread(lambda: self._client.admin.list_topics(timeout=self._client.timeout)), "list the topics")
         return sorted(metadata.topics)
 
     def describe(self, names: Iterable[str] | None = None) -> dict[str, Topic]:
@@ -59,8 +60,9 @@ class TopicsRead:
             return {}
         from confluent_kafka import TopicCollection
 
-        futures = self._client.admin.describe_topics(TopicCollection(wanted), request_timeout=self._client.timeout)
-        answers = {name: self._client.outcome(future, f"describe topic {name}") for name, future in futures.items()}
+        with self._client.asking_about_topics:
+            futures = self._client.admin.describe_topics(TopicCollection(wanted), request_timeout=self._client.timeout)
+            answers = {name: self._client.outcome(future, f"describe topic {name}") for name, future in futures.items()}
         return {name: _topic(answer) for name in wanted if not isinstance(answer := _unless_missing(answers[name]), NotFound)}
 
     def settings(self, names: Iterable[str], *, missing_ok: bool = False) -> dict[str, dict[str, Setting]]:
