@@ -26,7 +26,7 @@ class Measured:
     """A process that ended well.
 
     :param seconds: from its start to its end, or to what it was waited for
-    :param megabytes: the most that it and its children held at once (resident)
+    :param megabytes: the most that it and its children held at once; of what several of them share, each counts its part
     :param cpu_seconds: that it and its children computed, where that was measured
     """
 
@@ -86,7 +86,7 @@ class Peak:
     def __init__(self, pid: int, *, every: float = 0.2) -> None:
         self._pid = pid
         self._every = every
-        self._most = 0
+        self._most = self._resident = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -99,7 +99,11 @@ class Peak:
 
     def _watch(self) -> None:
         while not self._over.wait(self._every):
-            self._most = max(self._most, sum(map(resident, family(self._pid))))
+            pids = list(family(self._pid))
+            now = sum(map(resident, pids))
+            if now > self._resident:  # only then, as the look takes some milliseconds
+                self._resident = now
+                self._most = max(self._most, sum(map(proportional, pids)))
 
 
 def family(pid: int) -> Iterator[int]:
@@ -116,6 +120,15 @@ def family(pid: int) -> Iterator[int]:
             continue
         for child in children:
             yield from family(int(child))
+
+
+def proportional(pid: int) -> int:
+    """Return the bytes that are a process's own, and its part of what it shares; 0 when it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
 
 
 def resident(pid: int) -> int:

@@ -43,6 +43,8 @@ JVM_OPTIONS = (
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Xlog:disable",
     "-XX:+UseParallelGC",
+    # What tasks make is garbage at once: with Java's third of the heap, 400 MB more of it are taken before anything is collected.
+    "-XX:NewRatio=7",
     # Ten times Java's own: while Spark starts, so many of its methods reach those that C2 took five seconds of CPU to compile them.
     # The rebuild of 100,000 records takes 15.7 s of CPU with them in place of 19.4, that of 10 million 21.6 in place of 27.8.
     "-XX:Tier4InvocationThreshold=50000",
