@@ -5,11 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 FETCHED := $(VENV)/.fetched
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+
+# Many tests start kops as a process: without bytecode each would compile kops again, which takes as long as all else that it does.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The checks run beside each other, the lines of each together: none of them keeps two cores busy.
 AT_ONCE := --no-print-directory $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: help setup demo test check jars style types layers unit format lock benchmarks clean
+.PHONY: help setup spark packages demo test check jars real style types layers unit format lock benchmarks clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
@@ -23,22 +27,33 @@ $(FETCHED): $(READY)
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "kops needs Python 3.10 or newer; name one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(MAKE) $(AT_ONCE) --jobs=2 spark packages
+	$(PIP) --no-build-isolation --editable .
 	@touch $@
+
+# Half of the time of all packages goes into PySpark, which is built here, on one core.
+spark:
+	grep '^pyspark=' requirements.lock | $(PIP) --requirement /dev/stdin
+
+packages:
+	grep -v '^pyspark=' requirements.lock | $(PIP) --requirement /dev/stdin
 
 demo: setup ## Break and rebuild an application's state on a real Kafka
 	$(BIN)/kops demo
 
 test: $(READY) ## Run every check, on real parts
-	@$(MAKE) $(AT_ONCE) --jobs=3 jars types unit style layers
-	$(BIN)/python tests/run_on_real_parts.py
+	@$(MAKE) $(AT_ONCE) --jobs=2 types unit style layers & checks=$$!; \
+	$(MAKE) --no-print-directory real; real=$$?; \
+	wait $$checks || { echo 'failed: types, unit, style or layers, see above'; exit 1; }; exit $$real
 
 check: $(READY) ## Run the fast half: lint, types, layers, unit tests
 	@$(MAKE) $(AT_ONCE) --jobs=2 types unit style layers
 
 jars:
 	$(BIN)/python tests/fetch.py
+
+real: jars
+	$(BIN)/python tests/run_on_real_parts.py
 
 style:
 	$(BIN)/ruff check .
