@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kops.spark.replay_jobs import Job, Outcome, Part, sent_part
 from kops.spark.replay_tasks import Tasks
 from kops.spark.transactions import patiently
-
-if TYPE_CHECKING:
-    from kops.spark.replay_rounds import Round
+from kops.spark.watch import HELD
 
 
 @dataclass(frozen=True)
@@ -33,16 +30,12 @@ class _Copy:
 
         job, part = self.job, self.part
         with contextlib.closing(patiently(lambda: BatchConsumer(job.source, job.source_settings, read_committed=True))) as source:
-            return sent_part(job, part, lambda start: self._telling(rounds_of(source, part.partition, start, part.end, job.places)))
+            tell = None if self.told is None else self._tell
+            return sent_part(job, part, lambda start: rounds_of(source, part.partition, start, part.end, job.places), tell)
 
-    def _telling(self, rounds: Iterable[Round]) -> Iterator[Round]:
-        count = 0
-        for each in rounds:
-            yield each
-            count += each.records
-            if self.told is not None:
-                with contextlib.suppress(OSError):
-                    Path(self.told, str(self.part.partition)).write_text(str(count), encoding="ascii")
+    def _tell(self, records: int, throttled: bool) -> None:
+        with contextlib.suppress(OSError):
+            Path(str(self.told), str(self.part.partition)).write_text(f"{records} {HELD if throttled else ''}", encoding="ascii")
 
 
 @dataclass(frozen=True)

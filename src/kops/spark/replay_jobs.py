@@ -160,17 +160,20 @@ class MisplacedRecord(ValueError):
         self.offset = offset
 
 
-def sent_part(job: Job, part: Part, rounds_from: Callable[[int], Iterable[Round]]) -> Outcome:
+def sent_part(
+    job: Job, part: Part, rounds_from: Callable[[int], Iterable[Round]], tell: Callable[[int, bool], None] | None = None
+) -> Outcome:
     """Send a part, and tell what became of it; runs in the tasks.
 
     :param rounds_from: gives the rounds from an offset on
+    :param tell: see ``PartSender``
     """
     from kafka.errors import KafkaError
 
     from kops.spark.replay_parts import Overtaken, PartSender, RecordRefused, Sent
 
     writer = BatchWriter(job.target_settings, job.names(part.partition))
-    sender = PartSender(writer, part.start, part.end, job.most, job.rate, job.inflated)
+    sender = PartSender(writer, part.start, part.end, job.most, job.rate, job.inflated, tell)
     error, at = None, None
     try:
         sender.run(rounds_from)

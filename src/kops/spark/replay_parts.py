@@ -106,6 +106,7 @@ class PartSender:
     :param most: records to send in all; None for all
     :param rate: records a second; None for as fast as it goes
     :param inflated: see ``record_batch_copy.fingerprint``
+    :param tell: is told how many records were handed to the brokers, and whether a quota slows that down
     """
 
     writer: BatchWriter
@@ -114,11 +115,12 @@ class PartSender:
     most: int | None = None
     rate: float | None = None
     inflated: bool = False
+    tell: Callable[[int, bool], None] | None = None
     done: Sent = field(init=False)
     _chunk: _Chunk = field(default_factory=_Chunk, init=False)
     _now: Sent = field(init=False)
     _since: float = field(default=0.0, init=False)
-    _tried: bool = field(default=False, init=False)
+    _handed: int | None = field(default=None, init=False)
 
     def run(self, rounds_from: Callable[[int], Iterable[Round]]) -> Sent:
         """Send what is left, and return what is in the target then.
@@ -126,6 +128,7 @@ class PartSender:
         :param rounds_from: gives the rounds from an offset on
         :raises RecordRefused: when the target does not take a record; what was before it is in the target
         """
+        self.writer.answered = self._told
         self._begin()
         if self.done.offset < self.end and not self._is_full(self.done.records):
             for each in self._paced(rounds_from(self.done.offset)):
@@ -166,7 +169,7 @@ class PartSender:
     def _is_large(self, each: Round) -> bool:
         if self.rate is not None and each.records > max(1.0, self.rate / 2):
             return True
-        return (self.writer.throttled or not self._tried) and each.size > SLOW_BYTES and not isinstance(each, WholeBatch)
+        return (self.writer.throttled or self._handed is None) and each.size > SLOW_BYTES and not isinstance(each, WholeBatch)
 
     def _begin(self) -> None:
         position = self.writer.begin()
@@ -177,13 +180,18 @@ class PartSender:
         if not self._chunk.rounds:
             self._since = time.monotonic()
         self._chunk.add(each)
-        self._tried = True
         try:
             self._send(each)
         except BrokenTransaction:
             self._again()
         except RefusedBatch as refused:
             self._without_refused(refused)
+        self._handed = (self._handed or 0) + each.records
+        self._told()
+
+    def _told(self) -> None:
+        if self.tell is not None and self._handed is not None:
+            self.tell(self._handed, self.writer.throttled)
 
     def _send(self, each: Round) -> None:
         for payload in each.payloads():

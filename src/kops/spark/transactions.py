@@ -83,6 +83,8 @@ class BatchWriter:
         self._producer = Producer(-1, -1, 0)
         self._most = 1
         self._throttled_seconds = 0.0
+        self.answered: Callable[[], None] | None = None
+        """Called when a batch was answered."""
 
     @property
     def throttled(self) -> bool:
@@ -274,6 +276,8 @@ class BatchWriter:
             raise BrokenTransaction(f"{topic}:{partition}: {future.exception if future.failed() else 'no answer in time'}")
         self._throttled_seconds = future.value.throttle_time_ms / 1000
         self._most = 1 if self._throttled_seconds else min(2 * self._most, _IN_FLIGHT)
+        if self.answered is not None:
+            self.answered()
         answer = future.value.responses[0].partition_responses[0]
         if not answer.error_code:
             return

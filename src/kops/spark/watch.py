@@ -15,15 +15,21 @@ if TYPE_CHECKING:
 
     from kops.formats.record_columns import RecordColumns
 
+HELD = "held"
+"""What a task says beside its count while a quota of the brokers slows it down."""
+
 _SECONDS = 0.3
 _ENDED = ("COMPLETE", "SKIPPED")
 
 
 @contextlib.contextmanager
-def watching(progress: Progress, done: Callable[[], int], total: int | None, unit: str) -> Iterator[None]:
+def watching(
+    progress: Progress, done: Callable[[], int], total: int | None, unit: str, *, held: Callable[[], bool] = lambda: False
+) -> Iterator[None]:
     """Ask again and again how far something is, in a thread, and tell it.
 
     :param done: must not raise for long; what it raises is passed over
+    :param held: tells whether a quota of the brokers slows it down, which nobody would guess
     """
     finished = threading.Event()
 
@@ -32,7 +38,8 @@ def watching(progress: Progress, done: Callable[[], int], total: int | None, uni
             with contextlib.suppress(Exception):
                 so_far = done()
                 if so_far:
-                    progress.advance(so_far if total is None else min(so_far, total), total, unit)
+                    units = f"{unit} (slowed down by a quota)" if held() else unit
+                    progress.advance(so_far if total is None else min(so_far, total), total, units)
 
     thread = threading.Thread(target=watch, name="kops-progress", daemon=True)
     thread.start()
@@ -94,8 +101,17 @@ def telling(records: Iterable[RecordColumns], folder: str | None, name: str) -> 
 
 def records_told(folder: str) -> int:
     """Return how many records tasks said that they have read."""
-    total = 0
+    return sum(int(words[0]) for words in _told(folder))
+
+
+def any_held(folder: str) -> bool:
+    """Tell whether a task said that a quota slows it down."""
+    return any(HELD in words for words in _told(folder))
+
+
+def _told(folder: str) -> Iterator[list[str]]:
     for file in Path(folder).iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            total += int(file.read_text(encoding="ascii"))
-    return total
+        with contextlib.suppress(OSError):
+            words = file.read_text(encoding="ascii").split()
+            if words:  # it may be in the middle of being written
+                yield words

@@ -76,13 +76,13 @@ class Work:
 
         :param ends: of the targets, as they are before
         """
-        from kops.spark.watch import records_told, watching
+        from kops.spark.watch import any_held, records_told, watching
 
         told = self._told
         return (
             writing(self.services, ends, total)
             if told is None
-            else watching(self.services.progress, lambda: records_told(told), total, "records")
+            else watching(self.services.progress, lambda: records_told(told), total, "records", held=lambda: any_held(told))
         )
 
     def begin(self) -> None:

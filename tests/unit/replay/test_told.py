@@ -1,0 +1,31 @@
+"""What tasks tell while they work, and what of it shows."""
+
+import threading
+
+from kops.spark.watch import HELD, any_held, records_told, watching
+
+
+class Shown:
+    def __init__(self):
+        self.units, self.enough = [], threading.Event()
+
+    def step(self, text):
+        pass
+
+    def advance(self, done, total, unit):
+        self.units.append((done, total, unit))
+        self.enough.set()
+
+
+def test_counts_are_added_up_and_a_quota_is_told(tmp_path):
+    folder = str(tmp_path)
+    assert (records_told(folder), any_held(folder)) == (0, False)
+    (tmp_path / "0").write_text("20 ")
+    (tmp_path / "1").write_text("")  # in the middle of being written
+    assert (records_told(folder), any_held(folder)) == (20, False)
+    (tmp_path / "1").write_text(f"3 {HELD}")
+    assert (records_told(folder), any_held(folder)) == (23, True)
+    shown = Shown()
+    with watching(shown, lambda: records_told(folder), 40, "records", held=lambda: any_held(folder)):
+        assert shown.enough.wait(30)
+    assert shown.units[0] == (23, 40, "records (slowed down by a quota)")
