@@ -6,7 +6,8 @@ import struct
 
 import pytest
 
-from support.examples import assert_equal, assert_same_stores, process, rebuild, wait_until_processed
+from support.broken_copies import assert_equal, assert_same_stores, rebuild
+from support.examples import process, wait_until_processed
 from support.programs import Record
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]

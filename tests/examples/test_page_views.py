@@ -1,13 +1,13 @@
 """``examples/page-views``: hopping and tumbling windows and sessions of one topic are lost, or damaged, and come back."""
 
-import shutil
 import struct
 import time
 
 import pytest
 
 from support import twins
-from support.examples import assert_equal, assert_same_stores, damage, process, rebuild
+from support.broken_copies import assert_equal, break_and_rebuild
+from support.examples import process
 from support.programs import Record
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
@@ -64,14 +64,7 @@ def test_windows_and_sessions_come_back(copies, base):
     }  # fmt: skip
     earlier = twins.keep(stale.state)
     process([twin, wiped, stale], views(base, ("firefox", 7_000), ("chrome", 13_000), ("edge", 22_500), ("lynx", 15_900), ("edge", 21_000)))
-    for topic in wiped.changelogs.values():
-        wiped.cluster.empty(topic)
-    shutil.rmtree(wiped.state)
-    damage(stale)
-    twins.put_back(earlier, stale.state)
-    rebuild(wiped, stale)
-    for broken in (wiped, stale):
-        assert_same_stores(broken, twin)
+    break_and_rebuild(wiped, stale, twin, earlier)
     process([twin, wiped, stale], views(base, ("firefox", 8_000), ("chrome", 14_500), ("edge", 25_000), ("lynx", 16_000)))
     for broken in (wiped, stale):
         assert_equal(broken, twin)

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from support.examples import assert_same_stores, process, wait_until_processed
+from support.broken_copies import assert_same_stores
+from support.examples import process, wait_until_processed
 from support.programs import Record
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]

@@ -1,12 +1,12 @@
 """``examples/stream-or-table``: one topic as a stream and as a table; both stores are lost, or damaged, and come back."""
 
-import shutil
 import struct
 
 import pytest
 
 from support import twins
-from support.examples import assert_equal, assert_same_stores, damage, process, rebuild
+from support.broken_copies import assert_equal, break_and_rebuild
+from support.examples import process
 from support.programs import Record
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
@@ -36,14 +36,7 @@ def test_both_stores_come_back(copies):
     process([twin, wiped, stale], fruit(("pear", None), ("apple", -2), ("cherry", 4)))
     assert numbers(twin.view("sum")) == {"apple": 4, "pear": 7, "plum": 2, "cherry": 4}
     assert numbers(twin.view("latest")) == {"apple": -2, "plum": 2, "cherry": 4}
-    for topic in wiped.changelogs.values():
-        wiped.cluster.empty(topic)
-    shutil.rmtree(wiped.state)
-    damage(stale)
-    twins.put_back(earlier, stale.state)
-    rebuild(wiped, stale)
-    for broken in (wiped, stale):
-        assert_same_stores(broken, twin)
+    break_and_rebuild(wiped, stale, twin, earlier)
     process([twin, wiped, stale], fruit(("apple", 3), ("pear", 1), ("plum", None)))
     for broken in (wiped, stale):
         assert_equal(broken, twin)

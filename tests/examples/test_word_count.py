@@ -1,13 +1,13 @@
 """``examples/word-count``: the store is lost, or damaged, and comes back, and the application goes on as its twin."""
 
-import shutil
 import struct
 
 import pytest
 
 from kops.core.murmur2 import partition_for
 from support import twins
-from support.examples import assert_equal, assert_same_stores, damage, process, rebuild
+from support.broken_copies import assert_equal, break_and_rebuild
+from support.examples import process
 from support.programs import Record
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
@@ -35,13 +35,7 @@ def test_counts_come_back_partitioned_by_word(copies):
     process([twin, wiped, stale], lines(6, 13))
     view = twin.view("counts-store")
     assert {key: entry.partition for key, entry in view.items()} == {key: partition_for(key, 3) for key in view}
-    wiped.cluster.recreate(wiped.changelogs["counts-store"])
-    shutil.rmtree(wiped.state)
-    damage(stale)
-    twins.put_back(earlier, stale.state)
-    rebuild(wiped, stale)
-    for broken in (wiped, stale):
-        assert_same_stores(broken, twin)
+    break_and_rebuild(wiped, stale, twin, earlier, lose=wiped.cluster.recreate)
     process([twin, wiped, stale], lines(13, 20))
     for broken in (wiped, stale):
         assert_equal(broken, twin)

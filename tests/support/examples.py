@@ -256,43 +256,6 @@ def wait_until_processed(copy: Copy, *, seconds: float = SECONDS) -> None:
     wait_for(f"{copy.application} to have processed {topics}", processed, seconds)
 
 
-def damage(copy: Copy) -> None:
-    """Write what nobody should into every changelog: a wrong value, a tombstone, and a key that the store does not have."""
-    for topic in copy.changelogs.values():
-        view = sorted(compacted_view(copy.cluster.read(topic)).items())
-        (key, entry), (lost, other) = view[0], view[-1]
-        assert key != lost, f"{topic} needs two keys"
-        records = [
-            Record(key, entry.value[::-1], entry.timestamp, (), entry.partition),
-            Record(lost, None, other.timestamp, (), other.partition),
-            Record(b"x" + key, entry.value, entry.timestamp, (), entry.partition),
-        ]
-        copy.cluster.produce(topic, records)
-
-
-def rebuild(*copies: Copy, options: Sequence[str] = ()) -> None:
-    """Let kops say that the state of the first is wrong, and rebuild all; a rebuild reads back what it wrote."""
-    wrong = copies[0].kops("state", "verify", copies[0].state_file)
-    assert wrong.code == 1, wrong
-    for copy in copies:
-        copy.kops("state", "rebuild", copy.state_file, "--yes", *options).ok()
-
-
-def assert_same_stores(copy: Copy, twin: Copy) -> None:
-    """Compare what the changelogs of two copies hold, key by key."""
-    for store, expected in twin.views().items():
-        found = copy.view(store)
-        differing = {key: (found.get(key), expected.get(key)) for key in {*found, *expected} if found.get(key) != expected.get(key)}
-        assert not differing, f"{store}: {differing}"
-
-
-def assert_equal(copy: Copy, twin: Copy) -> None:
-    """Compare two copies in store, output and offsets."""
-    assert_same_stores(copy, twin)
-    assert copy.output() == twin.output()
-    assert copy.committed() == twin.committed()
-
-
 def _with_prefix(body: Any, prefix: str) -> Any:
     if isinstance(body, dict):
         return {
