@@ -173,6 +173,9 @@ def _find_records(content: bytes, octets: NDArray[numpy.uint8], at: int, count: 
     import numpy
 
     patience = _FEW
+    if count <= _FEW:
+        yield _one_by_one(content, at, count)[0]
+        return
     while count > 0:
         length, after = varint_at(content, at)
         size = after - at + length
@@ -200,6 +203,8 @@ def _one_by_one(content: bytes, at: int, count: int) -> tuple[list[int], int]:
         length = content[at]
         if length < MORE:
             at += 1 + (length >> 1)
+        elif content[at + 1] < MORE:
+            at += 2 + ((length & 0x7F | content[at + 1] << 7) >> 1)
         else:
             length, at = varint_at(content, at)
             at += length
