@@ -154,11 +154,14 @@ class Client:
 
     def settle(self) -> Any:
         """Wait for metadata that a wait has asked for, and return it; None where there is none, or it is not to be had."""
-        reading, self._reading = self._reading, None
-        if reading is None:
+        if self._reading is None:
             return None
-        with contextlib.suppress(KopsError):  # what is asked next tells it
-            return self.wait(reading, "read the metadata")
+        try:
+            return self.wait(self._reading, "read the metadata")  # which asks for no more of it meanwhile
+        except KopsError:  # what is asked next tells it
+            return None
+        finally:
+            self._reading = None
 
     def metadata(self) -> Any:
         """Read the metadata of the cluster anew, which is known to be out of date; see ``settle``."""
