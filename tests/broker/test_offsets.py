@@ -1,7 +1,6 @@
 """Moving committed offsets on the real broker: what is refused before any change, and the way back."""
 
 import base64
-import threading
 
 import pytest
 from confluent_kafka import Producer
@@ -12,7 +11,7 @@ from kops.core.errors import GroupActive, StateMoved
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import plan_of_document
 from kops.operations.offsets_move import MOVE
-from support.consumer_groups import STREAM_TIME_130, member
+from support.consumer_groups import STREAM_TIME_130, member, visitor
 from support.programs import Record
 
 pytestmark = pytest.mark.broker
@@ -194,19 +193,8 @@ def test_waiting_for_a_group_to_empty(kops, cluster, broker, group, orders):
     with member(broker.bootstrap_servers, group, orders):
         outcome = kops("offsets", "seek", group, f"{orders}:0=1", "--wait-empty", "300ms", "--yes")
         assert (outcome.code, "after 0.3 s of waiting" in outcome.err) == (5, True)
-    joined, leave = threading.Event(), threading.Event()
-
-    def visit():
-        with member(broker.bootstrap_servers, group, orders):
-            joined.set()
-            leave.wait(30)
-
-    visitor = threading.Thread(target=visit)
-    visitor.start()
-    assert joined.wait(30)
-    threading.Timer(0.5, leave.set).start()
-    kops("offsets", "seek", group, f"{orders}:0=1", "--wait-empty", "30s", "--yes").ok()
-    visitor.join()
+    with visitor(broker.bootstrap_servers, group, orders):
+        kops("offsets", "seek", group, f"{orders}:0=1", "--wait-empty", "30s", "--yes").ok()
     assert offsets(cluster, group) == {0: 1, 1: 5}
 
 

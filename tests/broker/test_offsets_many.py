@@ -1,7 +1,6 @@
 """Many groups moved by one plan on the real broker: patterns, mixes, files; what is left alone, refused, and taken back."""
 
 import json
-import threading
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ from kops.core.errors import UndecodableRecord
 from kops.core.models import Committed, TopicPartition
 from kops.gateways.kafka import Kafka
 from kops.gateways.kafka import client as client_module
-from support.consumer_groups import STREAM_TIME_130, member, visible
+from support.consumer_groups import STREAM_TIME_130, member, visible, visitor
 from support.programs import Record
 
 pytestmark = pytest.mark.broker
@@ -185,19 +184,8 @@ def test_groups_that_are_new_go_again_with_undo(kops, cluster, groups, world):
 
 
 def test_waiting_for_several_groups_to_empty(kops, cluster, broker, world):
-    joined, leave = threading.Event(), threading.Event()
-
-    def visit():
-        with member(broker.bootstrap_servers, f"{world}-a", f"{world}-one"):
-            joined.set()
-            leave.wait(30)
-
-    visitor = threading.Thread(target=visit)
-    visitor.start()
-    assert joined.wait(30)
-    threading.Timer(0.5, leave.set).start()
-    kops("offsets", "reset", f"{world}-*", "--all-topics", "--to-latest", "--wait-empty", "30s", "--yes").ok()
-    visitor.join()
+    with visitor(broker.bootstrap_servers, f"{world}-a", f"{world}-one"):
+        kops("offsets", "reset", f"{world}-*", "--all-topics", "--to-latest", "--wait-empty", "30s", "--yes").ok()
     assert offsets(cluster, f"{world}-a") == dict.fromkeys(BEFORE["a"], 10)
 
 

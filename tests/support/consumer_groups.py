@@ -46,6 +46,24 @@ def member(servers: str, group: str, *topics: str, consumer: Any = None, **setti
         joined.close()
 
 
+@contextlib.contextmanager
+def visitor(servers: str, group: str, *topics: str) -> Iterator[None]:
+    """Keep a consumer in a group when the block starts that leaves half a second later."""
+    joined, leave = threading.Event(), threading.Event()
+
+    def visit() -> None:
+        with member(servers, group, *topics):
+            joined.set()
+            leave.wait(SECONDS)
+
+    thread = threading.Thread(target=visit)
+    thread.start()
+    assert joined.wait(SECONDS)
+    threading.Timer(0.5, leave.set).start()
+    yield
+    thread.join()
+
+
 def visible(create: Callable[..., str], cluster: Cluster) -> Callable[..., str]:
     """Wrap the ``topic`` fixture: the broker that is asked next must have heard of the topic."""
 
