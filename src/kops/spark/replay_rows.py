@@ -67,12 +67,7 @@ def changed(
     :raises UsageProblem: when Spark does not take an expression, or its type does not fit
     """
     seen = _chosen(seen, where)
-    new = {"key": "_key", "value": "_value", "timestamp": "timestamp_ms"}
-    for name, form in (("key", key), ("value", value)):
-        if name in assignments:
-            new[name] = _bytes(seen, name, assignments[name], form)
-    if "timestamp" in assignments:
-        new["timestamp"] = _milliseconds(seen, assignments["timestamp"])
+    new = {"key": "_key", "value": "_value", "timestamp_ms": "timestamp_ms", **_assigned(seen, assignments, key, value)}
     more = "headers"
     for name, expression in headers.items():
         quoted = name.replace("\\", "\\\\").replace("'", "\\'")
@@ -82,7 +77,7 @@ def changed(
         more = f"if({content} is null, {others}, concat({others}, cast({added} as {_HEADERS})))"
     kept = [name for name in seen.columns if name not in ("headers", "timestamp_ms")]
     return seen.selectExpr(
-        *kept, f"{new['key']} as new_key", f"{new['value']} as new_value", f"{new['timestamp']} as timestamp_ms", f"{more} as headers"
+        *kept, f"{new['key']} as new_key", f"{new['value']} as new_value", f"{new['timestamp_ms']} as timestamp_ms", f"{more} as headers"
     )
 
 
@@ -104,11 +99,7 @@ def new_content(
     from kops.spark.replay_columns import HEADER, literal
 
     seen = _chosen(seen, where)
-    new = [
-        f"{_bytes(seen, name, assignments[name], form)} as {name}" for name, form in (("key", key), ("value", value)) if name in assignments
-    ]
-    if "timestamp" in assignments:
-        new.append(f"{_milliseconds(seen, assignments['timestamp'])} as timestamp_ms")
+    new = [f"{expression} as {name}" for name, expression in _assigned(seen, assignments, key, value).items()]
     for number, (name, expression) in enumerate(headers.items()):
         if literal(expression) is None:
             new.append(f"{_bytes(seen, f'headers[{name}]', expression, Form('bytes'))} as {HEADER}{number}")
@@ -117,6 +108,15 @@ def new_content(
     if partition is not None:
         new.append(f"{_number(seen, partition)} as target_partition")
     return seen.selectExpr("offset", *new)
+
+
+def _assigned(seen: DataFrame, assignments: Mapping[str, str], key: Form, value: Form) -> dict[str, str]:
+    """Return what becomes of those of a record's columns ``key``, ``value`` and ``timestamp_ms`` that are set."""
+    forms = {"key": key, "value": value}
+    found = {name: _bytes(seen, name, assignments[name], form) for name, form in forms.items() if name in assignments}
+    if "timestamp" in assignments:
+        found["timestamp_ms"] = _milliseconds(seen, assignments["timestamp"])
+    return found
 
 
 def _chosen(seen: DataFrame, where: str | None) -> DataFrame:
