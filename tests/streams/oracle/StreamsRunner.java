@@ -35,7 +35,7 @@ import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThr
  */
 public final class StreamsRunner {
     private static final Duration PATIENCE = Duration.ofSeconds(30);
-    private static final long POLL_MILLIS = 50;
+    private static final long POLL_MILLIS = 150; // four requests each, for each application
 
     private StreamsRunner() {}
 
