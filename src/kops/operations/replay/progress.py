@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kops.core.errors import KopsError
+from kops.core.errors import AuthorizationFailed, KopsError
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -22,7 +22,13 @@ def progress_of(services: Services, name: str, partitions: Iterable[int], *, sta
     from kops.spark.replay_parts import sent_of
 
     groups = {group_of(name, number): number for number in partitions}
-    answers = services.kafka.groups.committed(groups, stable=stable)
+    try:
+        answers = services.kafka.groups.committed(groups, stable=stable)
+    except AuthorizationFailed as refused:
+        prefix = "-".join(name.split("-")[:2])
+        rights = "READ and DELETE on groups, and WRITE on transactional ids"
+        refused.hint = f"a replay keeps how far it is in groups of its own: it needs {rights}, that begin with {prefix}-"
+        raise
     return {
         groups[group]: sent_of(committed.offset, committed.metadata or "")
         for group, offsets in answers.items()

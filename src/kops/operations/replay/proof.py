@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kops.core.errors import TimedOut, VerificationFailed
+from kops.core.errors import AuthorizationFailed, OperationFailed, TimedOut, VerificationFailed
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.plan import ItemResult, Plan, Status
@@ -64,7 +64,16 @@ def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -
     work = Work(services, plan.arguments)
     services.progress.step("reading back what is in the target")
     settings = work.job(1).target_settings
-    found = found_in(work.tasks(len(tails)), settings, tails, producers, inflated=plan.arguments["inflated"])
+    try:
+        found = found_in(work.tasks(len(tails)), settings, tails, producers, inflated=plan.arguments["inflated"])
+    except OperationFailed as failure:
+        if "TopicAuthorizationFailed" not in failure.message:
+            raise
+        names = ", ".join(sorted({topic for topic, _ in tails}))
+        raise AuthorizationFailed(
+            f"what is in {names} cannot be read back (lacks READ on topic {names})",
+            hint="what was sent is there; `kops replay resume ID` proves it once the principal may read it",
+        ) from failure
     return {TopicPartition(*place): each for place, each in found.items()}
 
 
