@@ -64,7 +64,8 @@ class Application:
         :raises OperationFailed: when it does not compile
         """
         javac = require_jdk().tool("javac")
-        command = [str(javac), "-cp", class_path(self.jars), "-d", str(self.directory / "classes"), str(source)]
+        options = [f"-J{option}" for option in FOR_A_SHORT_RUN]
+        command = [str(javac), *options, "-cp", class_path(self.jars), "-d", str(self.directory / "classes"), str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
         if done.returncode:
             raise OperationFailed(f"{source.name} does not compile: {done.stderr.strip()}", hint="is a JDK 17 or newer in use?")
