@@ -8,13 +8,16 @@ from typing import TextIO
 
 PLAIN_INTERVAL_SECONDS = 10.0
 TERMINAL_INTERVAL_SECONDS = 0.1
+SURE_SECONDS = 30.0
+"""After so long, or with a tenth done, what is left can be told; earlier, what takes its time to begin makes it many times too much."""
 
 
 def describe_advance(done: int, total: int | None, unit: str, seconds: float) -> str:
     """Return ``1,200 of 5,000 records, 400/s, 9 s left``."""
     rate = done / seconds if seconds > 0 else 0.0
     of = f" of {total:,}" if total else ""
-    left = f", {(total - done) / rate:.0f} s left" if total and rate and done < total else ""
+    is_sure = total is not None and (10 * done >= total or seconds >= SURE_SECONDS)
+    left = f", {(total - done) / rate:.0f} s left" if total and rate and is_sure and done < total else ""
     return f"{done:,}{of} {unit}, {rate:,.0f}/s{left}"
 
 

@@ -18,6 +18,8 @@ class Closed(io.StringIO):
         (0, None, 0, "0 records, 0/s"),
         (1200, None, 3, "1,200 records, 400/s"),
         (1200, 5000, 3, "1,200 of 5,000 records, 400/s, 10 s left"),
+        (120, 5000, 3, "120 of 5,000 records, 40/s"),
+        (120, 5000, 30, "120 of 5,000 records, 4/s, 1220 s left"),
         (5000, 5000, 3, "5,000 of 5,000 records, 1,667/s"),
     ],
 )
