@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PATIENCE_SECONDS = 120.0
+_NO_TRANSACTIONS = "WRITE on transactional ids that begin with kops-replay- is missing; --guarantee at-least-once does without transactions"
 
 
 class Replay(Mutation):
@@ -199,5 +200,6 @@ def _result(item: Item, sent: Sent | None, outcome: Outcome | None, failure: Kop
         error = failure
     else:
         reason = outcome.error if outcome and outcome.error else "it was not begun"
-        error = OperationFailed(f"{item.target} is sent up to offset {value['next_offset']} only: {reason}", hint="`kops replay resume ID`")
+        hint = _NO_TRANSACTIONS if "TransactionalIdAuthorization" in reason else "`kops replay resume ID`"
+        error = OperationFailed(f"{item.target} is sent up to offset {value['next_offset']} only: {reason}", hint=hint)
     return failed(item, error)._replace(value=value)
