@@ -7,8 +7,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from kops.config.librdkafka import librdkafka_settings
+from kops.formats.record_batch_header import UnreadableBatch, batches_of
 from kops.formats.record_columns import decode
-from kops.formats.record_frames import UnreadableBatch, batches_of
 from kops.spark.batch_consumer import BatchConsumer, RecordsLost
 from kops.spark.batch_source import AsRows
 from kops.spark.gathering import gathered, newest_of_each_key

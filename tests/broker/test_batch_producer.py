@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from kops.config.librdkafka import librdkafka_settings
-from kops.formats.record_batches import Producer as Identity
+from kops.formats.record_batch_header import Producer as Identity
 from kops.formats.record_batches import columns_of, encode, split
 from kops.spark.batch_producer import BatchProducer, write_batches
 from kops.spark.connections import can_connect

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from kops.config.librdkafka import librdkafka_settings
 from kops.core.models import TopicPartition
-from kops.formats.record_batches import Producer as Identity
+from kops.formats.record_batch_header import Producer as Identity
 from kops.formats.record_batches import columns_of, encode
 from kops.gateways.kafka import Kafka
 from kops.spark.connections import connected, refresh

@@ -10,52 +10,32 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from kops.formats.record_batch_headers import sections_of_columns
-from kops.formats.record_batches import Columns, Producer, columns_of
+from kops.formats.record_batch_header import COMPRESSION, HEADER_BYTES, TRANSACTIONAL, Batch, Producer, framed
+from kops.formats.record_batches import Columns, columns_of
 from kops.formats.record_columns import RecordColumns
 from kops.formats.record_compression import decompressed
-from kops.formats.record_frames import HEADER, Batch
+from kops.formats.record_headers import sections_of_columns
 
 if TYPE_CHECKING:
     import pyarrow
 
-_HEADER_BYTES = 61
-_LENGTH_FROM = 12
-_CRC_FROM = 21
-_COMPRESSION, _TRANSACTIONAL = 0x07, 0x10
-_MAGIC, _NO_EPOCH = 2, -1
 _WORD = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def can_go_on(batch: Batch) -> bool:
     """Tell whether a broker takes a batch as a producer's, once the producer's fields are renewed."""
-    return batch.records == batch.last_offset - batch.base_offset + 1 and not batch.attributes & ~(_COMPRESSION | _TRANSACTIONAL)
+    return batch.records == batch.last_offset - batch.base_offset + 1 and not batch.attributes & ~(COMPRESSION | TRANSACTIONAL)
 
 
 def is_compressed(batch: Batch) -> bool:
     """Tell whether the records of a batch are compressed."""
-    return bool(batch.attributes & _COMPRESSION)
-
-
-def is_sound(data: bytes, batch: Batch) -> bool:
-    """Tell whether the checksum of a batch is right."""
-    import google_crc32c
-
-    return bool(google_crc32c.value(data[batch.at + _CRC_FROM : batch.end]) == batch.checksum)
+    return bool(batch.attributes & COMPRESSION)
 
 
 def renewed(data: bytes, batch: Batch, producer: Producer) -> bytes:
     """Return a batch as this producer's, its records untouched."""
-    import google_crc32c
-
-    records = data[batch.at + _HEADER_BYTES : batch.end]
-    length = _HEADER_BYTES - _LENGTH_FROM + len(records)
-    attributes = batch.attributes & _COMPRESSION | (_TRANSACTIONAL if producer.transactional else 0)
-    times = (batch.base_timestamp, batch.max_timestamp)
-    fields = (attributes, batch.records - 1, *times, producer.producer_id, producer.epoch, producer.sequence, batch.records)
-    tail = HEADER.pack(0, length, _NO_EPOCH, _MAGIC, 0, *fields)[_CRC_FROM:]
-    checksum = google_crc32c.extend(google_crc32c.value(tail), records)
-    return HEADER.pack(0, length, _NO_EPOCH, _MAGIC, checksum, *fields) + records
+    records, times = data[batch.at + HEADER_BYTES : batch.end], (batch.base_timestamp, batch.max_timestamp)
+    return framed(records, batch.records, times, producer, batch.attributes & COMPRESSION)
 
 
 def fingerprint(data: bytes, batch: Batch, *, inflated: bool = False) -> int:
@@ -67,7 +47,7 @@ def fingerprint(data: bytes, batch: Batch, *, inflated: bool = False) -> int:
     """
     import google_crc32c
 
-    records, codec = data[batch.at + _HEADER_BYTES : batch.end], batch.attributes & _COMPRESSION
+    records, codec = data[batch.at + HEADER_BYTES : batch.end], batch.attributes & COMPRESSION
     content = decompressed(records, codec) if inflated and codec else records
     more = struct.pack(">qi", batch.base_timestamp, batch.records)
     high: int = google_crc32c.extend(google_crc32c.value(content), more)
@@ -94,7 +74,7 @@ def with_headers(columns: Columns, sections: tuple[Any, Any] | None) -> Columns:
 
 def columns_of_table(table: pyarrow.Table) -> Columns:
     """Return the rows of an Arrow table (key, value, timestamp_ms, headers) as they are encoded."""
-    from kops.formats.record_batch_headers import sections_of_lists
+    from kops.formats.record_headers import sections_of_lists
 
     parts = (table.column(name).combine_chunks() for name in ("key", "value", "timestamp_ms"))
     return with_headers(columns_of(*parts), sections_of_lists(table.column("headers")))

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kops.formats.record_batches import HEADER_BYTES, Producer, batch_of
+from kops.formats.record_batch_header import HEADER_BYTES, Producer
+from kops.formats.record_batches import batch_of
 from kops.formats.record_frames import Frames
 from kops.formats.record_varints import put_varints, varints_of
 

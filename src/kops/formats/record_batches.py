@@ -7,29 +7,22 @@ put in place by one scatter a field, so no Python runs for a record.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kops.formats.record_batch_compression import compressed
+from kops.formats.record_batch_header import HEADER_BYTES, Producer, framed
 from kops.formats.record_varints import put_varints, varints_of
 
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-HEADER_BYTES = 61
 MAX_BATCH_BYTES = 900_000
 """Below ``max.message.bytes`` of a topic's default (1 MiB), as the Java and C clients keep it."""
 
-_HEADER = struct.Struct(">qiibIhiqqqhii")
-_CRC_FROM = 21  # the checksum covers everything from the attributes on
-_LENGTH_FROM = 12  # batchLength counts what follows it
 _RECORD_OVERHEAD = 30  # more than the varints and the attributes of one record can take
-_TRANSACTIONAL = 0x10
-_NO_EPOCH = -1
-_MAGIC = 2
 
 
 @dataclass(frozen=True)
@@ -81,20 +74,6 @@ class Columns:
         )
 
 
-@dataclass(frozen=True)
-class Producer:
-    """Who writes, for the broker's recognition of batches that it has already (KIP-98).
-
-    :param sequence: number of the first record in this producer's sequence for the partition
-    :param transactional: what is written belongs to a transaction
-    """
-
-    producer_id: int
-    epoch: int
-    sequence: int
-    transactional: bool = False
-
-
 def columns_of(keys: Any, values: Any, timestamps: Any) -> Columns:
     """Take Arrow columns.
 
@@ -130,17 +109,8 @@ def encode(columns: Columns, producer: Producer, codec: int = 0) -> bytes:
 
 def batch_of(laid_out: bytes, timestamps: NDArray[numpy.int64], producer: Producer, codec: int = 0) -> bytes:
     """Return one record batch of records that are laid out, their times counted from the first of ``timestamps``."""
-    import google_crc32c
-
     records = compressed(laid_out, codec) if codec else laid_out
-    count = len(timestamps)
-    length = HEADER_BYTES - _LENGTH_FROM + len(records)
-    identity = (producer.producer_id, producer.epoch, producer.sequence)
-    times = (int(timestamps[0]), int(timestamps.max()))
-    fields = (codec | (_TRANSACTIONAL if producer.transactional else 0), count - 1, *times, *identity, count)
-    tail = _HEADER.pack(0, length, _NO_EPOCH, _MAGIC, 0, *fields)[_CRC_FROM:]
-    checksum = google_crc32c.extend(google_crc32c.value(tail), records)
-    return _HEADER.pack(0, length, _NO_EPOCH, _MAGIC, checksum, *fields) + records
+    return framed(records, len(timestamps), (int(timestamps[0]), int(timestamps.max())), producer, codec)
 
 
 def _records(columns: Columns) -> bytes:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kops.formats.record_frames import Batch, Frames, cut_out, frames_of
+from kops.formats.record_batch_header import Batch
+from kops.formats.record_frames import Frames, cut_out, frames_of
 from kops.formats.record_varints import read_varints, varint_at
 
 if TYPE_CHECKING:

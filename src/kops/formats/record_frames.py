@@ -6,11 +6,11 @@ on whole columns with numpy.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kops.formats.record_batch_header import COMPRESSION, HEADER_BYTES, LOG_APPEND_TIME, Batch, UnreadableBatch, is_sound
 from kops.formats.record_compression import decompressed
 from kops.formats.record_varints import MORE, read_varints, varint_at
 
@@ -19,47 +19,7 @@ if TYPE_CHECKING:
     import pyarrow
     from numpy.typing import NDArray
 
-HEADER = struct.Struct(">qiibIhiqqqhii")
-_HEADER_BYTES = 61
-_CRC_FROM = 21
-_LENGTH_FROM = 12
-_MAGIC = 2
-_COMPRESSION, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _FEW, _MANY = 32, 4096
-
-
-class UnreadableBatch(ValueError):
-    """A batch that is damaged, or of a format before Kafka 0.11."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Where a record batch stands in a response, and what its header says (``DefaultRecordBatch``).
-
-    :param at: position of its first byte
-    :param end: position after its last byte
-    """
-
-    at: int
-    end: int
-    base_offset: int
-    attributes: int
-    last_offset: int
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: int
-    records: int
-    checksum: int
-
-    @property
-    def is_control(self) -> bool:
-        """Tell whether it holds a transaction's marker instead of records."""
-        return bool(self.attributes & _CONTROL)
-
-    @property
-    def is_transactional(self) -> bool:
-        """Tell whether it belongs to a transaction."""
-        return bool(self.attributes & _TRANSACTIONAL)
 
 
 @dataclass(frozen=True)
@@ -95,24 +55,6 @@ def compacted(frames: Frames) -> Frames:
     return Frames(content, frames.offsets, frames.timestamps, ends - lengths, ends)
 
 
-def batches_of(data: bytes) -> list[Batch]:
-    """Return the whole batches of a Fetch response's records; the last may be cut off, and is left out.
-
-    :raises UnreadableBatch: for a format before magic 2
-    """
-    found, at, size = [], 0, len(data)
-    while at + _HEADER_BYTES <= size:
-        base, length, _, magic, checksum, attributes, last, first_ms, max_ms, producer, _, _, count = HEADER.unpack_from(data, at)
-        if magic != _MAGIC:
-            raise UnreadableBatch(f"the batch at offset {base} has the message format {magic}, older than Kafka 0.11")
-        end = at + _LENGTH_FROM + length
-        if end > size:
-            break
-        found.append(Batch(at, end, base, attributes, base + last, first_ms, max_ms, producer, count, checksum))
-        at = end
-    return found
-
-
 def frames_of(data: bytes, batches: Sequence[Batch], only: NDArray[numpy.int64] | None = None) -> Frames:
     """Find the records of batches.
 
@@ -123,7 +65,8 @@ def frames_of(data: bytes, batches: Sequence[Batch], only: NDArray[numpy.int64] 
     import numpy
 
     for batch in batches:
-        _check(data, batch)
+        if not is_sound(data, batch):
+            raise UnreadableBatch(f"the batch at offset {batch.base_offset} is damaged: its checksum is wrong")
     content, begins = _contents(data, batches)
     octets = numpy.frombuffer(content, dtype=numpy.uint8)
     pairs = zip(batches, begins, strict=True)
@@ -141,21 +84,14 @@ def frames_of(data: bytes, batches: Sequence[Batch], only: NDArray[numpy.int64] 
     return Frames(content, offsets, _timestamps(batches, counts, time_deltas), at, ends)
 
 
-def _check(data: bytes, batch: Batch) -> None:
-    import google_crc32c
-
-    if google_crc32c.value(data[batch.at + _CRC_FROM : batch.end]) != batch.checksum:
-        raise UnreadableBatch(f"the batch at offset {batch.base_offset} is damaged: its checksum is wrong")
-
-
 def _contents(data: bytes, batches: Sequence[Batch]) -> tuple[bytes, list[int]]:
     """Return what the records of all batches stand in, decompressed, and where those of each batch begin."""
-    if not any(batch.attributes & _COMPRESSION for batch in batches):
-        return data, [batch.at + _HEADER_BYTES for batch in batches]
+    if not any(batch.attributes & COMPRESSION for batch in batches):
+        return data, [batch.at + HEADER_BYTES for batch in batches]
     parts, begins, at = [], [], 0
     for batch in batches:
         try:
-            part = decompressed(data[batch.at + _HEADER_BYTES : batch.end], batch.attributes & _COMPRESSION)
+            part = decompressed(data[batch.at + HEADER_BYTES : batch.end], batch.attributes & COMPRESSION)
         except ValueError as error:
             raise UnreadableBatch(f"the batch at offset {batch.base_offset} cannot be decompressed: {error}") from error
         begins.append(at)
@@ -235,9 +171,9 @@ def _timestamps(batches: Sequence[Batch], counts: NDArray[numpy.int64], deltas: 
     import numpy
 
     times: NDArray[numpy.int64] = _each(batches, counts, lambda batch: batch.base_timestamp) + deltas
-    if any(batch.attributes & _LOG_APPEND_TIME for batch in batches):
+    if any(batch.attributes & LOG_APPEND_TIME for batch in batches):
         appended = _each(batches, counts, lambda batch: batch.max_timestamp)
-        times = numpy.where(_each(batches, counts, lambda batch: batch.attributes & _LOG_APPEND_TIME) != 0, appended, times)
+        times = numpy.where(_each(batches, counts, lambda batch: batch.attributes & LOG_APPEND_TIME) != 0, appended, times)
     return times
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
-    from kops.formats.record_frames import Batch
+    from kops.formats.record_batch_header import Batch
 
 SCHEMA = f"partition int, offset bigint, timestamp_ms bigint, timestamp_type string, {HEADERS}, key binary, value binary"
 """Of an archive: ``timestamp_ms`` since the epoch (-1 for none), ``timestamp_type`` as ``message.timestamp.type`` names it."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kops.formats.record_batch_header import Batch, batches_of
 from kops.formats.record_columns import RecordColumns, decode, offsets_between, without_aborted
-from kops.formats.record_frames import Batch, batches_of
 from kops.spark.connections import await_quota, connected, refresh
 
 PATIENCE_SECONDS = 120.0
@@ -60,7 +60,7 @@ class BatchConsumer:
     def read(self, partition: int, start: int, end: int) -> Iterator[RecordColumns]:
         """Yield the records with start <= offset < end, in their order, as they come: some megabytes at a time.
 
-        :raises kops.formats.record_frames.UnreadableBatch: when a batch is damaged or of an old format; else as ``batches``
+        :raises kops.formats.record_batch_header.UnreadableBatch: when a batch is damaged or of an old format; else as ``batches``
         """
         for data, batches in self.batches(partition, start, end):
             columns = offsets_between(decode(data, batches), start, end)

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kops.formats.record_batches import Columns, Producer, columns_of, encode, split
+from kops.formats.record_batch_header import Producer
+from kops.formats.record_batches import Columns, columns_of, encode, split
 from kops.spark.connections import connected, refresh
 
 REQUEST_RECORDS = 200_000

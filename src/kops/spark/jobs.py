@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLES, VERSIONED, WINDOW
-from kops.formats.record_frames import UnreadableBatch
+from kops.formats.record_batch_header import UnreadableBatch
 from kops.spark.added_up import adds_up
 from kops.spark.aggregates import depends_on_order
 from kops.spark.difference import all_added, compacted_view, difference

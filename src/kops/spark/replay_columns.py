@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
+    from kops.formats.record_batch_header import Batch
     from kops.formats.record_columns import RecordColumns
-    from kops.formats.record_frames import Batch
 
 TYPES: Mapping[str, str] = {
     "partition": "int",

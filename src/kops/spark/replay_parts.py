@@ -10,13 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kops.formats.record_batch_copy import added, fingerprint
-from kops.formats.record_frames import batches_of
+from kops.formats.record_batch_header import batches_of
 from kops.spark.replay_rounds import WholeBatch
 from kops.spark.transaction_requests import Position
 from kops.spark.transactions import PATIENCE_SECONDS, BatchWriter, BrokenTransaction, RefusedBatch
 
 if TYPE_CHECKING:
-    from kops.formats.record_batches import Producer
+    from kops.formats.record_batch_header import Producer
     from kops.spark.replay_rounds import Payload, Round
 
 CHUNK_BYTES = 32 << 20

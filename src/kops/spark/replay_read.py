@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from kops.formats.record_batch_copy import can_go_on, is_compressed, is_sound
+from kops.formats.record_batch_copy import can_go_on, is_compressed
+from kops.formats.record_batch_header import Batch, is_sound
 from kops.formats.record_columns import decode, offsets_between
-from kops.formats.record_frames import Batch, frames_of
+from kops.formats.record_frames import frames_of
 from kops.spark.batch_consumer import BatchConsumer
 from kops.spark.replay_rounds import ByKey, Merged, Places, Round, WholeBatch
 
@@ -18,7 +19,7 @@ _SMALL = 64 << 10
 def rounds_of(source: BatchConsumer, partition: int, start: int, end: int, places: Places) -> Iterator[Round]:
     """Yield the records of a range: batches as they are where they may be, others opened.
 
-    :raises kops.formats.record_frames.UnreadableBatch: when a batch is damaged
+    :raises kops.formats.record_batch_header.UnreadableBatch: when a batch is damaged
     """
 
     def whole(batch: Batch) -> bool:

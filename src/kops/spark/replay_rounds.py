@@ -9,10 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from kops.formats.record_batch_copy import columns_of_records, columns_of_table, renewed
+from kops.formats.record_batch_header import Batch
 from kops.formats.record_batch_merge import merged, split_frames
 from kops.formats.record_batches import MAX_BATCH_BYTES, Columns, encode, split
 from kops.formats.record_columns import RecordColumns
-from kops.formats.record_frames import Batch, Frames, frames_of
+from kops.formats.record_frames import Frames, frames_of
 
 if TYPE_CHECKING:
     import numpy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kops.formats.record_batches import Producer
+from kops.formats.record_batch_header import Producer
 
 TRANSACTION_MILLISECONDS = 60_000
 PRODUCE_MILLISECONDS = 30_000

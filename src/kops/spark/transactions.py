@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from kops.formats.record_batches import Producer
+from kops.formats.record_batch_header import Producer
 from kops.spark import transaction_requests as requests
 from kops.spark.connections import await_quota, connected, refresh
 from kops.spark.transaction_requests import Names, Position

@@ -7,10 +7,11 @@ import pytest
 
 from kops.formats.record_batch_changes import NewContent, with_new
 from kops.formats.record_batch_copy import columns_of_table
+from kops.formats.record_batch_header import Producer, batches_of
 from kops.formats.record_batch_merge import merged
-from kops.formats.record_batches import Producer, encode
+from kops.formats.record_batches import encode
 from kops.formats.record_columns import decode
-from kops.formats.record_frames import batches_of, compacted, frames_of
+from kops.formats.record_frames import compacted, frames_of
 
 WHO = Producer(7, 3, 11, transactional=True)
 HEADERS = pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())]))

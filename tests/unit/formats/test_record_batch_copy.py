@@ -9,10 +9,10 @@ import pytest
 from kafka.record.default_records import DefaultRecordBatch
 
 from kops.formats.record_batch_compression import CODECS
-from kops.formats.record_batch_copy import can_go_on, columns_of_records, columns_of_table, fingerprint, is_sound, renewed
-from kops.formats.record_batches import Producer, encode
+from kops.formats.record_batch_copy import can_go_on, columns_of_records, columns_of_table, fingerprint, renewed
+from kops.formats.record_batch_header import Producer, batches_of, is_sound
+from kops.formats.record_batches import encode
 from kops.formats.record_columns import decode
-from kops.formats.record_frames import batches_of
 
 WRITER = Producer(7, 3, 40, transactional=True)
 START = 1_760_000_000_000

@@ -8,10 +8,11 @@ import pyarrow
 import pytest
 
 from kops.formats.record_batch_copy import columns_of_records
+from kops.formats.record_batch_header import Producer, batches_of
 from kops.formats.record_batch_merge import merged, split_frames
-from kops.formats.record_batches import Producer, columns_of, encode, split
+from kops.formats.record_batches import columns_of, encode, split
 from kops.formats.record_columns import decode, offsets_between
-from kops.formats.record_frames import batches_of, frames_of
+from kops.formats.record_frames import frames_of
 
 SOME = [None, b"", b"k", b"x" * 63, b"y" * 64, b"z" * 9000]
 START, MANY = 1_760_000_000_000, 10_000

@@ -6,9 +6,9 @@ import pyarrow
 import pytest
 
 from kops.core.statefile import Form, Windows
-from kops.formats.record_batches import Producer, columns_of, encode
+from kops.formats.record_batch_header import Producer, batches_of
+from kops.formats.record_batches import columns_of, encode
 from kops.formats.record_columns import decode
-from kops.formats.record_frames import batches_of
 from kops.spark import gathering, windows_added_up
 from kops.spark.added_up import AddUp, big_endian
 from kops.spark.columns_difference import stage_rows
