@@ -135,7 +135,7 @@ class Tour:
             for number, item in enumerate(items, start=first_id)
         ]
         self.session.kafka.produce("prices", records)
-        wait_until_processed(self.session.kafka, APPLICATION, INPUTS)
+        wait_until_processed(self.session.kafka, APPLICATION, INPUTS, written=(CHANGELOG, TOTALS))
 
     def expect_total(self, total: float) -> None:
         """Show the store, and check the laptops' total."""

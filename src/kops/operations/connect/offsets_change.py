@@ -243,9 +243,9 @@ def _take_back(services: Services, plan: Plan, moves: Sequence[Move], stopped: d
     except KopsError as error:
         left.append(f"its offsets may be changed ({error.message})")
     try:
-        services.connect.change_state(name, VERBS[plan.guard["state"]])
+        _tell(services, name, plan.guard["state"])
     except KopsError as error:
-        left.append(f"it is not told to {VERBS[plan.guard['state']]} ({error.message})")
+        left.append(f"it may not be {plan.guard['state']} ({error.message})")
     if isinstance(trouble, KopsError):
         so = f"; {'; '.join(left)}" if left else f"; {name} has its offsets and its state again"
         trouble.message += so
