@@ -18,7 +18,8 @@ from kops.formats.record_batch_changes import NewContent, with_new
 from kops.formats.record_frames import Frames, compacted, frames_of
 from kops.spark.batch_source import header_column, partition_column
 from kops.spark.replay_jobs import OUTCOME, ROWS_AT_ONCE, Job, MisplacedRecord, Outcome, Part, outcomes_of, row_of, sent_part
-from kops.spark.replay_rounds import Places, Round, Routed, RoutedFrames, by_key
+from kops.spark.replay_placed import Routed, RoutedFrames, by_key
+from kops.spark.replay_rounds import Places, Round
 from kops.spark.transactions import patiently
 
 if TYPE_CHECKING:

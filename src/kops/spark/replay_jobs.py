@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kops.spark.replay_rounds import Places, Round, Rows, reasons_of
+from kops.spark.replay_placed import Rows
+from kops.spark.replay_rounds import Places, Round, reasons_of
 from kops.spark.transaction_requests import Names
 from kops.spark.transactions import BatchWriter
 

@@ -10,7 +10,8 @@ from kops.formats.record_batch_header import Batch, is_sound
 from kops.formats.record_columns import decode, offsets_between
 from kops.formats.record_frames import frames_of
 from kops.spark.batch_consumer import BatchConsumer
-from kops.spark.replay_rounds import ByKey, Merged, Places, Round, WholeBatch
+from kops.spark.replay_placed import ByKey
+from kops.spark.replay_rounds import Merged, Places, Round, WholeBatch
 
 _SMALL = 64 << 10
 """Bytes of a batch below which a request of its own costs more than to decode it, and to encode many of them as one."""
