@@ -24,7 +24,7 @@ _WORD = 0xFFFF_FFFF_FFFF_FFFF
 
 def can_go_on(batch: Batch) -> bool:
     """Tell whether a broker takes a batch as a producer's, once the producer's fields are renewed."""
-    return batch.records == batch.last_offset - batch.base_offset + 1 and not batch.attributes & ~(COMPRESSION | TRANSACTIONAL)
+    return not batch.has_gaps and not batch.attributes & ~(COMPRESSION | TRANSACTIONAL)
 
 
 def is_compressed(batch: Batch) -> bool:

@@ -60,6 +60,11 @@ class Batch:
         return bool(self.attributes & CONTROL)
 
     @property
+    def has_gaps(self) -> bool:
+        """Tell whether offsets between its first and its last have no record: compaction took them."""
+        return self.records != self.last_offset - self.base_offset + 1
+
+    @property
     def is_transactional(self) -> bool:
         """Tell whether it belongs to a transaction."""
         return bool(self.attributes & TRANSACTIONAL)

@@ -73,7 +73,7 @@ def frames_of(data: bytes, batches: Sequence[Batch], only: NDArray[numpy.int64] 
     starts = [found for batch, begin in pairs for found in _find_records(content, octets, begin, batch.records)]
     counts = numpy.fromiter((batch.records for batch in batches), numpy.int64, len(batches))
     at = numpy.concatenate(starts, dtype=numpy.int64) if starts else numpy.empty(0, dtype=numpy.int64)
-    if batches and only is not None and all(batch.records == batch.last_offset - batch.base_offset + 1 for batch in batches):
+    if batches and only is not None and not any(batch.has_gaps for batch in batches):
         counts, rows = _rows_of(batches, only)
         at = at[rows]
     lengths, at = read_varints(octets, at)
@@ -145,6 +145,15 @@ def _one_by_one(content: bytes, at: int, count: int) -> tuple[list[int], int]:
             length, at = varint_at(content, at)
             at += length
     return starts, at
+
+
+def with_any(batches: Sequence[Batch], offsets: NDArray[numpy.int64]) -> list[Batch]:
+    """Return the batches that reach over any of some offsets."""
+    import numpy
+
+    bounds = numpy.array([(batch.base_offset, batch.last_offset) for batch in batches], dtype=numpy.int64).reshape(-1, 2)
+    there = numpy.searchsorted(offsets, bounds[:, 0]) < numpy.searchsorted(offsets, bounds[:, 1], "right")
+    return [batches[row] for row in numpy.flatnonzero(there).tolist()]
 
 
 def _rows_of(batches: Sequence[Batch], offsets: NDArray[numpy.int64]) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:

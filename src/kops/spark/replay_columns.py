@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile.models import Form
 from kops.formats.record_batch_changes import NewContent, with_new
-from kops.formats.record_frames import Frames, compacted, frames_of
+from kops.formats.record_frames import Frames, compacted, frames_of, with_any
 from kops.spark.batch_source import header_column, partition_column
 from kops.spark.replay_jobs import OUTCOME, ROWS_AT_ONCE, Job, MisplacedRecord, Outcome, Part, outcomes_of, row_of, sent_part
 from kops.spark.replay_placed import Routed, RoutedFrames, by_key
@@ -184,10 +184,7 @@ def _chosen(data: bytes, batches: Sequence[Batch], offsets: NDArray[numpy.int64]
     """
     import numpy
 
-    bounds = [
-        (numpy.searchsorted(offsets, batch.base_offset), numpy.searchsorted(offsets, batch.last_offset, "right")) for batch in batches
-    ]
-    frames = frames_of(data, [batch for batch, (low, high) in zip(batches, bounds, strict=True) if low < high], offsets)
+    frames = frames_of(data, with_any(batches, offsets), offsets)
     if len(frames) == len(offsets) and (frames.offsets == offsets).all():
         return compacted(frames)
     at = numpy.searchsorted(frames.offsets, offsets)
