@@ -17,7 +17,7 @@ def fitted(widths: Sequence[int], may_shrink: Sequence[bool], limit: int) -> lis
     :param limit: of the line, in characters
     """
     room = limit - 2 * (len(widths) - 1)
-    for cap in range(max(widths, default=0), LEAST - 1, -1):
+    for cap in range(min(max(widths, default=0), room), LEAST - 1, -1):
         shrunk = [min(width, cap) if may else width for width, may in zip(widths, may_shrink, strict=True)]
         if sum(shrunk) <= room:
             return shrunk
