@@ -21,6 +21,7 @@ from kops.core.records import OffsetRange
 from kops.gateways.jars import jars_of, kafka_set
 from kops.gateways.processes import ProcessIdentity, stop
 from kops.operations.example_application import Application, examples_directory, wait_until_processed
+from kops.operations.state.tail import wait_until_stable
 
 SANDBOX = "demo"
 APPLICATION = "prices-app"
@@ -135,7 +136,11 @@ class Tour:
             for number, item in enumerate(items, start=first_id)
         ]
         self.session.kafka.produce("prices", records)
-        wait_until_processed(self.session.kafka, APPLICATION, INPUTS, written=(CHANGELOG, TOTALS))
+        wait_until_processed(self.session.kafka, APPLICATION, INPUTS)
+        offsets = self.session.kafka.offsets
+        written = [partition for found in offsets.partitions_of([CHANGELOG, TOTALS]).values() for partition in found]
+        ends = {partition: bound.log_end_offset for partition, bound in offsets.bounds(written).items()}
+        wait_until_stable(self.session, ends)  # brokers note there that a transaction is committed after its offsets say so
 
     def expect_total(self, total: float) -> None:
         """Show the store, and check the laptops' total."""

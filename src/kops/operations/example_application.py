@@ -64,8 +64,7 @@ class Application:
         :raises OperationFailed: when it does not compile
         """
         javac = require_jdk().tool("javac")
-        options = [f"-J{option}" for option in FOR_A_SHORT_RUN]
-        command = [str(javac), *options, "-cp", class_path(self.jars), "-d", str(self.directory / "classes"), str(source)]
+        command = [str(javac), "-cp", class_path(self.jars), "-d", str(self.directory / "classes"), str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
         if done.returncode:
             raise OperationFailed(f"{source.name} does not compile: {done.stderr.strip()}", hint="is a JDK 17 or newer in use?")
@@ -97,13 +96,10 @@ class Application:
         return " / ".join(self.log.read_text(errors="replace").splitlines()[-count:]) or "it printed nothing"
 
 
-def wait_until_processed(
-    kafka: Kafka, application_id: str, topics: Sequence[str], *, written: Sequence[str] = (), patience: float = 60.0
-) -> None:
+def wait_until_processed(kafka: Kafka, application_id: str, topics: Sequence[str], *, patience: float = 60.0) -> None:
     """Wait until an application has committed the end of every partition of its topics.
 
     :param topics: its input topics, its repartition topics among them
-    :param written: topics that it writes: the brokers note there that a transaction is committed after its offsets say so
     :raises TimedOut: when it has not after so many seconds
     """
     deadline = time.monotonic() + patience
@@ -117,16 +113,8 @@ def wait_until_processed(
             if bound.log_end_offset > bound.log_start_offset
             and (partition not in committed or committed[partition].offset < bound.log_end_offset)
         ]
-        if not behind and _is_stable(kafka, written):
+        if not behind:
             return
         if time.monotonic() > deadline:
-            raise TimedOut(
-                f"{application_id} has not processed {(behind or topics)[0]} within {patience:g} s", hint="see the application's log"
-            )
+            raise TimedOut(f"{application_id} has not processed {behind[0]} within {patience:g} s", hint="see the application's log")
         time.sleep(0.2)
-
-
-def _is_stable(kafka: Kafka, topics: Sequence[str]) -> bool:
-    """Tell whether no transaction is open in some topics."""
-    partitions = [partition for found in kafka.offsets.partitions_of(topics).values() for partition in found]
-    return kafka.offsets.bounds(partitions) == kafka.offsets.bounds(partitions, isolation="read_committed")
