@@ -13,10 +13,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # The checks run beside each other, the lines of each together: none of them keeps two cores busy.
 AT_ONCE := --no-print-directory $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: help setup spark packages demo test check jars real style types layers unit format lock benchmarks clean
+.PHONY: help setup spark packages demo test test-long check jars real style types layers unit format lock benchmarks clean
 
 help: ## Show what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
 setup: $(FETCHED) ## Install kops and what is tested with it into .venv, and fetch the jars
 
@@ -45,6 +45,9 @@ test: $(READY) ## Run every check, on real parts
 	@$(MAKE) $(AT_ONCE) --jobs=2 types unit style layers & checks=$$!; \
 	$(MAKE) --no-print-directory real; real=$$?; \
 	wait $$checks || { echo 'failed: types, unit, style or layers, see above'; exit 1; }; exit $$real
+
+test-long: ## Run every check with its long variants (hours)
+	@KOPS_TEST_LONG=1 $(MAKE) --no-print-directory test
 
 check: $(READY) ## Run the fast half: lint, types, layers, unit tests
 	@$(MAKE) $(AT_ONCE) --jobs=2 types unit style layers
