@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kops.core.lag import Headroom, TimeLag
+from kops.core.lag import Headroom, OpenTransaction, TimeLag
 from kops.core.models import Bounds, Committed, Group, Setting, TopicPartition
 
 BEHIND_MS = 60_000
@@ -25,6 +25,9 @@ class PartitionLook:
     :param moved: offsets that the group committed between the looks; None when it was looked at once only
     :param arrived: offsets that were written between the looks
     :param gone: whether its topic does not exist any more
+    :param held: the transaction that is open there and begins first
+    :param in_doubt: whether a transaction may be open there, of which nothing is known
+    :param blocked: whether readers of committed data find nothing between the committed offset and the first open transaction
     """
 
     partition: TopicPartition
@@ -36,6 +39,9 @@ class PartitionLook:
     arrived: int = 0
     expiring: Headroom | None = None
     gone: bool = False
+    held: OpenTransaction | None = None
+    in_doubt: bool = False
+    blocked: bool = False
 
     @property
     def next_offset(self) -> int | None:
@@ -93,10 +99,20 @@ class GroupLook:
         """Tell whether a second look may tell more: somebody reads and is behind, or it rebalances."""
         return self.group.state in REBALANCING or (self.group.state != "EMPTY" and any(one.behind for one in self.partitions))
 
+    def reads(self, look: PartitionLook) -> bool:
+        """Tell whether somebody should be reading a partition: a member has it, or members are there and not known."""
+        return self.group.state != "EMPTY" and (look.owner is not None or not self.group.members)
+
+    @property
+    def waiting(self) -> tuple[PartitionLook, ...]:
+        """Return the partitions where an open transaction leaves nothing to read, the longest waiting first."""
+        return _longest_first(look for look in self.partitions if look.behind and look.blocked and not look.moved and self.reads(look))
+
     @property
     def stuck(self) -> tuple[PartitionLook, ...]:
         """Return the partitions that somebody should be reading and that did not move, the longest waiting first."""
-        if self.group.state == "EMPTY":
-            return ()
-        some = [look for look in self.partitions if look.behind and look.moved == 0 and (look.owner or not self.group.members)]
-        return tuple(sorted(some, key=lambda look: -(look.waiting.milliseconds or 0)))
+        return _longest_first(look for look in self.partitions if look.behind and look.moved == 0 and not look.blocked and self.reads(look))
+
+
+def _longest_first(some: Iterable[PartitionLook]) -> tuple[PartitionLook, ...]:
+    return tuple(sorted(some, key=lambda look: -(look.waiting.milliseconds or 0)))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kops.core.errors import KopsError, NotFound
+from kops.core.errors import KopsError
 from kops.core.lag import Headroom, OpenTransaction, Place, TimeLag, age_text, held_text
 from kops.core.models import Bounds, TopicPartition
 from kops.core.rights import reason
@@ -16,6 +16,7 @@ from kops.gateways.kafka.offsets_many import GroupOffsets
 from kops.operations.groups_headroom import headrooms
 from kops.operations.groups_time_lag import MOST_PLACES, time_lags, unread_places
 from kops.operations.services import Services
+from kops.operations.transactions_open import held_back, stable_offsets
 
 OLD_TRANSACTION_MS = 5_000
 """A younger one is how an exactly-once application works: it is in the JSON, and no news for the table."""
@@ -81,16 +82,16 @@ def details_of(
     stable: dict[TopicPartition, int] = {}
     warnings: list[str] = []
     if isolation == READ_COMMITTED:
-        stable = _stable(services, (partition for partition, ends in bounds.items() if isinstance(ends, Bounds)))
+        stable = stable_offsets(services, (partition for partition, ends in bounds.items() if isinstance(ends, Bounds)))
     unread = unread_places(offsets.values(), bounds, most=None if times or within is not None else MOST_PLACES)
     wanted = len(unread) <= MOST_PLACES if times is None else times
     if times is None and not wanted:
         warnings.append(f"more than {MOST_PLACES:,} partitions are behind: --time reads their age, and open transactions, all the same")
-    held: dict[TopicPartition, OpenTransaction] = {}
+    held: Mapping[TopicPartition, OpenTransaction] = {}
     found: dict[Place, TimeLag] = {}
     if wanted:
         if isolation != READ_COMMITTED:
-            stable = _stable(services, {partition for partition, _ in unread})
+            stable = stable_offsets(services, {partition for partition, _ in unread})
         held = _held(services, bounds, stable, warnings)
         readable = [place for place in unread if isolation != READ_COMMITTED or place[1] < stable.get(place[0], 0)]
         found = time_lags(services, readable, isolation=isolation)
@@ -104,32 +105,16 @@ def details_of(
     return Details(wanted or within is not None, now, stable, found, held, risks, tuple(warnings))
 
 
-def _stable(services: Services, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    """Return the last stable offsets of those that answer."""
-    answers = services.kafka.offsets.bounds_or_errors(partitions, isolation=READ_COMMITTED)
-    return {partition: found.log_end_offset for partition, found in answers.items() if isinstance(found, Bounds)}
-
-
 def _held(
     services: Services, bounds: Mapping[TopicPartition, Bounds | KopsError], stable: Mapping[TopicPartition, int], warnings: list[str]
-) -> dict[TopicPartition, OpenTransaction]:
+) -> Mapping[TopicPartition, OpenTransaction]:
     """Return for each partition with a last stable offset below its end the first open transaction."""
-    behind = [p for p, offset in stable.items() if isinstance(ends := bounds[p], Bounds) and offset < ends.log_end_offset]
-    if not behind:
-        return {}
-    try:
-        answers = services.kafka.transactions.open_in(behind)
-    except KopsError as problem:
+    found, problem = held_back(services, stable, bounds)
+    if problem is not None:
         warnings.append(f"open transactions are not known: {reason(problem)}")
-        return {}
-    found: dict[TopicPartition, OpenTransaction] = {}
-    for partition, answer in answers.items():
-        if isinstance(answer, KopsError):
-            if not isinstance(answer, NotFound):
-                warnings.append(f"the open transactions of {partition} are not known: {reason(answer)}")
-        elif answer:
-            found[partition] = answer[0]
-    return found
+    else:
+        warnings += [f"the open transactions of {partition} are not known: {reason(why)}" for partition, why in found.unknown.items()]
+    return found.open
 
 
 def _transaction_json(held: OpenTransaction, now: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from kops.core.plan import Plan
 from kops.core.selection import Selection, partitions_selected
 from kops.operations.groups import find_group, refuse_active, similar
 from kops.operations.offsets_move import plan_move
+from kops.operations.offsets_skip import passed_transactions
 from kops.operations.services import Services
 
 
@@ -47,6 +48,7 @@ def plan_strategies(
         wanted[partition] = (after, target.reason)
     moves = any(current.get(partition) is None or current[partition].offset != after.offset for partition, (after, _) in wanted.items())
     warnings = _warnings(group_id, group, current) if moves else []
+    warnings += passed_transactions(services, {partition: after.offset for partition, (after, _) in wanted.items()}, current, bounds)
     return plan_move(services, group_id, group, wanted, current, summary=summary, unchanged=gone, warnings=warnings)
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kops.core.errors import UsageProblem
+from kops.core.errors import Refused, UsageProblem
 from kops.core.findings import counted
-from kops.core.models import Committed, TopicPartition
+from kops.core.lag import held_text
+from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.offsets import SkipRecords, Strategy, ToOffset
 from kops.core.records import OffsetRange
+from kops.core.times import to_milliseconds
 from kops.gateways.kafka.offsets import READ_COMMITTED
 from kops.operations.offsets_strategies import Seek
 from kops.operations.services import Services
+from kops.operations.transactions_open import held_back, stable_offsets, transactions_in
 
 
 def behind_records(
@@ -21,6 +24,7 @@ def behind_records(
 
     Records of aborted transactions do not count, nor those of transactions that are still open.
 
+    :raises Refused: when an open transaction leaves fewer records to skip: readers of committed data stop there by design
     :raises UsageProblem: when a partition has no commit to count from, or not so many records behind it
     """
     skips = {partition: seek.count for partition, seek in seeks.items() if isinstance(seek, SkipRecords)}
@@ -40,6 +44,7 @@ def behind_records(
         count, start = seek.count, ranges[partition].start
         passed, behind = seen[partition]
         if passed < count:
+            _refuse_in_transaction(services, partition, count)
             raise UsageProblem(
                 f"{partition} has {counted(passed, 'record')} from offset {start} on, not {count}",
                 hint=f"{partition}=end goes behind all of them; records of open transactions do not count",
@@ -48,6 +53,53 @@ def behind_records(
             )
         found[partition] = ToOffset(behind, exact=True, reason=f"behind {counted(count, 'record')} from {start} on")
     return found
+
+
+def _refuse_in_transaction(services: Services, partition: TopicPartition, count: int) -> None:
+    """Refuse to skip into an open transaction.
+
+    :raises Refused: when one is open in the partition, or may be
+    """
+    held = transactions_in(services, [partition])
+    if not held.may_be_open(partition):
+        return
+    found, stable = held.open.get(partition), held.stable.get(partition)
+    what = held_text(found, to_milliseconds(services.now())) if found else "open transaction of which nothing is known"
+    at = "" if stable is None else f" from offset {stable} on"
+    raise Refused(
+        f"{partition} has fewer than {counted(count, 'record')} to skip before the {what}",
+        hint=f"its records{at} are not committed yet, and no poison pill: end the transaction, or wait; `kops groups lag` shows it",
+        topic=partition.topic,
+        partition=partition.partition,
+    )
+
+
+def passed_transactions(
+    services: Services,
+    after: Mapping[TopicPartition, int],
+    before: Mapping[TopicPartition, Committed],
+    ends: Mapping[TopicPartition, Bounds],
+) -> list[str]:
+    """Return a warning for each partition that would move on past the beginning of an open transaction.
+
+    :param after: where partitions are to go
+    :param ends: of their logs
+    """
+    onward = [p for p, offset in after.items() if (found := before.get(p)) is None or offset > found.offset]
+    stable = stable_offsets(services, onward)
+    passing = {p: offset for p, offset in stable.items() if offset < after[p]}
+    held, _problem = held_back(services, passing, ends)
+    now = to_milliseconds(services.now())
+    warnings = []
+    for partition in sorted({*held.open, *held.unknown}):
+        transaction = held.open.get(partition)
+        what = (
+            held_text(transaction, now)
+            if transaction
+            else f"open transaction from offset {passing[partition]} on, of which nothing is known"
+        )
+        warnings.append(f"{partition}: {after[partition]} lies past the {what}: what it commits before {after[partition]} will not be read")
+    return warnings
 
 
 def _offsets_behind(

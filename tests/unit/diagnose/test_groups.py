@@ -4,7 +4,7 @@ import pytest
 
 from kops.core.diagnosis import group_findings
 from kops.core.group_look import GroupLook, PartitionLook
-from kops.core.lag import Headroom, TimeLag
+from kops.core.lag import Headroom, OpenTransaction, TimeLag
 from kops.core.models import Bounds, Committed, Group, Member, Setting, TopicPartition
 
 NOW = 1_800_000_000_000
@@ -36,22 +36,79 @@ def test_nothing_but_transaction_markers_left():
 
 def test_a_partition_that_does_not_move_while_the_others_do():
     finding = found(look(0, moved=0), look(1, waiting=0, moved=5))["critical", "stuck_partitions"]
-    assert finding.summary == "t:0 does not move, the others do: 90 records unread, the first has been waiting for 1h"
+    assert finding.summary == "t:0 does not move, while t:1 of the same member does: 90 records unread, the first has been waiting for 1h"
     assert finding.commands == ("kops records peek g --topic t:0", "kops offsets seek g t:0=skip:1 --wait-empty 60s")
     assert finding.facts["partitions"] == ["t:0"]
     assert finding.facts["lag"] == 90
+    others = found(look(0, moved=0), look(1, waiting=0, moved=5, owner="other"))["critical", "stuck_partitions"]
+    assert others.summary.startswith("t:0 does not move, the others do: ")
+
+
+def test_a_partition_that_does_not_move_and_nothing_to_compare_it_with():
+    finding = found(look(0, moved=0), look(1, committed=100, waiting=0, moved=0))["critical", "stuck_partitions"]
+    assert finding.summary.startswith("t:0 does not move, and no other partition of the group shows whether its consumer works: ")
+
+
+def test_partitions_that_stop_together_are_no_poison_pill():
+    finding = found(look(0, moved=0), look(1, moved=0, committed=7), look(2, moved=4))["critical", "not_progressing"]
+    assert finding.summary == (
+        "commits nothing on 2 partitions of app, t:0-1, while others move: 183 records unread, the first has been waiting for 1h;"
+        " partitions that stop together point to the consumer, not to one record"
+    )
+    assert finding.commands == ("kops groups describe g", "kops groups lag g")
+    assert finding.facts["partitions"] == ["t:0", "t:1"]
+
+
+def transaction(start=10, age=120_000, **more):
+    known = {"transactional_id": "tx", "state": "Ongoing", "started": NOW - age, "timeout_ms": 900_000, "includes_partition": True}
+    return OpenTransaction(7, 0, start, last_timestamp=NOW - age, **{**known, **more})
+
+
+@pytest.mark.parametrize("moved", [0, None])
+def test_waiting_for_an_open_transaction_is_no_poison_pill(moved):
+    findings = found(look(moved=moved, held=transaction(), blocked=True))
+    assert set(findings) == {("critical", "waits_for_transaction")}
+    finding = findings["critical", "waits_for_transaction"]
+    assert finding.summary == (
+        "waits on t:0 for an open transaction: 90 records unread, the first has been waiting for 1h; tx, at t:0 from offset 10 on, open for"
+        " 2m; it ends when its producer commits or aborts it, or another one takes over its transactional id, or by its time-out in 13m"
+    )
+    assert finding.commands == ("kops groups lag g --isolation read_committed",)
+    assert set(found(look(moved=0, waiting=61_000, held=transaction(), blocked=True))) == {("warning", "waits_for_transaction")}
+
+
+def test_waiting_for_a_transaction_that_nobody_ends():
+    hanging = transaction(transactional_id=None, state=None, started=None, timeout_ms=None, includes_partition=False)
+    finding = found(look(moved=0, waiting=61_000, held=hanging, blocked=True))["critical", "waits_for_transaction"]
+    assert (
+        "producer 7, at t:0 from offset 10 on, open for 2m; no coordinator will end it; Apache's `kafka-transactions abort"
+        in finding.summary
+    )
+
+
+def test_waiting_for_a_transaction_of_which_nothing_is_known():
+    finding = found(look(moved=0, in_doubt=True, blocked=True))["critical", "waits_for_transaction"]
+    assert finding.summary.endswith("; which transaction is not known")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"held": transaction(50)}, "tx has a transaction open there from offset 50 on, for 2m"),
+        ({"in_doubt": True}, "is open there is not known"),
+    ],
+)
+def test_nothing_is_to_be_skipped_where_a_transaction_is_open_or_may_be(more, said):
+    finding = found(look(0, moved=0, **more), look(1, waiting=0, moved=5))["critical", "stuck_partitions"]
+    assert finding.commands == ("kops records peek g --topic t:0",)
+    assert said in finding.summary
 
 
 def test_the_record_that_it_is_at():
     records = {TopicPartition("t", 0): ("offset 12 (key a, value b)", {"offset": 12})}
     finding = found(look(0, moved=0), records=records)["critical", "stuck_partitions"]
-    assert finding.summary.endswith("; t:0 is at offset 12 (key a, value b)")
+    assert finding.summary.endswith("; it is at offset 12 (key a, value b)")
     assert finding.facts["records"] == [{"client_id": "app", "offset": 12}]
-
-
-def test_the_longest_waiting_is_named_first():
-    finding = found(look(0, moved=0), look(1, moved=0, waiting=2 * HOUR))["critical", "stuck_partitions"]
-    assert finding.commands[0] == "kops records peek g --topic t:1"
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,13 @@ from kops.core.diagnosis import group_findings
 from kops.core.diagnosis_transactions import transaction_findings
 from kops.core.errors import KopsError
 from kops.core.findings import Finding, Severity, by_severity, counted, for_connection
-from kops.core.lag import OpenTransaction
-from kops.core.models import INTERNAL_TOPICS, Bounds, TopicPartition
+from kops.core.models import INTERNAL_TOPICS
 from kops.core.times import time_text, to_milliseconds
-from kops.gateways.kafka.offsets import READ_COMMITTED
 from kops.operations.cluster_observe import Gaps, observe
-from kops.operations.diagnose.looks import look_at_groups
+from kops.operations.diagnose.looks import look_at_groups, with_transactions
 from kops.operations.diagnose.scope import Scope, scope_of
 from kops.operations.services import Services
+from kops.operations.transactions_open import HeldBack, held_back, stable_offsets
 
 
 @dataclass(frozen=True)
@@ -60,13 +59,14 @@ def diagnose(
     seen = sight.observed
     gaps.errors |= sight.gaps
     looks = look_at_groups(services, scope, gaps, seen.settings, within=within, sample_seconds=sample_seconds)
-    now = to_milliseconds(services.now())
     held = _held_back(services, seen, gaps)
+    looks = with_transactions(services, looks, held, gaps)
+    now = to_milliseconds(services.now())
     connectors = _connect(services, scope, gaps)
     findings = [
         *(cluster_findings(seen) if scope.whole else _of_scope(seen)),
         *_most_behind_first(finding for look in looks for finding in group_findings(look, now)),
-        *transaction_findings(held, now),
+        *transaction_findings(held.open, now),
         *(connectors[1] if connectors else ()),
     ]
     return Diagnosis(
@@ -132,19 +132,17 @@ def _most_behind_first(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: (finding.check, -finding.facts.get("lag", 0)))
 
 
-def _held_back(services: Services, seen: Observed, gaps: Gaps) -> dict[TopicPartition, OpenTransaction]:
-    """Return the transaction that holds the last stable offset of each partition where it is below the high watermark."""
-    offsets = services.kafka.offsets
+def _held_back(services: Services, seen: Observed, gaps: Gaps) -> HeldBack:
+    """Return the transactions that hold the last stable offset of partitions where it is below the high watermark."""
     places = [place for place, part in seen.partitions() if part.leader is not None and place.topic not in INTERNAL_TOPICS]
-    stable = offsets.bounds_or_errors(places, isolation=READ_COMMITTED)
-    ends = offsets.bounds_or_errors(places)
-    behind = [
-        place
-        for place in places
-        if isinstance(low := stable[place], Bounds) and isinstance(high := ends[place], Bounds) and low.log_end_offset < high.log_end_offset
-    ]
-    answers = (gaps.ask("transactions", lambda: services.kafka.transactions.open_in(behind)) if behind else None) or {}
-    return {place: found[0] for place, found in answers.items() if not isinstance(found, KopsError) and found}
+    stable = stable_offsets(services, places)
+    held, problem = held_back(services, stable, services.kafka.offsets.bounds_or_errors(places))
+    if problem is not None:
+        gaps.note("transactions", problem)
+    else:
+        for place, reason in held.unknown.items():
+            gaps.note(f"transactions of {place}", reason)
+    return held
 
 
 def _connect(services: Services, scope: Scope, gaps: Gaps) -> tuple[int, list[Finding]] | None:

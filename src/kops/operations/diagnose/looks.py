@@ -12,7 +12,7 @@ from kops.core.group_look import NOT_KNOWN, GroupLook, PartitionLook
 from kops.core.lag import Place
 from kops.core.models import Bounds, Committed, Setting, TopicPartition
 from kops.core.records import Record
-from kops.gateways.kafka.offsets import READ_UNCOMMITTED
+from kops.gateways.kafka.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from kops.operations.cluster_observe import Gaps
 from kops.operations.diagnose.scope import Scope
 from kops.operations.groups import is_live_streams
@@ -23,6 +23,7 @@ from kops.operations.records import Stream
 from kops.operations.records_ends import read_first
 from kops.operations.records_rows import BYTES, stream_row
 from kops.operations.services import Services
+from kops.operations.transactions_open import HeldBack
 
 MOST_RECORDS = 10
 """Records that are read to show where a group is stuck."""
@@ -120,6 +121,36 @@ def _moved(look: PartitionLook, committed: Committed | None, ends: Bounds | Kops
         return look
     arrived = ends.log_end_offset - look.bounds.log_end_offset if isinstance(ends, Bounds) and look.bounds is not None else 0
     return replace(look, moved=committed.offset - look.committed.offset, arrived=max(0, arrived))
+
+
+def with_transactions(services: Services, looks: Sequence[GroupLook], held: HeldBack, gaps: Gaps) -> tuple[GroupLook, ...]:
+    """Return groups with the transactions that are open where they read, and whether those leave them anything to read.
+
+    Between a commit and the first open transaction there may be offsets without a record for readers of committed data: markers, and
+    what was aborted.
+    """
+    asked = {
+        (one.partition, one.next_offset)
+        for look in looks
+        for one in look.partitions
+        if one.behind and one.next_offset is not None and one.next_offset < held.stable.get(one.partition, 0) and _open(one, held)
+    }
+    readable = gaps.ask("records", lambda: services.kafka.groups.first_records(asked, isolation=READ_COMMITTED)) if asked else {}
+
+    def complete(one: PartitionLook) -> PartitionLook:
+        stable, next_offset = held.stable.get(one.partition), one.next_offset
+        blocked = False
+        if _open(one, held) and stable is not None and next_offset is not None:
+            nothing = readable is not None and (one.partition, next_offset) in readable and readable[one.partition, next_offset] is None
+            blocked = next_offset == stable or (next_offset < stable and nothing)
+        in_doubt = one.partition not in held.open and held.may_be_open(one.partition)
+        return replace(one, held=held.open.get(one.partition), in_doubt=in_doubt, blocked=blocked)
+
+    return tuple(replace(look, partitions=tuple(map(complete, look.partitions))) for look in looks)
+
+
+def _open(one: PartitionLook, held: HeldBack) -> bool:
+    return one.partition in held.open or one.partition in held.unknown
 
 
 def _places(look: GroupLook) -> Iterable[TopicPartition]:

@@ -1,0 +1,152 @@
+"""Incidents as they are met on call: what ``kops diagnose`` says first, and the command that it advises.
+
+What takes minutes in reality is made by old records and a clock that is set forward: nothing waits.
+"""
+
+import time
+from datetime import timedelta
+
+import pytest
+from confluent_kafka import Producer
+
+from kops.cli.session import Session
+from support.consumer_groups import member
+from support.programs import Record
+from support.streams_apps import wait_for
+from support.suggested import assert_taken
+
+pytestmark = pytest.mark.broker
+
+MINUTE, HOUR = 60_000, 3_600_000
+
+
+@pytest.fixture
+def records(cluster, topic):
+    """Make a topic with some records in each partition, as old as is said."""
+
+    def make(*counts, age_ms=10 * MINUTE, **options):
+        name = topic("t", partitions=len(counts), **options)
+        wait_for("the topic", lambda: name in cluster.topics(name))
+        write(cluster, name, *counts, age_ms=age_ms)
+        return name
+
+    return make
+
+
+def write(cluster, name, *counts, age_ms=10 * MINUTE):
+    then = int(time.time() * 1000) - age_ms
+    values = [(partition, number) for partition, count in enumerate(counts) for number in range(count)]
+    cluster.produce(name, [Record(b"key", b"%d" % number, then + number, partition=partition) for partition, number in values])
+
+
+@pytest.fixture
+def later(monkeypatch):
+    """Set the clock of kops forward."""
+    now = Session.now
+
+    def set_forward(**much):
+        monkeypatch.setattr(Session, "now", lambda self: now(self) + timedelta(**much))
+
+    return set_forward
+
+
+@pytest.fixture
+def diagnose(kops, broker):
+    """Run ``kops diagnose`` and return its findings; every command that they suggest is one."""
+
+    def run(*arguments, sample="300ms"):
+        body = kops("diagnose", *arguments, "--sample", sample, "-o", "json").json
+        for finding in body["findings"]:
+            finding["commands"] = [text.removesuffix(f" -B {broker.bootstrap_servers}") for text in finding["commands"]]
+            for command in finding["commands"]:
+                assert_taken(command)
+        return body["findings"]
+
+    return run
+
+
+def advised(findings):
+    """All commands of some findings in one text."""
+    return "\n".join(command for finding in findings for command in finding["commands"])
+
+
+def test_a_consumer_that_commits_nothing_stops_several_partitions(diagnose, broker, cluster, group, records):
+    name = records(9, 8, 7, 6, 5)
+    cluster.commit(group, {(name, partition): partition for partition in range(5)})
+    with member(broker.bootstrap_servers, group, name, client_id="app"):
+        findings = diagnose(group)
+    first = findings[0]
+    assert (first["severity"], first["check"], first["subject"]) == ("critical", "not_progressing", f"group {group}")
+    assert first["summary"].startswith(f"commits nothing on 5 partitions of app, {name}:0-4: 25 records unread")
+    assert first["commands"][0] == f"kops groups describe {group}"
+    assert "skip" not in advised(findings)
+
+
+@pytest.fixture
+def open_transaction(broker, unique):
+    """Open a transaction in some partitions; it is aborted at the end."""
+    producers = []
+
+    def begin(name, *partitions):
+        producer = Producer({**broker.client, "transactional.id": unique("ledger-writer"), "transaction.timeout.ms": 15 * MINUTE})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        producers.append(producer)
+        for partition in partitions:
+            producer.produce(name, b'{"open": 7}', b"key", partition, timestamp=int(time.time() * 1000) - 9 * MINUTE)
+        assert producer.flush(30) == 0
+
+    yield begin
+    for producer in producers:
+        producer.abort_transaction(30)
+
+
+def test_readers_that_wait_for_an_open_transaction(diagnose, kops, broker, cluster, group, records, open_transaction, later):
+    name = records(6, 5, 4)
+    cluster.commit(group, {(name, 0): 6, (name, 1): 5, (name, 2): 4})
+    open_transaction(name, 0, 1, 2)
+    write(cluster, name, 3, 2, 1)
+    with member(broker.bootstrap_servers, group, name):
+        findings = diagnose(group)
+        first = findings[0]
+        assert (first["severity"], first["check"], first["subject"]) == ("critical", "waits_for_transaction", f"group {group}")
+        assert (first["facts"]["partitions"], first["facts"]["start_offset"]) == ([f"{name}:{number}" for number in range(3)], 6)
+        assert f"waits on {name}:0-2 for an open transaction: 9 records unread" in first["summary"]
+        assert first["commands"][0] == f"kops groups lag {group} --isolation read_committed"
+        (named,) = [finding for finding in findings if finding["check"] == "open_transaction"]
+        assert (named["severity"], named["facts"]["start_offset"]) == ("note", 6)  # within its time-out: whatever its age
+        assert named["facts"]["transactional_id"] in first["summary"]
+        assert "skip" not in advised(findings)
+        (soon,) = [finding for finding in diagnose(group, sample="0s") if finding["check"] == "waits_for_transaction"]
+        assert soon["facts"]["lag"] == 9
+        later(minutes=20)
+        severities = {finding["check"]: finding["severity"] for finding in diagnose(group, sample="0s")}
+        assert severities["open_transaction"] == "warning"
+    skipping = kops("offsets", "seek", group, f"{name}:0=skip:1", "--dry-run")
+    assert (skipping.code, f"before the open transaction of {named['facts']['transactional_id']} at 6" in skipping.err) == (5, True)
+    for position in (f"{name}:0=+2", f"{name}:0=end"):
+        plan = kops("offsets", "seek", group, position, "--dry-run", "-o", "json").ok().json
+        (warning,) = plan["warnings"]
+        assert f"lies past the open transaction of {named['facts']['transactional_id']} at 6" in warning
+    assert kops("offsets", "seek", group, f"{name}:0=4", "--dry-run", "-o", "json").ok().json["warnings"] == []
+
+
+def test_a_reader_that_stopped_before_an_open_transaction_is_not_told_to_skip(diagnose, broker, cluster, group, records, open_transaction):
+    name = records(6, 4)
+    cluster.commit(group, {(name, 0): 2, (name, 1): 4})
+    open_transaction(name, 0)
+    with member(broker.bootstrap_servers, group, name):
+        findings = diagnose(group)
+    first = findings[0]
+    assert (first["check"], first["commands"]) == ("stuck_partitions", [f"kops records peek {group} --topic {name}:0"])
+    assert "has a transaction open there from offset 6 on" in first["summary"]
+    assert "skip" not in advised(findings)
+
+
+def test_unread_records_that_are_about_to_expire(diagnose, cluster, group, records):
+    name = records(50, age_ms=HOUR, config={"retention.ms": str(HOUR + 5 * MINUTE)})
+    cluster.commit(group, {(name, 0): 10})
+    first = diagnose(group)[0]
+    assert (first["severity"], first["check"]) == ("critical", "expiring_unread")
+    assert first["summary"].startswith(f"40 unread records of {name}:0 will be deleted before being read, the first in ")
+    assert first["commands"] == [f"kops topics alter {name} --config retention.ms={2 * (HOUR + 5 * MINUTE)}"]
