@@ -21,11 +21,13 @@ from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
 from kops.gateways.jars import connect_set, jars_of, kafka_set, spark_kafka_set
 from support import class_archive
 from support.connect import CONVERTER, FOR_DATABASES, name_converters
+from support.older_streams import older_set
 
 Fetch = Callable[[Path], object]
 WANTED: dict[str, Fetch] = {
     "kafka": lambda cache: jars_of(kafka_set(), cache),
     "kafka 4.1.1": lambda cache: jars_of(kafka_set("4.1.1"), cache),
+    "streams 2.8.2": lambda cache: jars_of(older_set(), cache),
     "spark-kafka": lambda cache: jars_of(spark_kafka_set(), cache),
     "connect": lambda cache: jars_of(connect_set(), cache),
     **{coordinate: partial(plugin_folder, coordinate=coordinate) for coordinate in (FILE_STREAM, *FOR_DATABASES)},

@@ -10,7 +10,7 @@ def store_of():
 
     def make(aggregate, *, key="string", value="long", **fields):
         body = {"from": {"topic": "t", "key": key, "value": value}, "aggregate": aggregate, **fields}
-        file = parse_state_file("state.yaml", {"application": "a", "stores": {"s": body}})
+        file = parse_state_file("state.yaml", {"application": "a", "streams": {"version": "4.3"}, "stores": {"s": body}})
         return file, file.stores[0]
 
     return make

@@ -67,7 +67,7 @@ def topic(broker):
 def job_of(topic, **store):
     name, ranges = topic
     body = {"from": {"topic": name, "key": "string", "value": "long"}, **store}
-    file = parse_state_file("state.yaml", {"application": "a", "stores": {"s": body}})
+    file = parse_state_file("state.yaml", {"application": "a", "streams": {"version": "4.3"}, "stores": {"s": body}})
     return Job(file, file.stores[0], TopicRange(name, ranges), TopicRange("none", {}), PARTITIONS)
 
 

@@ -84,7 +84,7 @@ def source(topics):
 
 def job_of(source, changelog, **store):
     body = {"from": {"topic": source.name, "key": "string", "value": "long"}, **store}
-    file = parse_state_file("state.yaml", {"application": "a", "stores": {"s": body}})
+    file = parse_state_file("state.yaml", {"application": "a", "streams": {"version": "4.3"}, "stores": {"s": body}})
     held = TopicRange(changelog.name, changelog.ranges) if changelog else TopicRange("none", {})
     return Job(file, file.stores[0], TopicRange(source.name, source.ranges), held, PARTITIONS)
 

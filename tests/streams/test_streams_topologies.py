@@ -85,6 +85,9 @@ FILLED = {
     "on": "left",
     "size": "1m",
     "gap": "1m",
+    "grace": "0ms",
+    "retention": "2m",
+    "version": "4.3",
     "history_retention": "1h",
 }
 

@@ -74,7 +74,7 @@ def live(program: Program, view: dict[bytes, Entry]) -> dict[bytes, Entry]:
     """Leave out what the retention has expired; nothing says when a changelog loses it."""
     window = program.window
     session = window.type == "session"
-    retention = window.retention or window.grace + window.size * (2 if window.type == "sliding-window" else 1)
+    retention = window.kept
 
     def time(key: bytes) -> int:
         return struct.unpack_from(">q", key, len(key) - (16 if session else 12))[0]

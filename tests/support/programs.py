@@ -90,10 +90,15 @@ class Window:
         """Return what ``WindowedStores.java`` reads."""
         return {**asdict(self), "advance": self.advance or self.size}
 
+    @property
+    def kept(self) -> int:
+        """Return how long Kafka Streams keeps them, in milliseconds."""
+        return self.retention or self.grace + self.size * (2 if self.type == "sliding-window" else 1)
+
     def state_file(self) -> dict[str, str]:
         """Return the field ``window`` of a state file."""
         size = {"window": "size", "sliding-window": "difference", "session": "gap"}[self.type]
-        found = {size: self.size, "grace": self.grace, "advance": self.advance, "retention": self.retention}
+        found = {size: self.size, "grace": self.grace, "advance": self.advance, "retention": self.kept}
         return {name: f"{value}ms" for name, value in found.items() if value is not None}
 
 
@@ -106,6 +111,7 @@ class Program:
     :param field: the field that is aggregated; ``None``: the whole value
     :param format: of the store's values
     :param config: settings of Kafka Streams
+    :param version: of Kafka Streams, as the state file has it
     """
 
     kind: str
@@ -122,6 +128,7 @@ class Program:
     store: str = "totals"
     window: Window | None = None
     config: tuple[tuple[str, str], ...] = ()
+    version: str = KAFKA_VERSION[:3]
 
     @property
     def changelog(self) -> str:
@@ -178,7 +185,7 @@ class Program:
             store["aggregate"] = {self.kind: _column(self.field), "as": self.format}
         return {
             "application": self.application,
-            "streams": {"version": KAFKA_VERSION[:3], "guarantee": guarantee},
+            "streams": {"version": self.version, "guarantee": guarantee},
             "stores": {self.store: store},
         }
 

@@ -25,21 +25,38 @@ def history_entry(facts: StoreFacts) -> Entry:
 
 
 def windows_entry(facts: StoreFacts) -> Entry:
-    """Return the windows of a store; their size where nothing else can be."""
+    """Return the windows of a store: what its changelog does not tell is open."""
     kept = facts.retention_ms - DAY_MS if facts.retention_ms and facts.retention_ms > DAY_MS else None
-    said = "retention.ms of the changelog does not tell"
-    if kept:
-        said = f"the changelog keeps {duration_text(kept)}, and the day that Kafka Streams adds"
+    return Entry("window", (*_length_and_grace(facts, kept), _retention_entry(kept)))
+
+
+def _length_and_grace(facts: StoreFacts, kept: int | None) -> tuple[Entry, Entry]:
+    """Return the length of the windows, and their grace.
+
+    :param kept: how long the store keeps them, in milliseconds
+    """
+    most = f"no more than {duration_text(kept)} with the grace" if kept else "retention.ms of the changelog does not tell"
+    grace = open_entry(
+        "grace",
+        "how long a window takes records after its end: of ofSizeAndGrace, ofInactivityGapAndGrace or grace(..) in the program, 0ms where"
+        " it says NoGrace; before 4.0, windows without any of these take records for 24h less their size",
+    )
     if facts.type == SESSION:
-        return Entry("window", (open_entry("gap", f"the inactivity gap; {said}, which is gap and grace unless withRetention was given"),))
-    step = duration_text(facts.step_ms) if facts.step_ms else None
+        return open_entry("gap", f"the inactivity gap, {most}"), grace
     if kept and facts.step_ms == kept:
-        tumbling = f"guessed: every window in the changelog starts at a multiple of it, and {said}: so size, without grace"
-        return Entry("window", (Entry("size", duration_text(kept), tumbling),))
+        tumbling = "guessed: every window in the changelog starts at a multiple of it, and it keeps no more than that"
+        return Entry("size", duration_text(kept), tumbling), Entry("grace", "0ms", "with that size, the retention leaves no room for more")
+    step = duration_text(facts.step_ms) if facts.step_ms else None
     starts = f"; windows start at multiples of {step}, which is `advance`, or the size of tumbling ones" if step else ""
-    size = open_entry("size", f"the size; {said}, which is size and grace unless withRetention was given{starts}")
-    sliding = "of SlidingWindows write `type: sliding-window` and `difference` in place of `size`"
-    return Entry("window", (size, Entry("grace", "0ms", f"TODO: check; {sliding}")))
+    sliding = "; of SlidingWindows write `type: sliding-window`, and `difference` in place of `size`"
+    return open_entry("size", f"the size, {most}{starts}{sliding}"), grace
+
+
+def _retention_entry(kept: int | None) -> Entry:
+    if kept is None:
+        told = "how long the store keeps windows: withRetention, or what the library takes by itself (size and grace; before 3.0 a day)"
+        return open_entry("retention", told)
+    return Entry("retention", duration_text(kept), "retention.ms of the changelog without the day that Kafka Streams adds")
 
 
 def aggregate_entry(trace: Trace, facts: StoreFacts) -> Entry:

@@ -16,6 +16,8 @@ _NOT_REBUILT = {
     "foreign-key subscription": "Kafka Streams keeps it beside a foreign-key join, for itself",
 }
 
+_VERSION = open_entry("version", "the version of the application's kafka-streams jar, such as 3.9: it decides rules")
+
 
 class Drafting:
     """Makes a draft of the traces of an application's stores.
@@ -33,7 +35,7 @@ class Drafting:
     def draft(self) -> Draft:
         """Return the draft."""
         stores = [entry for name in sorted(self._traces) if (entry := self._store(self._traces[name]))]
-        streams = [_guarantee(self._facts)]
+        streams = [_VERSION, _guarantee(self._facts)]
         if self._optimized:
             streams.append(Entry("topology_optimization", "all", "a table's store has no changelog of its own, so its topic is it"))
         top = [Entry("application", self._application), Entry("streams", tuple(streams))]

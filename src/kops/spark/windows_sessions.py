@@ -1,8 +1,8 @@
 """Sessions, made record by record as ``KStreamSessionWindowAggregate`` makes them. Pure Python over the records of one key.
 
 A record joins the sessions that lie no further from it than the gap: they are merged into one, which takes their place. It is dropped
-when even the merged session ended longer ago than gap and grace. The store finds no session that its retention has expired; but its
-cache, if it has one, may still find it (``CachingSessionStore``), for as long as there is room.
+when even the merged session ended longer ago than gap and grace (``Windows.close_ms``). The store finds no session that its retention
+has expired; but its cache, if it has one, may still find it (``CachingSessionStore``), for as long as there is room.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class KeySessions:
         :param before: the task's stream time before it
         :param others: greatest timestamp that may have come before it as well
         """
-        gap, close = self.windows.size_ms, self.windows.grace_ms + self.windows.size_ms
+        gap, close = self.windows.size_ms, self.windows.close_ms
         expired_until = before - self.windows.retention_ms
         self._expire(expired_until)
         merged = self._near(timestamp)

@@ -7,6 +7,7 @@ from kops.operations.changelog.from_file import Said, said_by
 
 FILE = """
 application: app
+streams: {version: "4.3"}
 stores:
   totals:
     from: {topic: in, key: long, value: double}

@@ -15,19 +15,23 @@ SOURCE = {"topic": "t", "key": "string", "value": "long"}
 COUNT = {"count": True}
 
 
-def store(kind, window, aggregate=COUNT, **fields):
+def store(kind, window, aggregate=COUNT, *, version="4.3", **fields):
     body = {"type": kind, "from": SOURCE, "window": window, "aggregate": aggregate, **fields}
-    return parse_state_file("state.yaml", {"application": "a", "stores": {"s": body}}).stores[0]
+    return parse_state_file("state.yaml", {"application": "a", "streams": {"version": version}, "stores": {"s": body}}).stores[0]
 
 
 @pytest.mark.parametrize(
     ("kind", "window", "expected"),
     [
-        ("window", {"size": "1m"}, Windows("window", 60_000, 60_000, 0, 60_000)),
-        ("window", {"size": "1m", "advance": "10s", "grace": "5s"}, Windows("window", 60_000, 10_000, 5000, 65_000)),
+        ("window", {"size": "1m"}, Windows("window", 60_000, 60_000, 0, 60_000, says_retention=False)),
+        ("window", {"size": "1m", "advance": "10s", "grace": "5s"}, Windows("window", 60_000, 10_000, 5000, 65_000, says_retention=False)),
         ("window", {"size": "1m", "retention": "1d"}, Windows("window", 60_000, 60_000, 0, 86_400_000)),
-        ("sliding-window", {"difference": "10s", "grace": "1s"}, Windows("sliding-window", 10_000, 10_000, 1000, 21_000)),
-        ("session", {"gap": "30s", "grace": "PT5S"}, Windows("session", 30_000, 30_000, 5000, 35_000)),
+        (
+            "sliding-window",
+            {"difference": "10s", "grace": "1s"},
+            Windows("sliding-window", 10_000, 10_000, 1000, 21_000, says_retention=False),
+        ),
+        ("session", {"gap": "30s", "grace": "PT5S"}, Windows("session", 30_000, 30_000, 5000, 35_000, says_retention=False)),
     ],
 )
 def test_windows_have_the_defaults_of_kafka_streams(kind, window, expected):

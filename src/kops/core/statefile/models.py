@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kops.core.schemas import RegisteredSchema
 from kops.core.statefile.table_models import Table
+from kops.core.statefile.versions import EXPIRES_EXACTLY
 
 GUARANTEES = ("at_least_once", "exactly_once_v2")
 KAFKA_STREAMS, FAUST = "kafka-streams", "faust"
@@ -88,6 +89,8 @@ class Windows:
     :param retention_ms: how far behind the stream time the store keeps what it holds
     :param emits_on_close: a result is sent once, when its window has closed (``EmitStrategy.onWindowClose``)
     :param buffer: changelog of the buffer of ``suppress()`` behind it
+    :param closes_after_gap: a session takes records for gap and grace after its end; False: for its grace only, as before 3.0
+    :param says_retention: the file says the retention, which otherwise is what the library takes by itself
     """
 
     kind: str
@@ -97,6 +100,13 @@ class Windows:
     retention_ms: int
     emits_on_close: bool = False
     buffer: str | None = None
+    closes_after_gap: bool = True
+    says_retention: bool = True
+
+    @property
+    def close_ms(self) -> int:
+        """Return how long after its end a session takes records."""
+        return self.grace_ms + (self.size_ms if self.closes_after_gap else 0)
 
 
 @dataclass(frozen=True)
@@ -145,6 +155,7 @@ class StateFile:
     :param path: as given, for messages
     :param application: ``application.id``, which is the consumer group and the prefix of internal topics
     :param guarantee: ``processing.guarantee``
+    :param version: ``streams_version`` as numbers, which decide rules (``kops.core.statefile.versions``)
     :param library: ``kafka-streams``, or ``faust``, whose tables have keys in JSON and no timestamps
     :param json_module: what Faust writes JSON with: ``json`` escapes all that is not ASCII, and ``orjson`` does not
     :param cache: False: ``statestore.cache.max.bytes`` is 0, so that every update of a table reaches those made of it
@@ -155,6 +166,7 @@ class StateFile:
     stores: tuple[Store, ...]
     guarantee: str = GUARANTEES[0]
     streams_version: str | None = None
+    version: tuple[int, ...] | None = None
     cache: bool = True
     library: str = KAFKA_STREAMS
     json_module: str = JSON_MODULES[0]
@@ -163,3 +175,8 @@ class StateFile:
     def exactly_once(self) -> bool:
         """Tell whether the application writes in transactions, and reads only what is committed."""
         return self.guarantee != GUARANTEES[0]
+
+    @property
+    def may_find_expired(self) -> bool:
+        """Tell whether a session that the retention has expired may still be found: by a cache, or in an older store of segments."""
+        return self.cache or (self.version is not None and self.version < EXPIRES_EXACTLY)

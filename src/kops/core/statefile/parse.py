@@ -25,6 +25,7 @@ from kops.core.statefile.models import (
 )
 from kops.core.statefile.stores import read_stream_store
 from kops.core.statefile.tables import Tables, is_table_store, read_table_store, read_versioned_store, with_source_changelog
+from kops.core.statefile.versions import Version, read_version
 
 _TOP = ("application", "streams", "tables", "stores")
 _OPTIMIZATION = ("none", "all")
@@ -37,7 +38,7 @@ _READERS = {
     PLAIN: read_stream_store,
     VERSIONED: read_versioned_store,
 }
-"""What reads a store, by its type: ``(stores, name, type, application) -> Store``."""
+"""What reads a store, by its type: ``(stores, name, type, application, version) -> Store``."""
 
 
 def parse_state_file(path: str, body: Any) -> StateFile:
@@ -58,12 +59,14 @@ def parse_state_file(path: str, body: Any) -> StateFile:
         raise streams.wrong("json", "only means something with library: faust")
     optimized = streams.one_of("topology_optimization", _OPTIMIZATION, "none") == "all"
     read = _faust_table if library == FAUST else _store
+    version = read_version(streams) if library != FAUST else None
     return StateFile(
         path=path,
         application=application,
-        stores=tuple(read(top, stores, name, application, optimized=optimized) for name in stores.body),
+        stores=tuple(read(top, stores, name, application, version, optimized=optimized) for name in stores.body),
         guarantee=streams.one_of("guarantee", GUARANTEES, GUARANTEES[0]),
         streams_version=streams.text("version"),
+        version=version,
         cache=_cache(streams),
         library=library,
         json_module=streams.one_of("json", JSON_MODULES, JSON_MODULES[0]),
@@ -78,20 +81,20 @@ def _cache(streams: Fields) -> bool:
     return given
 
 
-def _store(top: Fields, stores: Fields, name: str, application: str, *, optimized: bool) -> Store:
+def _store(top: Fields, stores: Fields, name: str, application: str, version: Version | None, *, optimized: bool) -> Store:
     if not NAME.fullmatch(name):
         raise stores.wrong(name, "is not a name that a store can have", "letters, digits, dot, underscore and hyphen")
     fields = stores.inside(name)
     if is_table_store(fields):
         return read_table_store(Tables(top), stores, name, application)
     kind = fields.one_of("type", _READERS, KEY_VALUE)
-    store = _READERS[kind](stores, name, kind, application)
+    store = _READERS[kind](stores, name, kind, application, version)
     return with_source_changelog(store, named=fields.body.get("changelog") is not None) if optimized else store
 
 
-def _faust_table(top: Fields, stores: Fields, name: str, application: str, *, optimized: bool) -> Store:
+def _faust_table(top: Fields, stores: Fields, name: str, application: str, version: Version | None, *, optimized: bool) -> Store:
     """Read a table of Faust: its keys are written as JSON unless they are bytes (``Collection._serializer_from_type``)."""
-    store = _store(top, stores, name, application, optimized=optimized)
+    store = _store(top, stores, name, application, version, optimized=optimized)
     if store.type != KEY_VALUE or store.key_by or store.table or store.reuses_source:
         raise stores.wrong(name, "is more than a table by the record's own key", "of Faust, kops knows no windows and no joins")
     if store.source.key.name in REGISTERED:

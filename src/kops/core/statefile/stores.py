@@ -6,15 +6,17 @@ from kops.core.statefile.aggregates import read_aggregate
 from kops.core.statefile.fields import Fields
 from kops.core.statefile.forms import NAME, read_form, read_name, read_optional_name
 from kops.core.statefile.models import FORMATS, KEY_VALUE, PLAIN, TABLE, Aggregation, Form, Source, Store
+from kops.core.statefile.versions import Version
 from kops.core.statefile.windows import WINDOW_FIELDS, read_windows
 
 _FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition", "changelog", "aggregate")
 
 
-def read_stream_store(stores: Fields, name: str, kind: str, application: str) -> Store:
+def read_stream_store(stores: Fields, name: str, kind: str, application: str, version: Version | None = None) -> Store:
     """Read a key-value store, or one of windows or sessions, with what is done to the records of its topic before.
 
     :param kind: the type of the store
+    :param version: of kafka-streams
     """
     windowed = kind not in (KEY_VALUE, PLAIN)
     fields = stores.inside(name, (*_FIELDS, *(WINDOW_FIELDS if windowed else [])))
@@ -50,7 +52,7 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str) ->
         key_by=key_by,
         repartition_topic=(read_optional_name(fields, "repartition") or f"{application}-{name}-repartition") if key_by else None,
         type=kind,
-        window=read_windows(fields, kind, application) if windowed else None,
+        window=read_windows(fields, kind, application, version) if windowed else None,
         others=others,
     )
 

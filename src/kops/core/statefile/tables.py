@@ -11,6 +11,7 @@ from kops.core.statefile.forms import read_duration, read_form, read_optional_na
 from kops.core.statefile.models import FORMATS, KEY_VALUE, TABLE, TABLES, VERSIONED, Aggregation, Source, Store
 from kops.core.statefile.stores import read_source
 from kops.core.statefile.table_models import INNER, JOINS, LEFT, Join, Table
+from kops.core.statefile.versions import VERSIONED_STORES, Version, line_of
 
 _TABLE = ("from", "join", "where")
 _STORE = ("type", *_TABLE, "key_by", "key_as", "repartition", "changelog", "aggregate")
@@ -135,9 +136,11 @@ def _aggregate(fields: Fields, table: Table) -> Aggregation:
     return aggregate
 
 
-def read_versioned_store(stores: Fields, name: str, kind: str, application: str) -> Store:
+def read_versioned_store(stores: Fields, name: str, kind: str, application: str, version: Version | None = None) -> Store:
     """Read a versioned table of a topic (``Stores.persistentVersionedKeyValueStore``, KIP-889)."""
     fields = stores.inside(name, _VERSIONED)
+    if version is not None and line_of(version) < VERSIONED_STORES:
+        raise fields.wrong("type", f"is {kind}, which kafka-streams has from 3.5 on", "correct streams.version, or the type")
     table = versioned_table(fields, name)
     source = table.sources[0]
     return Store(

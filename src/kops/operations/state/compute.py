@@ -162,7 +162,7 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str) -> Com
     seen = [
         of_order(store, keys, counts.mixed),
         of_time(store, keys, counts.noted.get("timed", 0)),
-        of_windows(store, keys, counts.noted, cache=job.state_file.cache),
+        of_windows(store, keys, counts.noted, cache=job.state_file.may_find_expired),
     ]
     return Computed(facts, stage, counts, worst([facts.exactness, *seen]))
 

@@ -14,6 +14,7 @@ from kops.operations.services import Services
 from kops.operations.state.archived_input import Archived, cleanup_policy, of_archives, with_archives
 from kops.operations.state.buffers import judge_buffers
 from kops.operations.state.exactness import Exactness, of_changes, of_input, of_library, worst
+from kops.operations.state.stated import of_statement
 
 READ_COMMITTED = "read_committed"
 READ_UNCOMMITTED = "read_uncommitted"
@@ -84,7 +85,15 @@ def read_facts(
             input_bounds={partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]},
             changelog_bounds=of(store.changelog),
             settings=settings.get(store.changelog, {}),
-            exactness=worst([*judged, loose, of_library(state_file), buffers.get(store.name, Exactness("A"))]),
+            exactness=worst(
+                [
+                    *judged,
+                    loose,
+                    of_library(state_file),
+                    of_statement(state_file, store, settings.get(store.changelog, {})),
+                    buffers.get(store.name, Exactness("A")),
+                ]
+            ),
             loose=loose.grade > "A",
             tasks=_tasks(store, {name: len(partitions) for name, partitions in topics.items()}),
         )

@@ -31,7 +31,11 @@ def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool
         found.append(Exactness("C", (f"{which}: they are passed over here, and what the application makes of them is not known",)))
     if cache and (count := noted.get("cached", 0)):
         which = f"{count:,} late records lie beside a session that the retention has expired"
-        found.append(Exactness("C", (f"{which}: whether the application's cache still had it is not known (streams.cache)",)))
+        found.append(
+            Exactness(
+                "C", (f"{which}: whether the application still found it, in a cache or in an older store, is not known (streams.cache)",)
+            )
+        )
     topic = store.source.topic
     if count := noted.get("uncovered", 0):
         found.append(Exactness("D", (f"{count:,} windows may have had records of {topic} that are gone: it begins above offset 0",)))

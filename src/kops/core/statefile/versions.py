@@ -1,0 +1,58 @@
+"""Versions of kafka-streams, as far as they decide what a store holds."""
+
+from __future__ import annotations
+
+import re
+
+from kops.core.statefile.fields import Fields
+
+Version = tuple[int, ...]
+"""Major, minor and, where it was said, patch."""
+
+OLDEST, NEWEST = (2, 4), (4, 3)
+"""The lines whose rules kops knows."""
+EXPLICIT_GRACE = (4, 0)
+"""From here on the API asks for the grace of windows (KIP-633); before, ``TimeWindows.of`` and ``SessionWindows.with`` keep 24 hours."""
+RETENTION_OF_WINDOWS = (3, 0)
+"""From here on a store keeps size and grace by default; before, a day (``Windows.maintainMs``)."""
+SESSION_GAP = (3, 0)
+"""From here on a session closes gap and grace after its end; before, only its grace (KAFKA-12718)."""
+VERSIONED_STORES = (3, 5)
+"""KIP-889."""
+GROUPED_UPDATES = (3, 5)
+"""From here on a row that stays in its group is one update of it; before, a removal and an addition (KIP-904)."""
+NULL_FOREIGN_KEYS = (3, 7)
+"""From here on a row with a null foreign key counts; before, it was passed over (KIP-962)."""
+SLIDING_WINDOWS = (2, 8)
+"""The first line whose sliding windows are known to be like those of later ones."""
+EXPIRES_EXACTLY = (4, 0)
+"""The first line whose RocksDB stores are known to find no session that the retention has expired; older ones expire whole segments."""
+_REPEATED_VALUES = ((2, 6, 0), (2, 6, 1), (2, 7, 0))
+"""Releases whose source tables pass over an update that repeats the value (KIP-557, taken back by KAFKA-12508)."""
+
+_TEXT = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:[-.][A-Za-z0-9.-]+)?")
+
+
+def read_version(streams: Fields, name: str = "version") -> Version | None:
+    """Read the version of kafka-streams; None where it is left out.
+
+    :raises ConfigError: when it is none, or of a line that there is not
+    """
+    text = streams.text(name)
+    if text is None:
+        return None
+    found = _TEXT.fullmatch(text)
+    if found is None or not OLDEST[0] <= int(found[1]) <= NEWEST[0]:
+        hint = "such as 2.8.2, 3.9 or 4.3, as the application's jar is called"
+        raise streams.wrong(name, f"is {text!r}, which is no version of kafka-streams that kops knows", hint)
+    return tuple(int(part) for part in found.groups() if part is not None)
+
+
+def line_of(version: Version) -> Version:
+    """Return major and minor."""
+    return version[:2]
+
+
+def repeats_values(version: Version) -> bool:
+    """Tell whether a table of a topic may keep the timestamp of an earlier update with the same value, in a release of this line."""
+    return any(release[: len(version)] == version for release in _REPEATED_VALUES)

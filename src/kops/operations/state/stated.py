@@ -1,0 +1,63 @@
+"""How exact a store can be by what its state file says of the application: its library's version, its clock. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kops.core.durations import duration_text
+from kops.core.state_draft_facts import DAY_MS
+from kops.core.statefile import StateFile, Store
+from kops.core.statefile.models import SLIDING, TABLE
+from kops.core.statefile.versions import (
+    GROUPED_UPDATES,
+    NEWEST,
+    NULL_FOREIGN_KEYS,
+    OLDEST,
+    SLIDING_WINDOWS,
+    line_of,
+    repeats_values,
+)
+from kops.operations.state.exactness import Exactness, worst
+
+
+def of_statement(state_file: StateFile, store: Store, settings: Mapping[str, str]) -> Exactness:
+    """Judge a store by what its state file says, before anything is read.
+
+    :param settings: of the changelog
+    """
+    return worst([Exactness("A"), *_of_version(state_file, store), *_of_retention(store, settings)])
+
+
+def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:
+    """Judge by the rules that kops has for a version, and by those of old ones that it does not follow."""
+    version = state_file.version
+    if version is None:
+        return
+    line, of = line_of(version), f"kafka-streams {state_file.streams_version}"
+    if not OLDEST <= line <= NEWEST:
+        known = " to ".join(".".join(map(str, each)) for each in (OLDEST, NEWEST))
+        yield Exactness("C", (f"kops knows the rules of {known}, and not those of {of}",))
+        return
+    table = store.table
+    if store.type == SLIDING and line < SLIDING_WINDOWS:
+        yield Exactness("C", (f"kops knows the rules of sliding windows from 2.8 on, and not those of {of}",))
+    if table is not None and table.foreign and line < NULL_FOREIGN_KEYS:
+        yield Exactness("C", (f"{of} passes over a row whose foreign key is null, and so keeps what it was joined with before (KIP-962)",))
+    if table is not None and store.key_by and store.aggregate.kind == "reducer" and line < GROUPED_UPDATES:
+        yield Exactness(
+            "B", (f"{of} updates a group in two steps, and a group that is empty between them begins anew with other timestamps",)
+        )
+    if store.aggregate.kind == TABLE and repeats_values(version):
+        yield Exactness("B", (f"{of} may keep the timestamp of an earlier update with the same value (KIP-557)",))
+
+
+def _of_retention(store: Store, settings: Mapping[str, str]) -> Iterator[Exactness]:
+    """Judge by whether the changelog keeps more than the library would by itself, as where the application says withRetention."""
+    window = store.window
+    if window is None or window.says_retention or "delete" not in settings.get("cleanup.policy", "").split(","):
+        return
+    kept = int(settings.get("retention.ms") or -1)
+    if kept < 0 or kept > window.retention_ms + DAY_MS:
+        told = "for ever" if kept < 0 else duration_text(kept)
+        without = f"{duration_text(window.retention_ms)} and the day that Kafka Streams adds"
+        yield Exactness("C", (f"{store.changelog} keeps records {told} (retention.ms), and not {without}: say window.retention",))
