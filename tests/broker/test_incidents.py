@@ -3,6 +3,7 @@
 What takes minutes in reality is made by old records and a clock that is set forward: nothing waits.
 """
 
+import shlex
 import time
 from datetime import timedelta
 
@@ -10,6 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kops.cli.session import Session
+from kops.core.models import Committed, TopicPartition
 from support.consumer_groups import member
 from support.programs import Record
 from support.streams_apps import wait_for
@@ -99,6 +101,84 @@ def open_transaction(broker, unique):
     yield begin
     for producer in producers:
         producer.abort_transaction(30)
+
+
+def commit(groups, group, name, offsets):
+    """Commit as consumers do: with a leader epoch."""
+    groups.commit(group, {TopicPartition(name, partition): Committed(offset, "", 0) for partition, offset in offsets.items()})
+
+
+@pytest.mark.parametrize("protocol", ["classic", pytest.param("consumer", marks=pytest.mark.long)])  # its members are slow to come and go
+def test_a_consumer_in_a_crash_loop_stands_at_one_record(diagnose, kops, broker, cluster, groups, group, records, protocol):
+    name = records(3, 9, 4)
+    commit(groups, group, name, {0: 3, 1: 5, 2: 4})
+    for _crash in range(3):
+        with member(broker.bootstrap_servers, group, name, group_protocol=protocol):
+            pass
+    first = diagnose(group)[0]
+    assert (first["severity"], first["check"], first["subject"]) == ("critical", "crash_loop", f"group {group}")
+    assert first["summary"].startswith(f"looks like a crash loop: {name}:1 stands at offset 5 for ")
+    assert "while members joined 3 times and left 3 times, the last left " in first["summary"]
+    assert first["summary"].endswith(f"{name}:1 is at offset 5 (key key, value 5)")
+    assert first["commands"] == [
+        f"kops records peek {group} --topic {name}:1",
+        f"kops offsets seek {group} {name}:1=skip:1 --wait-empty 60s",
+    ]
+    commit(groups, group, name, {1: 6, 2: 2})
+    findings = diagnose(group)  # it went on: nobody has left since
+    assert (findings[0]["check"], findings[0]["severity"]) == ("no_members", "warning")
+    assert findings[0]["summary"].startswith("no members, the last left ")
+    for _crash in range(3):
+        with member(broker.bootstrap_servers, group, name, group_protocol=protocol):
+            pass
+    both = diagnose(group)
+    assert (both[0]["check"], both[0]["facts"]["partitions"]) == ("crash_loop", [f"{name}:2", f"{name}:1"])
+    assert "skip" not in advised(both)  # one of the two stops the consumer, and which one is not known
+
+
+def test_offsets_that_somebody_reset_to_the_end(diagnose, kops, broker, cluster, groups, group, records):
+    name = records(60, 60, 60)
+    for offset in (10, 20):
+        commit(groups, group, name, dict.fromkeys(range(3), offset))
+    time.sleep(0.02)
+    kops("offsets", "reset", group, "--topic", name, "--to-latest", "--yes").ok()
+    time.sleep(0.02)
+    commit(groups, group, name, dict.fromkeys(range(2), 60))
+    with member(broker.bootstrap_servers, group, name):
+        first = diagnose(group)[0]
+    assert (first["severity"], first["check"], first["subject"]) == ("warning", "commits_jumped", f"group {group}")
+    assert first["summary"].startswith(f"commits of {name}:0-2 were moved forward by 120 offsets at ")
+    assert first["summary"].endswith(", by a tool and not by reading: 120 offsets skipped unread")
+    back = first["commands"][0]
+    assert back.startswith(f"kops offsets reset {group} --topic {name}:0-2 --to-history @")
+    assert first["commands"][1] == f"kops offsets history {group} --jumps"
+    assert "commits_jumped" not in {finding["check"] for finding in diagnose(group, "--history", "0s")}
+    kops(*shlex.split(back)[1:], "--yes").ok()
+    assert set(cluster.committed(group).values()) == {20}
+    findings = diagnose(group)
+    assert "commits_jumped" not in {finding["check"] for finding in findings}, findings  # taken back
+
+
+def test_a_topic_that_was_recreated_under_a_group(diagnose, kops, broker, cluster, groups, group, records):
+    name = records(40, 40)
+    commit(groups, group, name, {0: 40, 1: 40})
+    with member(broker.bootstrap_servers, group, name):
+        cluster.delete_all([name])
+        wait_for("the commits to be deleted with the topic", lambda: not cluster.committed(group))
+        wait_for("the topic to be gone", lambda: name not in cluster.topics(name))
+        cluster.create(name, 2)
+        wait_for("the topic", lambda: name in cluster.topics(name))
+        write(cluster, name, 30, 20)
+        findings = diagnose(group)
+    first = findings[0]
+    assert (first["severity"], first["check"], first["subject"]) == ("warning", "commits_deleted", f"group {group}")
+    assert first["summary"].startswith(f"commits of {name}:0-1 were deleted at ")
+    assert ": the topic was recreated, its " in first["summary"]
+    assert "50 records unread" in first["summary"]
+    assert first["commands"] == [
+        f"kops offsets reset {group} --topic {name}:0-1 --to-earliest --wait-empty 60s",
+        f"kops offsets history {group} --topic {name}:0-1",
+    ]
 
 
 def test_readers_that_wait_for_an_open_transaction(diagnose, kops, broker, cluster, group, records, open_transaction, later):

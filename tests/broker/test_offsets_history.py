@@ -73,6 +73,7 @@ def test_commits_are_those_that_apaches_formatter_shows(kops, broker, cluster, g
             }
         )
     assert len(expected) == 5
+    assert [row.pop("moved") for row in rows] == [None, None, 2, 4, None]
     assert [{**row, "time": row["time"] if row["event"] == "commit" else None} for row in rows] == [
         {**want, "log_offset": row["log_offset"]} for want, row in zip(expected, rows, strict=True)
     ]
@@ -101,6 +102,21 @@ def test_where_a_group_stood_and_the_way_back(kops, cluster, groups, group, orde
     assert [(row["partition"], row["offset"]) for row in history(kops, group)[-2:]] == [(0, 5), (1, 7)]
     kops("undo", "last", "--yes").ok()
     assert cluster.committed(group) == {(orders, 0): 9, (orders, 1): 9}
+
+
+def test_only_the_commits_that_tools_made(kops, cluster, groups, group, orders):
+    zero = TopicPartition(orders, 0)
+    for offset in (1, 2, 3):
+        groups.commit(group, {zero: Committed(offset, "", 0)})
+    time.sleep(0.02)
+    cluster.commit(group, {(orders, 0): 9})
+    rows = history(kops, group, "--jumps")
+    assert [(row["offset"], row["moved"], row["event"]) for row in rows] == [(9, 6, "commit")]
+    assert [row["offset"] for row in history(kops, group, "--since", rows[0]["time"])] == [9]
+    assert history(kops, group, "--jumps", "--since", "@now") == []
+    groups.delete_offsets(group, [zero])
+    assert [row["event"] for row in history(kops, group, "--jumps")] == ["commit", "deleted"]
+    assert kops("offsets", "history", group, "--jumps", "--at", "@now").code == 2
 
 
 def test_offsets_that_were_deleted_are_in_the_history(kops, cluster, groups, group, orders):
@@ -156,7 +172,7 @@ def test_a_group_that_is_not_known_and_a_time_before_everything(kops, cluster, g
 
 def test_the_keys_of_json_are_a_contract(kops, cluster, group, orders):
     cluster.commit(group, {(orders, 0): 5})
-    every = ["time", "topic", "partition", "event", "offset", "leader_epoch", "metadata", "log_offset"]
+    every = ["time", "topic", "partition", "event", "offset", "moved", "leader_epoch", "metadata", "log_offset"]
     assert [list(row) for row in history(kops, group)] == [every]
     assert [list(row) for row in history(kops, group, "--at", "@now")] == [["topic", "partition", "at", "offset", "committed", "note"]]
     shown = kops("offsets", "show", group, "-o", "json").ok().json

@@ -22,6 +22,13 @@ from kops.cli.session import Session
     show_default=True,
     help="Look twice at groups that are behind, so long apart, for what moves; 0s looks once.",
 )
+@click.option(
+    "--history",
+    metavar="DURATION",
+    default="24h",
+    show_default=True,
+    help="Look for jumps, deletions and crash loops in the commits of so long; 0s does not.",
+)
 @fail_on_option
 @click.pass_obj
 def diagnose(
@@ -34,6 +41,7 @@ def diagnose(
     regex: bool,
     within: str,
     sample: str,
+    history: str,
     fail_on: str,
 ) -> int:
     """Find what is wrong with groups and topics, or with the whole cluster.
@@ -58,6 +66,7 @@ def diagnose(
         regex=regex,
         within=parse_duration(within, what="duration for --within"),
         sample_seconds=parse_duration(sample, what="duration for --sample") / 1000,
+        history=parse_duration(history, what="duration for --history"),
         named=cluster_words(session),
     )
     if session.output_format in ("json", "yaml"):

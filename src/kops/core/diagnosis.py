@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kops.core.diagnosis_history import crash_loop, history_findings
 from kops.core.diagnosis_parts import finding_about, topic_options, unread_text, where
 from kops.core.diagnosis_progress import progress_findings
 from kops.core.durations import MILLISECONDS
@@ -19,14 +20,18 @@ def group_findings(look: GroupLook, now: int) -> Iterator[Finding]:
 
     :param now: milliseconds since the epoch
     """
-    if look.abandoned:
+    if look.crashing:
+        yield crash_loop(look, now)
+        yield from _expiring(look, now)
+    elif look.abandoned:
         yield _abandoned(look)
     else:
         yield from _expiring(look, now)
-        yield from _unattended(look)
+        yield from _unattended(look, now)
         yield from _rebalancing(look)
         yield from progress_findings(look, now)
         yield from _lost(look)
+    yield from history_findings(look)
     yield from _past_end(look)
     yield from _gone(look)
 
@@ -62,13 +67,15 @@ def _longer(risk: Headroom, settings: Mapping[str, Setting]) -> str:
     return f"{RETENTION}={2 * value}"
 
 
-def _unattended(look: GroupLook) -> Iterator[Finding]:
+def _unattended(look: GroupLook, now: int) -> Iterator[Finding]:
     name = look.group.group_id
     closer = [command("groups", "lag", name), command("groups", "describe", name)]
     if look.group.state == "EMPTY":
         some = [one for one in look.partitions if one.behind]
         if some:
-            text = f"no members: nobody reads {where(some)}; {unread_text(some)}"
+            left = look.history.last_left
+            since = "" if left is None else f", the last left {age_text(max(0, now - left))} ago"
+            text = f"no members{since}: nobody reads {where(some)}; {unread_text(some)}"
             yield finding_about(look, Severity.WARNING, "no_members", some, text, commands=closer, lag=sum(one.unread for one in some))
     elif look.group.members and look.group.state == "STABLE":
         some = [one for one in look.partitions if one.behind and not one.owner]

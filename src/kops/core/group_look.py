@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kops.core.group_history import NO_HISTORY, GroupHistory
 from kops.core.lag import Headroom, OpenTransaction, TimeLag
 from kops.core.models import Bounds, Committed, Group, Setting, TopicPartition
 
@@ -13,6 +14,10 @@ BEHIND_MS = 60_000
 """A record that waits for less is how batches, commits and fetches work."""
 REBALANCING = ("PREPARING_REBALANCE", "COMPLETING_REBALANCE", "ASSIGNING", "RECONCILING")
 NOT_KNOWN = TimeLag(None)
+CRASHES = 3
+"""So many members must have left and come back, while a partition stood still, to speak of a crash loop."""
+CRASHES_WITHIN_MS = 1_800_000
+"""Kubernetes waits for up to five minutes before each restart."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,9 @@ class GroupLook:
     :param streams: whether it is a Kafka Streams application
     :param records: the record that the group reads next, for people and as JSON, by partition
     :param settings: of the topics, by topic and name
+    :param history: its commits and members of the last hours, as far as they are known
+    :param topic_ids: of topics, where they matter
+    :param at: when it was looked at, in milliseconds since the epoch
     """
 
     group: Group
@@ -88,6 +96,23 @@ class GroupLook:
     streams: bool = False
     records: Mapping[TopicPartition, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
+    history: GroupHistory = NO_HISTORY
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    at: int = 0
+
+    @property
+    def crashing(self) -> tuple[PartitionLook, ...]:
+        """Return the partitions that stood still while members left and came back again and again, the longest waiting first."""
+        recent = self.at - CRASHES_WITHIN_MS
+        if self.history.departures(recent) < CRASHES:
+            return ()
+        some = []
+        for one in self.partitions:
+            if one.behind and not one.blocked and not one.moved:
+                since = max(recent, self.history.standing_since(one.partition) or recent)
+                if min(self.history.departures(since), self.history.arrivals(since)) >= CRASHES:
+                    some.append(one)
+        return _longest_first(some)
 
     @property
     def abandoned(self) -> bool:

@@ -1,4 +1,4 @@
-"""The time grammar: ``@-1h``, ``@2026-11-20T14:05``, ``@1700000000000``, ``@now``, and the positions ``start``, ``end``, ``123``."""
+"""The time grammar: ``@-1h``, ``@14:05``, ``@2026-11-20T14:05``, ``@1700000000000``, ``@now``, and positions: ``start``, ``end``, ``1``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _ISO = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d)(?:T(?P<minute>\d\d:\d\d)(?::(?P<second>\d\d)(?:\.(?P<milli>\d{3}))?)?(?P<zone>Z|[-+]\d\d(?::?\d\d)?)?)?"
 )
-_HINT = "write it like @-1h, @2026-11-20T14:05 (UTC), @2026-11-20T14:05:30.500+01:00, @1700000000000 (milliseconds) or @now"
+_CLOCK = re.compile(r"(\d\d):(\d\d)(?::(\d\d))?")
+_HINT = (
+    "write it like @-1h, @14:05 (local time, the last one), @2026-11-20T14:05 (UTC), @2026-11-20T14:05:30.500+01:00,"
+    " @1700000000000 (milliseconds) or @now"
+)
 _LAST = 2**63 - 1
 _MOST_DIGITS = 19
 _SECONDS_FROM, _SECONDS_TO = 10**9, 10**10  # 2001 to 2286 in seconds; as milliseconds they lie in 1970
@@ -65,7 +69,22 @@ def parse_time(text: str, now: datetime) -> int:
         if _SECONDS_FROM <= number < _SECONDS_TO:
             raise UsageProblem(f"{text} looks like seconds; times are in milliseconds", hint=f"write @{number * 1000}")
         return _since_epoch(number, text)
+    if clock := _CLOCK.fullmatch(body):
+        return _last_time_of_day(clock, now, text)
     return _iso(body, text)
+
+
+def _last_time_of_day(clock: re.Match[str], now: datetime, shown: str) -> int:
+    """Return when the clock on the wall showed this last: today, or yesterday where it lies ahead."""
+    local = now.astimezone()
+    try:
+        wanted = local.replace(hour=int(clock[1]), minute=int(clock[2]), second=int(clock[3] or 0), microsecond=0)
+    except ValueError as error:
+        raise UsageProblem(f"{shown!r} is not a valid time: {error}", hint=_HINT) from error
+    if wanted > local:
+        wanted -= timedelta(days=1)
+    # The offset of another day may be another one: summer time.
+    return to_milliseconds(wanted.replace(tzinfo=None).astimezone())
 
 
 def parse_datetime(text: str) -> int:

@@ -7,6 +7,7 @@ value deletes the commit: it expired, or somebody deleted it. Pure.
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 
 from kops.core.errors import UndecodableRecord
@@ -36,11 +37,13 @@ class OffsetValue:
 
     :param time: milliseconds since the epoch by the broker's clock
     :param expires: milliseconds since the epoch; None unless the client asked for it (version 1 only)
+    :param topic_id: of the topic that it was committed for, as Kafka writes ids; None where the brokers did not note it
     """
 
     committed: Committed
     time: int
     expires: int | None = None
+    topic_id: str | None = None
 
 
 def partition_of_group(group: str, partitions: int) -> int:
@@ -93,4 +96,14 @@ def decode_value(data: bytes) -> OffsetValue:
     metadata = reader.compact_text() if version >= _FLEXIBLE else reader.text()
     time = reader.number(LONG)
     expires = reader.number(LONG) if version == 1 else -1
-    return OffsetValue(Committed(offset, metadata, None if epoch == _NO_EPOCH else epoch), time, None if expires < 0 else expires)
+    topic_id = _topic_id(reader) if version >= _FLEXIBLE else None
+    return OffsetValue(Committed(offset, metadata, None if epoch == _NO_EPOCH else epoch), time, None if expires < 0 else expires, topic_id)
+
+
+def _topic_id(reader: Reader) -> str | None:
+    """Return the tagged field 0, as ``Uuid.toString()`` writes it; None without it."""
+    for _ in range(reader.varint()):
+        tag, data = reader.varint(), reader.raw(reader.varint())
+        if tag == 0 and any(data):
+            return base64.urlsafe_b64encode(data).decode().rstrip("=")
+    return None

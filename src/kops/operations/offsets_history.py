@@ -7,72 +7,65 @@ the log start on, so when an older commit is still there, every later one is too
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from kops.core.errors import NotFound, Refused
+from kops.core.group_history import CommitEvent, GroupHistory, moves_of_tools
 from kops.core.models import Committed, TopicPartition
 from kops.core.offsets import Strategy, ToOffset
-from kops.core.records import OffsetRange
 from kops.core.times import parse_time, time_text
-from kops.formats.consumer_offsets import TOPIC, OffsetKey, decode_key, decode_value, key_prefixes, partition_of_group
-from kops.gateways.kafka.offsets import READ_COMMITTED
+from kops.formats.consumer_offsets import TOPIC
+from kops.operations.group_log import read_group_log
 from kops.operations.offsets_wishes import Wish, included, narrowing
 from kops.operations.services import Services
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A commit of one partition, or its end.
-
-    :param time: milliseconds since the epoch: of the commit, and for a deletion of its record
-    :param committed: None when the commit was deleted, or expired
-    :param log_offset: of the record in its partition of ``__consumer_offsets``
-    """
-
-    group: str
-    partition: TopicPartition
-    time: int
-    committed: Committed | None
-    log_offset: int
-
-
-def read_history(services: Services, group_ids: Sequence[str]) -> dict[str, list[Event]]:
+def read_history(services: Services, group_ids: Sequence[str]) -> dict[str, list[CommitEvent]]:
     """Return every commit of some groups that is still in the log, in its order.
 
     :raises NotFound: when the cluster has no ``__consumer_offsets`` that this user can see
     """
-    places = services.kafka.offsets.partitions_of([TOPIC])[TOPIC]
-    homes = {group: TopicPartition(TOPIC, partition_of_group(group, len(places))) for group in group_ids}
-    bounds = services.kafka.offsets.bounds(set(homes.values()), isolation=READ_COMMITTED)
-    ranges = {place: OffsetRange(found.log_start_offset, found.log_end_offset) for place, found in bounds.items()}
-    prefixes = tuple(prefix for group in group_ids for prefix in key_prefixes(group))
-    history: dict[str, list[Event]] = {group: [] for group in group_ids}
-    reader = services.kafka.records.read(ranges, isolation=READ_COMMITTED)
-    services.progress.step(f"Reading {TOPIC}")
-    for batch in reader:
-        for record in batch:
-            if record.key is None or not record.key.startswith(prefixes):
-                continue
-            key = decode_key(record.key)
-            if isinstance(key, OffsetKey) and key.group in history:
-                history[key.group].append(_event(key, record.value, record.timestamp, record.offset))
-        services.progress.advance(reader.done, reader.total, "offsets")
-    return history
+    found = read_group_log(services, group_ids).histories
+    return {group: _in_order(history) for group, history in found.items()}
+
+
+def _in_order(history: GroupHistory) -> list[CommitEvent]:
+    return sorted((event for events in history.commits.values() for event in events), key=lambda event: event.log_offset)
+
+
+def _moved(events: Iterable[CommitEvent]) -> list[int | None]:
+    """Return by how much each commit moved its partition; None for a first one and for a deletion."""
+    stood: dict[TopicPartition, int] = {}
+    moved: list[int | None] = []
+    for event in events:
+        before = stood.pop(event.partition, None)
+        if event.committed is not None:
+            stood[event.partition] = event.committed.offset
+        moved.append(None if event.committed is None or before is None else event.committed.offset - before)
+    return moved
 
 
 def history_rows(
-    services: Services, group_id: str, topics: Sequence[str] = (), at: int | None = None
+    services: Services,
+    group_id: str,
+    topics: Sequence[str] = (),
+    at: int | None = None,
+    *,
+    since: int | None = None,
+    only_jumps: bool = False,
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the commits of a group as rows, oldest first, and what to know about them.
 
     :param topics: of these partitions only: ``orders``, ``orders:0,3-5``, ``orders-*``
     :param at: where each partition stood at this time, in milliseconds since the epoch
+    :param since: leave out what was before, in milliseconds since the epoch
+    :param only_jumps: only commits that tools made, and deletions
     :raises NotFound: when neither the log nor the coordinator knows the group
     """
     narrow = narrowing(topics)
-    events = read_history(services, [group_id])[group_id]
+    history = read_group_log(services, [group_id]).histories[group_id]
+    events = _in_order(history)
     if not events:
         raise NotFound(f"{TOPIC} has no commits of a group {group_id}", hint="`kops groups list` shows the groups", group=group_id)
     kept = [event for event in events if included(event.partition, narrow)]
@@ -80,15 +73,25 @@ def history_rows(
     known = f"the oldest commit still known is of {time_text(oldest)}: {TOPIC} is compacted" if oldest is not None else ""
     notes = [known] if known else [f"group {group_id} has no commits there"]
     if at is None:
-        return [_row(event) for event in kept], notes
+        jumped = {(jump.partition, jump.time) for jump in moves_of_tools(history)} if only_jumps else None
+        moved = _moved(kept)
+        shown = [
+            (event, by)
+            for event, by in zip(kept, moved, strict=True)
+            if (since is None or event.time >= since)
+            and (jumped is None or event.committed is None or (event.partition, event.time) in jumped)
+        ]
+        if only_jumps and not shown:
+            notes.append("no commit there was made by a tool or deleted, as far as leader epochs and members tell")
+        return [_row(event, by) for event, by in shown], notes
     stood = standing(kept, at)
     rows = [_standing_row(partition, event, at) for partition, event in sorted(stood.items())]
     return rows, notes
 
 
-def standing(events: Iterable[Event], at: int) -> dict[TopicPartition, Event | None]:
+def standing(events: Iterable[CommitEvent], at: int) -> dict[TopicPartition, CommitEvent | None]:
     """Return for each partition its last event at or before a time, in the order of the log; None where the log begins later."""
-    stood: dict[TopicPartition, Event | None] = {}
+    stood: dict[TopicPartition, CommitEvent | None] = {}
     for event in events:
         if event.time <= at:
             stood[event.partition] = event
@@ -152,14 +155,7 @@ def _strategy(committed: Committed, time: int) -> Strategy:
     return ToOffset(committed.offset, reason=f"committed {time_text(time)}")
 
 
-def _event(key: OffsetKey, value: bytes | None, timestamp: int | None, offset: int) -> Event:
-    if value is None:
-        return Event(key.group, key.partition, timestamp or 0, None, offset)
-    found = decode_value(value)
-    return Event(key.group, key.partition, found.time, found.committed, offset)
-
-
-def _row(event: Event) -> dict[str, Any]:
+def _row(event: CommitEvent, moved: int | None) -> dict[str, Any]:
     committed = event.committed
     return {
         "time": time_text(event.time),
@@ -167,13 +163,14 @@ def _row(event: Event) -> dict[str, Any]:
         "partition": event.partition.partition,
         "event": "deleted" if committed is None else "commit",
         "offset": committed.offset if committed else None,
+        "moved": moved,
         "leader_epoch": committed.leader_epoch if committed else None,
         "metadata": committed.metadata if committed else None,
         "log_offset": event.log_offset,
     }
 
 
-def _standing_row(partition: TopicPartition, event: Event | None, at: int) -> dict[str, Any]:
+def _standing_row(partition: TopicPartition, event: CommitEvent | None, at: int) -> dict[str, Any]:
     known = {"topic": partition.topic, "partition": partition.partition, "at": time_text(at)}
     if event is None:
         return known | {"offset": None, "committed": None, "note": "not known any more"}

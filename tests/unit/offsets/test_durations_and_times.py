@@ -1,4 +1,5 @@
 import contextlib
+import time
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -181,3 +182,23 @@ def test_any_text_is_a_time_or_a_usage_problem(text):
     for parse in (lambda: parse_time(f"@{text}", NOW), lambda: parse_datetime(text), lambda: parse_position(text, NOW)):
         with contextlib.suppress(UsageProblem):
             parse()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("@14:45", "2026-11-20T13:45:00"), ("@14:45:30", "2026-11-20T13:45:30"), ("@23:10", "2026-11-19T22:10:00")],
+)
+def test_a_time_of_day_is_the_last_one_on_the_local_clock(text, expected, monkeypatch):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        moment = parse_time(text, datetime(2026, 11, 20, 15, 0, tzinfo=timezone.utc))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert time_text(moment) == f"{expected}.000Z"
+
+
+def test_a_time_of_day_that_no_clock_shows():
+    with pytest.raises(UsageProblem):
+        parse_time("@25:00", datetime(2026, 11, 20, 15, 0, tzinfo=timezone.utc))

@@ -42,13 +42,21 @@ class Diagnosis:
 
 
 def diagnose(
-    services: Services, names: Sequence[str], *, regex: bool = False, within: int, sample_seconds: float, named: Sequence[str] = ()
+    services: Services,
+    names: Sequence[str],
+    *,
+    regex: bool = False,
+    within: int,
+    sample_seconds: float,
+    history: int = 0,
+    named: Sequence[str] = (),
 ) -> Diagnosis:
     """Look at some groups and topics, or at the whole cluster; nothing is changed and no group is joined.
 
     :param names: of groups and topics; none looks at all
     :param within: milliseconds, in which unread data is about to expire
     :param sample_seconds: between two looks at groups that are behind; 0 looks once
+    :param history: milliseconds, for which commits of the past are looked at; 0 does not look
     :param named: how the command line named the cluster, for the commands of the findings
     :raises NotFound: for a plain name that is neither a group's nor a topic's
     :raises Unreachable: when no broker answers
@@ -58,7 +66,8 @@ def diagnose(
     sight = observe(services, None if scope.whole else _topics_of(services, scope))
     seen = sight.observed
     gaps.errors |= sight.gaps
-    looks = look_at_groups(services, scope, gaps, seen.settings, within=within, sample_seconds=sample_seconds)
+    since = to_milliseconds(services.now()) - history if history else None
+    looks = look_at_groups(services, scope, gaps, seen.settings, within=within, sample_seconds=sample_seconds, since=since)
     held = _held_back(services, seen, gaps)
     looks = with_transactions(services, looks, held, gaps)
     now = to_milliseconds(services.now())

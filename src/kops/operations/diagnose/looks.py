@@ -14,6 +14,7 @@ from kops.core.models import Bounds, Committed, Setting, TopicPartition
 from kops.core.records import Record
 from kops.gateways.kafka.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from kops.operations.cluster_observe import Gaps
+from kops.operations.diagnose.past import with_history
 from kops.operations.diagnose.scope import Scope
 from kops.operations.groups import is_live_streams
 from kops.operations.groups_headroom import headrooms
@@ -32,12 +33,13 @@ Settings = Mapping[str, Mapping[str, Setting]]
 
 
 def look_at_groups(
-    services: Services, scope: Scope, gaps: Gaps, settings: Settings, *, within: int, sample_seconds: float
+    services: Services, scope: Scope, gaps: Gaps, settings: Settings, *, within: int, sample_seconds: float, since: int | None = None
 ) -> tuple[GroupLook, ...]:
     """Look at the groups of a scope.
 
     :param within: milliseconds, in which unread data is about to expire
     :param sample_seconds: between two looks; 0 looks once
+    :param since: from when on to look at commits of the past, in milliseconds since the epoch; None does not look
     """
     if not scope.groups:
         return ()
@@ -54,6 +56,7 @@ def look_at_groups(
         again = _second_look(services, waiting, gaps)
         seconds = round(time.monotonic() - started, 1)
         looks = [replace(again.get(look.group.group_id, look), seconds=seconds) for look in looks]
+    looks = with_history(services, looks, scope, gaps, since=since)
     records = _records(services, looks, gaps)
     return tuple(replace(look, records={one: records[one] for one in _places(look) if one in records}) for look in looks)
 
@@ -154,12 +157,17 @@ def _open(one: PartitionLook, held: HeldBack) -> bool:
 
 
 def _places(look: GroupLook) -> Iterable[TopicPartition]:
-    return (one.partition for one in look.stuck)
+    return (one.partition for one in _heads(look))
+
+
+def _heads(look: GroupLook) -> tuple[PartitionLook, ...]:
+    """Return the partitions of which the record that is next may matter."""
+    return look.crashing or look.stuck
 
 
 def _records(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> dict[TopicPartition, tuple[str, dict[str, Any]]]:
     """Return the record that each of the worst stuck partitions is at, as text and as JSON."""
-    stuck = [(look.group.group_id, one) for look in looks for one in look.stuck]
+    stuck = [(look.group.group_id, one) for look in looks for one in _heads(look)]
     stuck.sort(key=lambda each: -(each[1].waiting.milliseconds or 0))
     bounds: dict[TopicPartition, Bounds] = {}
     for _, one in stuck[:MOST_RECORDS]:
