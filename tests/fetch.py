@@ -28,6 +28,7 @@ WANTED: dict[str, Fetch] = {
     "kafka": lambda cache: jars_of(kafka_set(), cache),
     "kafka 4.1.1": lambda cache: jars_of(kafka_set("4.1.1"), cache),
     "streams 2.8.2": lambda cache: jars_of(older_set(), cache),
+    "kafka 3.6.2": lambda cache: jars_of(kafka_set("3.6.2"), cache),
     "spark-kafka": lambda cache: jars_of(spark_kafka_set(), cache),
     "connect": lambda cache: jars_of(connect_set(), cache),
     **{coordinate: partial(plugin_folder, coordinate=coordinate) for coordinate in (FILE_STREAM, *FOR_DATABASES)},

@@ -1,4 +1,8 @@
-"""A real Kafka for the tests: ``KOPS_TEST_BOOTSTRAP_SERVERS``, else containers, else kops' own sandbox."""
+"""A real Kafka for the tests: ``KOPS_TEST_BOOTSTRAP_SERVERS``, else containers, else kops' own sandbox.
+
+``KOPS_TEST_KAFKA_VERSION`` names the version of the brokers, 2.8.2 (with ZooKeeper) or one from 3.3.0 on; Apache's tools and libraries stay
+those that kops is tested with. Then nothing runs in containers, and what those brokers do not have is left out (``needs_kafka``).
+"""
 
 import contextlib
 import os
@@ -11,12 +15,24 @@ from pathlib import Path
 import pytest
 
 from kops.config.connection import Connection
-from kops.core.errors import MissingRequirement
+from kops.core.errors import MissingRequirement, UsageProblem
 from kops.gateways.jars import KAFKA_VERSION, jars_of, kafka_set
 from kops.gateways.jdk import Jdk, require_jdk
 from kops.sandbox import cluster
 from kops.sandbox.model import Sandbox
 from support.container import engine_answers, kafka_container
+from support.zookeeper_kafka import OLDEST, zookeeper_kafka
+
+VERSION = os.environ.get("KOPS_TEST_KAFKA_VERSION") or KAFKA_VERSION
+
+
+def needs_kafka(version: str) -> pytest.MarkDecorator:
+    """Leave a test out where the brokers are older than this version: ``@needs_kafka("4.1")``."""
+    return pytest.mark.skipif(_numbers(VERSION) < _numbers(version), reason=f"this needs Kafka {version}, and the brokers are {VERSION}")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 @dataclass(frozen=True)
@@ -94,11 +110,25 @@ def kafka_jar_files(jdk):
 
 
 @pytest.fixture(scope="session")
+def broker_jar_files(kafka_jar_files):
+    """The jars of the brokers that the tests start."""
+    return broker_jars(VERSION) if VERSION != KAFKA_VERSION else kafka_jar_files
+
+
+def broker_jars(version: str) -> list[Path]:
+    """Return the jars of brokers of a version, from the cache or fetched; the test is left out where that cannot be."""
+    try:
+        return jars_of(kafka_set(version), Path(os.environ["KOPS_CACHE_DIR"]))
+    except (MissingRequirement, UsageProblem) as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
 def broker(request, tmp_path_factory):
     """A Kafka shared by the whole run, with ``bootstrap_servers``, ``connection`` and ``client``."""
     given = os.environ.get("KOPS_TEST_BOOTSTRAP_SERVERS")
     with contextlib.ExitStack() as stack:
-        servers = given or (_from_container(stack) if engine_answers() else None)
+        servers = given or (_from_container(stack) if VERSION == KAFKA_VERSION and engine_answers() else None)
         yield Broker(servers or _from_sandbox(stack, request, tmp_path_factory.mktemp("kafka") / "shared"))
 
 
@@ -111,20 +141,24 @@ def _from_container(stack: contextlib.ExitStack) -> str | None:
 
 
 def _from_sandbox(stack: contextlib.ExitStack, request, folder: Path) -> str:
-    jars, jdk = request.getfixturevalue("kafka_jar_files"), request.getfixturevalue("jdk")
-    sandbox = cluster.make(folder, name="shared", kafka_version=KAFKA_VERSION)
+    jdk = request.getfixturevalue("jdk")
+    if VERSION == OLDEST:
+        return stack.enter_context(zookeeper_kafka(folder, Path(os.environ["KOPS_CACHE_DIR"]), jdk))
+    jars = request.getfixturevalue("broker_jar_files")
+    sandbox = cluster.make(folder, name="shared", kafka_version=VERSION)
     stack.callback(cluster.down, sandbox, delete=True)
     cluster.up(sandbox, jars=jars, jdk=jdk)
     return sandbox.bootstrap_servers
 
 
 @contextlib.contextmanager
-def _own_brokers(jars: list[Path], jdk: Jdk, tmp_path_factory):
+def own_brokers_of(version: str, jars: list[Path], jdk: Jdk, tmp_path_factory):
+    """Yield what starts Kafkas of a version, which end with it."""
     made: list[OwnBroker] = []
 
     def start(*, brokers: int = 1, security: str = "plaintext") -> OwnBroker:
         folder = tmp_path_factory.mktemp("kafka") / "own"
-        sandbox = cluster.make(folder, name="own", kafka_version=KAFKA_VERSION, brokers=brokers, security=security)
+        sandbox = cluster.make(folder, name="own", kafka_version=version, brokers=brokers, security=security)
         made.append(OwnBroker(sandbox, jars, jdk))
         made[-1].up()
         return made[-1]
@@ -139,23 +173,23 @@ def _own_brokers(jars: list[Path], jdk: Jdk, tmp_path_factory):
 
 
 @pytest.fixture
-def own_broker(kafka_jar_files, jdk, tmp_path_factory):
+def own_broker(broker_jar_files, jdk, tmp_path_factory):
     """Start a Kafka for one test: ``own_broker(brokers=3, security="sasl-ssl")``; gone with the test."""
-    with _own_brokers(kafka_jar_files, jdk, tmp_path_factory) as start:
+    with own_brokers_of(VERSION, broker_jar_files, jdk, tmp_path_factory) as start:
         yield start
 
 
 @pytest.fixture(scope="module")
-def own_brokers(kafka_jar_files, jdk, tmp_path_factory):
+def own_brokers(broker_jar_files, jdk, tmp_path_factory):
     """Start a Kafka for the tests of one module, as ``own_broker`` does for one test."""
-    with _own_brokers(kafka_jar_files, jdk, tmp_path_factory) as start:
+    with own_brokers_of(VERSION, broker_jar_files, jdk, tmp_path_factory) as start:
         yield start
 
 
 @pytest.fixture(scope="session")
-def second_broker(kafka_jar_files, jdk, tmp_path_factory):
+def second_broker(broker_jar_files, jdk, tmp_path_factory):
     """Another cluster of one broker, shared by the tests of what goes from one to the other; a test may restart it."""
-    with _own_brokers(kafka_jar_files, jdk, tmp_path_factory) as start:
+    with own_brokers_of(VERSION, broker_jar_files, jdk, tmp_path_factory) as start:
         yield start()
 
 

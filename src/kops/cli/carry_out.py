@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
 
 RESULT_COLUMNS = ("target", "status", "value", "error")
 SHOWN_ITEMS = 40
+WITHOUT_IDS = "these brokers give topics no ids: kops cannot see whether a topic is deleted and created again before or after this change"
 
 
 def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str = "", finishes: str = "") -> int:
     """Show, save, approve and run a plan; return the exit code."""
+    plan = _with_blind_spot(session, plan)
     if approval.plan_out:
         save_plan(plan, Path(approval.plan_out))
         session.note(f"the plan is saved; `kops apply {approval.plan_out}` carries it out")
@@ -58,6 +61,14 @@ def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str =
     )
     finish(session, result, entry)
     return int(result.exit_code)
+
+
+def _with_blind_spot(session: Session, plan: Plan) -> Plan:
+    """Return the plan with a warning where its topics have no ids, by which kops knows a topic that was recreated."""
+    kafka = session.__dict__.get("kafka")  # not made for a plan that asks no broker
+    if kafka is None or not kafka.topics.any_without_id or WITHOUT_IDS in plan.warnings:
+        return plan
+    return replace(plan, warnings=(*plan.warnings, WITHOUT_IDS))
 
 
 def save_plan(plan: Plan, path: Path) -> None:

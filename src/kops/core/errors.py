@@ -164,6 +164,12 @@ class GroupActive(Refused):
     slug = "group_active"
 
 
+class BrokersTooOld(Refused):
+    """The brokers do not know a request: their Kafka is too old for it, or of another maker."""
+
+    slug = "brokers_too_old"
+
+
 class ReadOnlyContext(Refused):
     """The context does not allow mutations."""
 

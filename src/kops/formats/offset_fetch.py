@@ -1,4 +1,4 @@
-"""Answers to OffsetFetch for many groups at once (version 8, KIP-709), decoded a topic at a time. Pure.
+"""Answers to OffsetFetch for many groups at once (version 8, KIP-709) or for one (version 7), decoded a topic at a time. Pure.
 
 A commit without metadata takes the same number of bytes wherever it stands, and nearly all are without: a topic of those is taken apart
 in one call, where hundreds of thousands of objects would be made.
@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from kops.formats.kafka_types import SHORT, Reader
 
 VERSION = 8
-"""Of the answer: the first for many groups, and the last that names topics and not ids."""
+"""Of the answer: the first for many groups (Kafka 3.0), and the last that names topics and not ids."""
+OF_ONE_GROUP = 7
+"""The version for brokers that take one group a request (Kafka 2.5); its topics are encoded as those of version 8."""
 
 _PLACE = struct.Struct(">iqi")
 _PLAIN = struct.Struct(">iqiBhB")
@@ -52,12 +54,23 @@ def read_answer(data: bytes) -> dict[str, list[TopicCommits] | int]:
     return groups
 
 
+def read_answer_of_one(data: bytes) -> list[TopicCommits] | int:
+    """Return what the one group of an answer of version 7 has committed; see ``read_answer``."""
+    reader = Reader(data)
+    reader.raw(4)
+    return _commits(reader)
+
+
 def _group(reader: Reader) -> tuple[str, list[TopicCommits] | int]:
     group_id = reader.compact_text()
+    return group_id, _commits(reader)
+
+
+def _commits(reader: Reader) -> list[TopicCommits] | int:
     topics = reader.compact_array(lambda: _topic(reader))
     error = reader.number(SHORT) or next((found for found in topics if isinstance(found, int)), 0)
     reader.tags()
-    return group_id, error or [found for found in topics if not isinstance(found, int)]
+    return error or [found for found in topics if not isinstance(found, int)]
 
 
 def _topic(reader: Reader) -> TopicCommits | int:

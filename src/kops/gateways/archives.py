@@ -82,8 +82,25 @@ def unpack(archive: Path, folder: Path) -> Path:
             zipped.extractall(folder)  # noqa: S202 - it leaves out ".." and absolute paths
     else:
         with tarfile.open(archive) as tarred:
-            tarred.extractall(folder, filter="data")
+            _extract(tarred, folder)
     return folder
+
+
+def _extract(tarred: tarfile.TarFile, folder: Path) -> None:
+    """Unpack files and folders, never outside of the folder.
+
+    Python before 3.10.12 and 3.11.4 has no filter for that.
+
+    :raises MissingRequirement: on anything else in the archive, or a path that leads elsewhere
+    """
+    if hasattr(tarfile, "data_filter"):
+        tarred.extractall(folder, filter="data")
+        return
+    root = folder.resolve()
+    for member in tarred:
+        if not (member.isreg() or member.isdir()) or not (folder / member.name).resolve().is_relative_to(root):
+            raise MissingRequirement(f"the archive has {member.name}, which is not unpacked", hint="use Python 3.10.12, 3.11.4 or newer")
+        tarred.extract(member, folder)
 
 
 def _silent(_line: str) -> None:

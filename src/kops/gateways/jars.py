@@ -66,13 +66,21 @@ def kafka_set(version: str = KAFKA_VERSION) -> JarSet:
 
     :raises UsageProblem: when it is not a version such as 4.3.1
     """
-    if not re.fullmatch(r"[4-9]\.\d+\.\d+", version):
+    if not re.fullmatch(r"(3\.[3-9]|[4-9]\.\d+)\.\d+", version):
         raise UsageProblem(
-            f"'{version}' is not a version of Apache Kafka that kops can run", hint=f"name one from 4.0.0 on, such as {KAFKA_VERSION}"
+            f"'{version}' is not a version of Apache Kafka that kops can run",
+            hint=f"name one from 3.3.0 on, the first that runs without ZooKeeper, such as {KAFKA_VERSION}",
         )
     names = ("kafka_2.13", "kafka-tools", "kafka-streams", "kafka-streams-test-utils")
-    logging = Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", _LOG4J_VERSION)  # Kafka's POMs leave the binding to its distribution
-    return JarSet("kafka", version, (*(Artifact("org.apache.kafka", name, version) for name in names), logging))
+    kafka = (*(Artifact("org.apache.kafka", name, version) for name in names), _log4j("log4j-slf4j-impl"))
+    if version.startswith("3."):  # these log by Log4j 1 themselves, and ZooKeeper, which comes with them, by Logback
+        return JarSet("kafka", version, (*kafka, _log4j("log4j-1.2-api")), exclude=("ch.qos.logback", "ch.qos.reload4j", "log4j"))
+    return JarSet("kafka", version, kafka)
+
+
+def _log4j(name: str) -> Artifact:
+    """Return a part of Log4j; Kafka's POMs leave the binding to its distribution."""
+    return Artifact("org.apache.logging.log4j", name, _LOG4J_VERSION)
 
 
 def connect_set(version: str = KAFKA_VERSION) -> JarSet:
@@ -80,8 +88,9 @@ def connect_set(version: str = KAFKA_VERSION) -> JarSet:
 
     :raises UsageProblem: when it is not a version such as 4.3.1
     """
-    logging = next(artifact for artifact in kafka_set(version).artifacts if artifact.name.startswith("log4j"))
-    return JarSet("connect", version, (Artifact("org.apache.kafka", "connect-runtime", version), logging))
+    kafka = kafka_set(version)
+    logging = [artifact for artifact in kafka.artifacts if artifact.name.startswith("log4j")]
+    return JarSet("connect", version, (Artifact("org.apache.kafka", "connect-runtime", version), *logging), exclude=kafka.exclude)
 
 
 def spark_kafka_set() -> JarSet:

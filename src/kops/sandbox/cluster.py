@@ -15,11 +15,13 @@ from kops.core.errors import UsageProblem
 from kops.gateways.jdk import Jdk
 from kops.sandbox import brokers, parts, ports, registry, workers
 from kops.sandbox.files import locked
-from kops.sandbox.model import BROKERS, PLAINTEXT, SECURITY, Node, Sandbox, Worker, load, save
+from kops.sandbox.model import BROKERS, PLAINTEXT, SASL_SSL, SECURITY, Node, Sandbox, Worker, load, save
 from kops.sandbox.parts import CRASHED, RUNNING, STARTING, STOPPED, Part, PartStatus
 from kops.sandbox.settings import client_settings
 
 DEGRADED = "degraded"
+_WITHOUT_SCRAM = ("3.3.", "3.4.")
+"""Versions whose data folder cannot be formatted with a SCRAM user."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ def make(directory: Path, *, name: str, kafka_version: str, brokers: int = 1, se
         raise UsageProblem(f"a sandbox has 1 or 3 brokers, not {brokers}")
     if security not in SECURITY:
         raise UsageProblem(f"the security of a sandbox is {' or '.join(SECURITY)}, not {security}")
+    if security == SASL_SSL and kafka_version.startswith(_WITHOUT_SCRAM):
+        raise UsageProblem(f"a sandbox of Kafka {kafka_version} cannot be {SASL_SSL}", hint="name a version from 3.5.0 on (KIP-900)")
     sandbox = Sandbox(directory, name, kafka_version, _new_cluster_id(), _pick_nodes(brokers), security)
     with _changing(sandbox):
         there = load(directory)

@@ -6,7 +6,7 @@ from hypothesis import strategies as some
 from kafka.protocol.consumer import OffsetFetchResponse
 
 from kops.core.errors import UndecodableRecord
-from kops.formats.offset_fetch import VERSION, TopicCommits, read_answer
+from kops.formats.offset_fetch import OF_ONE_GROUP, VERSION, TopicCommits, read_answer, read_answer_of_one
 
 Group = OffsetFetchResponse.OffsetFetchResponseGroup
 Topic = Group.OffsetFetchResponseTopics
@@ -98,6 +98,20 @@ answers = some.lists(
 def test_any_answer(groups):
     data = encoded(groups)
     assert by_kops(data) == by_kafka_python(data)
+
+
+@given(some.sampled_from([0, 0, 0, 15]), topics)
+def test_an_answer_of_one_group_as_brokers_before_3_0_give_it(error, found):
+    (told,) = read_answer(encoded([("billing", error, found)])).values()
+    one = OffsetFetchResponse.OffsetFetchResponseTopic
+    place = one.OffsetFetchResponsePartition
+    names = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata", "error_code")
+    answer = OffsetFetchResponse(
+        throttle_time_ms=7,
+        error_code=error,
+        topics=[one(name=topic, partitions=[place(**dict(zip(names, each, strict=True))) for each in places]) for topic, places in found],
+    )
+    assert read_answer_of_one(answer.encode(version=OF_ONE_GROUP)) == told
 
 
 def test_one_commit_with_metadata_among_plain_ones_is_seen_wherever_it_stands():

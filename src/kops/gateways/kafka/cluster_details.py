@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kops.core.cluster import Feature, Quorum, QuorumReplica, RegisteredBroker
-from kops.core.errors import KopsError, OperationFailed, Unreachable
+from kops.core.errors import KopsError, Unreachable
 from kops.core.models import TopicPartition
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups_wire import Wire
+
+if TYPE_CHECKING:
+    from kafka import KafkaAdminClient
 
 
 class ClusterDetails:
@@ -21,10 +24,8 @@ class ClusterDetails:
     def quorum(self) -> Quorum:
         """Return the controllers and observers of the metadata log (DescribeQuorum, Kafka 3.3)."""
         doing = "describe the controller quorum"
-        answer = self._wire.ask(doing, lambda admin: admin.describe_metadata_quorum(), patient=True)
+        answer = self._wire.ask(doing, _ask_for_quorum, patient=True)
         partition = answer["topics"][0]["partitions"][0]
-        if partition["error"]:
-            raise OperationFailed(f"could not {doing}: {partition['error']}")
         leader = partition["leader_id"]
         return Quorum(
             leader if leader >= 0 else None,
@@ -44,8 +45,11 @@ class ClusterDetails:
         )
 
     def registered_brokers(self) -> tuple[RegisteredBroker, ...]:
-        """Return the brokers that the controllers know, those that are down included where the cluster tells (Kafka 4.0)."""
-        answer = self._wire.ask("describe the registered brokers", lambda admin: admin.describe_cluster(), patient=True)
+        """Return the brokers that the controllers know, those that are down included where the cluster tells (Kafka 4.0).
+
+        DescribeCluster itself is of Kafka 2.8.
+        """
+        answer = self._wire.ask("describe the registered brokers", _ask_for_brokers, patient=True)
         return tuple(
             RegisteredBroker(found["broker_id"], found["host"], found["port"], found["rack"], bool(found.get("is_fenced")))
             for found in sorted(answer["brokers"], key=lambda broker: broker["broker_id"])
@@ -86,6 +90,43 @@ class ClusterDetails:
         except KopsError as error:
             return error
         return str(found.broker_version_str)
+
+
+def _ask_for_quorum(admin: KafkaAdminClient) -> dict[str, Any]:
+    """Ask for the quorum; kafka-python's own method expects an answer of version 2 (Kafka 3.8)."""
+    from kafka.errors import for_code
+    from kafka.protocol.admin import DescribeQuorumRequest
+
+    topic = DescribeQuorumRequest.TopicData
+    log = topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])
+    found: dict[str, Any] = _answer_of(admin, DescribeQuorumRequest(topics=[log]))
+    partition = found["topics"][0]["partitions"][0]
+    if partition["error_code"]:
+        raise for_code(partition["error_code"])(partition.get("error_message") or "")
+    return found
+
+
+def _ask_for_brokers(admin: KafkaAdminClient) -> dict[str, Any]:
+    """Ask for the brokers; kafka-python's own method expects an answer of version 1 (Kafka 3.7)."""
+    from kafka.protocol.admin import DescribeClusterRequest
+
+    return _answer_of(admin, DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True))
+
+
+def _answer_of(admin: KafkaAdminClient, request: Any) -> dict[str, Any]:
+    """Return the answer to a request as the fields that its version has.
+
+    :raises kafka.errors.KafkaError: when it is an error
+    """
+    from kafka.errors import for_code
+
+    async def send() -> Any:
+        return await admin._manager.send(request)
+
+    found: dict[str, Any] = admin._manager.run(send).to_dict()
+    if found.get("error_code"):
+        raise for_code(found["error_code"])(found.get("error_message") or "")
+    return found
 
 
 def _replica(found: Mapping[str, Any]) -> QuorumReplica:

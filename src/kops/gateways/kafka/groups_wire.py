@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.config.connection import Connection
 from kops.core.errors import ConfigError, Unreachable
+from kops.gateways.kafka.releases import too_old
 from kops.gateways.kafka.translate import translate_kafka_python
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Wire:
             leads no more to be the leader
         :raises KopsError: translated from kafka-python's error
         """
-        from kafka.errors import KafkaError
+        from kafka.errors import IncompatibleBrokerVersion, KafkaError
 
         admin = self._admin
         started = time.monotonic()
@@ -118,6 +119,8 @@ class Wire:
         while True:
             try:
                 return request(admin)
+            except IncompatibleBrokerVersion as error:
+                raise too_old(doing, error, admin._manager.broker_version_data.broker_version_str) from error
             except KafkaError as error:
                 if time.monotonic() - started > limits.get(type(error).__name__, -1.0):
                     raise translate_kafka_python(error, doing, self.connection.bootstrap_servers) from error

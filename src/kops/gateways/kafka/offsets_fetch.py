@@ -1,5 +1,7 @@
 """Committed offsets of many groups in few requests (OffsetFetch version 8, KIP-709), or of one, through kafka-python's connections.
 
+Brokers before Kafka 3.0 take one group a request (version 7).
+
 librdkafka asks for each group alone, twice, and makes an object of each partition: of a command over hundreds of thousands of partitions
 that was half. And its admin client ends the process when a broker answers that it does not coordinate the group (any more, or yet), as
 brokers do while they start: ``rd_kafka_handle_OffsetFetch`` of 2.16 then asks its consumer group for the coordinator, and has none.
@@ -13,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, Unreachable
-from kops.formats.offset_fetch import VERSION, TopicCommits, read_answer
+from kops.formats.offset_fetch import OF_ONE_GROUP, VERSION, TopicCommits, read_answer, read_answer_of_one
 from kops.gateways.kafka.client import AGAIN_SECONDS, Client, in_thread
 from kops.gateways.kafka.groups_wire import Wire, by_coordinator, forget_coordinators
 
@@ -24,6 +26,8 @@ GROUPS_AT_ONCE = 48
 """Groups in one request to their coordinator, which answers while the request before is looked at."""
 
 Commits = dict[str, list[TopicCommits]]
+Found = dict[str, list[TopicCommits] | int]
+"""What each group has committed, or the code of the broker's error."""
 
 
 def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Iterator[Commits]:
@@ -48,7 +52,7 @@ def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *
             answers = client.wait(asked, doing, timeout=patience)
             if following is not None:
                 asked = _ask(admin, following, stable=stable)
-            told = {name: commits for data in answers for name, commits in read_answer(data).items() if not isinstance(commits, int)}
+            told = {name: commits for answer in answers for name, commits in _found(*answer).items() if not isinstance(commits, int)}
             if len(told) < len(chunk):
                 forget_coordinators(admin)
             yield {name: told[name] for name in chunk if name in told}
@@ -61,8 +65,8 @@ def fetched_alone(wire: Wire, group_id: str, *, stable: bool) -> list[TopicCommi
     from kafka.errors import for_code
 
     def ask(admin: KafkaAdminClient) -> list[TopicCommits]:
-        (data,) = admin._manager.run(_asking(admin, [group_id], stable=stable))
-        commits = read_answer(data)[group_id]
+        (answer,) = admin._manager.run(_asking(admin, [group_id], stable=stable))
+        commits = _found(*answer)[group_id]
         if isinstance(commits, int):
             raise for_code(commits)
         return commits
@@ -76,35 +80,63 @@ def fetched_alone(wire: Wire, group_id: str, *, stable: bool) -> list[TopicCommi
     return found
 
 
-def _ask(admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Future[list[bytes]]:
+def _found(group_id: str | None, data: bytes) -> Found:
+    """Return what an answer tells.
+
+    :param group_id: the group that it is about; None when it names its groups
+    """
+    return read_answer(data) if group_id is None else {group_id: read_answer_of_one(data)}
+
+
+def _ask(admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Future[list[tuple[str | None, bytes]]]:
     """Begin to ask the coordinators of some groups; return their answers, without the headers."""
     return in_thread(lambda: admin._manager.run(_asking(admin, group_ids, stable=stable)))
 
 
-def _asking(admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Callable[[], Coroutine[Any, Any, list[bytes]]]:
-    """Return what asks the coordinators of some groups, to be run by the client."""
-    request = _request()
+def _asking(
+    admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool
+) -> Callable[[], Coroutine[Any, Any, list[tuple[str | None, bytes]]]]:
+    """Return what asks the coordinators of some groups, to be run by the client; each answer with its group where it is of one only."""
+    from kafka.errors import IncompatibleBrokerVersion
 
-    async def send() -> list[bytes]:
+    of_many, of_one = _request(VERSION), _request(OF_ONE_GROUP)
+
+    async def send() -> list[tuple[str | None, bytes]]:
         under_way = [
-            admin._manager.send(
-                request(
-                    groups=[request.OffsetFetchRequestGroup(group_id=group_id, topics=None) for group_id in some],
-                    require_stable=stable,
-                    min_version=VERSION,
-                    max_version=VERSION,
+            (
+                broker,
+                some,
+                admin._manager.send(
+                    of_many(
+                        groups=[of_many.OffsetFetchRequestGroup(group_id=group_id, topics=None) for group_id in some],
+                        require_stable=stable,
+                        min_version=VERSION,
+                        max_version=VERSION,
+                    ),
+                    node_id=broker,
                 ),
-                node_id=broker,
             )
             for broker, some in (await by_coordinator(admin, group_ids)).items()
         ]
-        return [(await answer).data for answer in under_way]
+        answers: list[tuple[str | None, bytes]] = []
+        for broker, some, answer in under_way:
+            try:
+                answers.append((None, (await answer).data))
+            except IncompatibleBrokerVersion:
+                answers += [(group_id, await alone(broker, group_id)) for group_id in some]
+        return answers
+
+    async def alone(broker: int, group_id: str) -> bytes:
+        versions = {"min_version": OF_ONE_GROUP, "max_version": OF_ONE_GROUP}
+        request = of_one(group_id=group_id, topics=None, require_stable=stable, **versions)
+        data: bytes = (await admin._manager.send(request, node_id=broker)).data
+        return data
 
     return send
 
 
 @cache
-def _request() -> Any:
+def _request(version: int) -> Any:
     """Return the class of a request whose answer comes as it is."""
     from kafka.protocol.api_header import RequestHeader
     from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
@@ -119,7 +151,7 @@ def _request() -> Any:
 
         @classmethod
         def parse_header(cls, buffer: Any) -> Any:
-            return OffsetFetchResponse[VERSION].parse_header(buffer)
+            return OffsetFetchResponse[version].parse_header(buffer)
 
         @classmethod
         def decode(cls, buffer: Any) -> Answer:

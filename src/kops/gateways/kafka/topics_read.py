@@ -16,6 +16,8 @@ SETTINGS_BATCH = 500
 
 _URL_SAFE = str.maketrans("+/", "-_")
 """librdkafka writes topic ids in plain base64, Kafka (``Uuid.toString``) in its URL-safe form."""
+_NO_ID = "A" * 22
+"""The zero id: of brokers that give topics no ids (before Kafka 2.8, or with an older inter.broker.protocol.version; other makers)."""
 _SOURCES = {
     "DYNAMIC_TOPIC_CONFIG": "topic",
     "DYNAMIC_BROKER_CONFIG": "broker",
@@ -32,6 +34,8 @@ class TopicsRead:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self.any_without_id = False
+        """Whether a topic was described to which the brokers give no id: that it was recreated is not to be seen."""
 
     def names(self) -> list[str]:
         """Return the names of all topics that we may see, sorted, internal ones included."""
@@ -63,7 +67,9 @@ class TopicsRead:
         with self._client.asking_about_topics:
             futures = self._client.admin.describe_topics(TopicCollection(wanted), request_timeout=self._client.timeout)
             answers = {name: self._client.outcome(future, f"describe topic {name}") for name, future in futures.items()}
-        return {name: _topic(answer) for name in wanted if not isinstance(answer := _unless_missing(answers[name]), NotFound)}
+        found = {name: _topic(answer) for name in wanted if not isinstance(answer := _unless_missing(answers[name]), NotFound)}
+        self.any_without_id = self.any_without_id or any(topic.topic_id is None for topic in found.values())
+        return found
 
     def settings(self, names: Iterable[str], *, missing_ok: bool = False) -> dict[str, dict[str, Setting]]:
         """Return the effective settings of topics: all of them, with where each value comes from.
@@ -113,7 +119,7 @@ def _unless_missing(answer: Any) -> Any:
 def _topic(found: Any) -> Topic:
     partitions = sorted((_partition(part) for part in found.partitions), key=lambda part: part.partition)
     topic_id = str(found.topic_id).translate(_URL_SAFE)
-    return Topic(found.name, tuple(partitions), topic_id=topic_id, internal=found.is_internal)
+    return Topic(found.name, tuple(partitions), topic_id=None if topic_id == _NO_ID else topic_id, internal=found.is_internal)
 
 
 def _partition(found: Any) -> Partition:

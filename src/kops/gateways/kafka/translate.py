@@ -8,6 +8,7 @@ from typing import Any
 from kops.core.errors import (
     AuthenticationFailed,
     AuthorizationFailed,
+    BrokersTooOld,
     ConfigError,
     GroupActive,
     KopsError,
@@ -18,6 +19,7 @@ from kops.core.errors import (
     UsageProblem,
 )
 from kops.core.rights import missing_right
+from kops.gateways.kafka.releases import OLDEST, TOO_OLD
 
 _UNREACHABLE = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "NETWORK_EXCEPTION")
 _AUTHENTICATION = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")
@@ -54,6 +56,7 @@ _KINDS: tuple[tuple[tuple[str, ...], type[KopsError], str], ...] = (
     (_AUTHORIZATION, AuthorizationFailed, "the principal of this context lacks the right; ask for an ACL"),
     (_GROUP_ACTIVE, GroupActive, "stop the application, then try again"),
     (_USAGE, UsageProblem, "the broker refused the request; see its reason"),
+    (TOO_OLD, BrokersTooOld, f"kops works with Kafka {OLDEST} and newer, and this request not with every one of those"),
     (_CLIENT_SETTING, ConfigError, "see -X and the context's settings"),
 )
 _OF_KAFKA_PYTHON = {"KafkaTimeoutError": "_TIMED_OUT", "KafkaConnectionError": "_TRANSPORT", "NodeNotReadyError": "_TRANSPORT"}

@@ -57,6 +57,8 @@ def take_archive(
             refuse_others(place)
         now = _as_it_is(services, topic, before, by)
         ranges, notes = _new_ranges(found, now, accept_gap=accept_gap)
+        if before is not None and now.topic_id is None:
+            notes.append(f"these brokers give topics no ids: kops cannot see whether {topic} was recreated since it was archived")
         groups, unread = _groups_of(services, topic)
         now = replace(now, groups=groups)
         run = _written(engine, place, now, settings, ranges) if any(start < end for start, end in ranges.values()) else None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from kops.core.errors import KopsError, StateMoved, VerificationFailed
+from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
 from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, ItemResult, Status
 from kops.core.topic_settings import same_value
@@ -85,9 +85,17 @@ def changes_of_json(body: Iterable[Mapping[str, Any]]) -> list[TopicChange]:
 
 
 def topic_ids(services: Services, changes: Iterable[TopicChange]) -> dict[str, str | None]:
-    """Return the ids of the topics that are there, None for those that are not."""
+    """Return the ids of the topics that are there, None for those that are not.
+
+    :raises Refused: when the brokers give topics no ids: then the old topic and the new one cannot be told apart
+    """
     names = [change.name for change in changes]
     found = services.kafka.topics.existing(names)
+    if any(topic.topic_id is None for topic in found.values()):
+        raise Refused(
+            "these brokers give topics no ids, so a topic cannot be replaced safely: the old and the new one could not be told apart",
+            hint="Kafka 2.8 and newer give topics ids, once inter.broker.protocol.version is 2.8 or newer",
+        )
     return {name: found[name].topic_id if name in found else None for name in names}
 
 
