@@ -23,6 +23,8 @@ class Topics(TopicsRead):
     def create(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> dict[str, KopsError | None]:
         """Create topics in one request, and wait until the cluster shows them with their leaders.
 
+        Brokers with ZooKeeper still call a topic existing for a moment that they no longer show: it is being deleted, and asked for again.
+
         :param topics: no name twice
         :param validate_only: let the broker check them, and create nothing
         :returns: by name, the error or None
@@ -30,15 +32,30 @@ class Topics(TopicsRead):
         if not topics:
             return {}
         timeout = self._client.timeout
-        futures = self._client.admin.create_topics(
-            [_new_topic(topic) for topic in topics], validate_only=validate_only, operation_timeout=timeout, request_timeout=timeout
-        )
-        errors = self._errors(futures, "create topic")
+        errors = self._asked_to_create(topics, validate_only=validate_only)
+        deadline = time.monotonic() + timeout
+        while going := self._being_deleted(errors):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(VISIBLE_POLL_SECONDS)
+            errors |= self._asked_to_create([topic for topic in topics if topic.name in going], validate_only=validate_only)
         if not validate_only:
             created = [name for name, error in errors.items() if error is None]
             late = self._wait_until(created, lambda topic: topic is not None and all(part.leader is not None for part in topic.partitions))
             errors |= {name: TimedOut(f"topic {name} was created, but does not show after {timeout:g} s") for name in late}
         return errors
+
+    def _asked_to_create(self, topics: Sequence[NewTopic], *, validate_only: bool) -> dict[str, KopsError | None]:
+        timeout = self._client.timeout
+        futures = self._client.admin.create_topics(
+            [_new_topic(topic) for topic in topics], validate_only=validate_only, operation_timeout=timeout, request_timeout=timeout
+        )
+        return self._errors(futures, "create topic")
+
+    def _being_deleted(self, errors: Mapping[str, KopsError | None]) -> set[str]:
+        """Return the topics that are said to exist and are not shown."""
+        said = {name for name, error in errors.items() if error is not None and error.details.get("kafka_error") == "TOPIC_ALREADY_EXISTS"}
+        return said - set(self.existing(said))
 
     def delete(self, names: Iterable[str]) -> dict[str, KopsError | None]:
         """Delete topics in one request, and wait until the cluster no longer shows them.
