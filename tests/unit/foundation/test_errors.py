@@ -24,6 +24,7 @@ CODES = {
     "StateMoved": 5,
     "AlreadyExists": 5,
     "GroupActive": 5,
+    "BrokersTooOld": 5,
     "ReadOnlyContext": 5,
 }
 
