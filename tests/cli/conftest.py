@@ -53,7 +53,7 @@ class Slow:
         return process.returncode, out, err
 
     def wait_for(self, name):
-        """Wait until an item is there."""
+        """Wait until a file is there: an item, or ``waiting``."""
         deadline = time.monotonic() + 60
         while not (self.folder / name).exists():
             assert time.monotonic() < deadline
@@ -65,7 +65,7 @@ class Slow:
 
     @property
     def items(self):
-        return sorted(path.name for path in self.folder.iterdir() if path.name != "go")
+        return sorted(path.name for path in self.folder.iterdir() if path.name not in ("go", "waiting"))
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """kops with one more kind of mutation: slow, so that it can be stopped in the middle.
 
-Each item is a file that appears in a folder; after the second item it waits until a file named ``go`` is there.
+Each item is a file that appears in a folder; after the second item it makes a file named ``waiting``, and waits until one named ``go`` is
+there.
 Run it like kops: ``python slow_mutation.py apply PLAN --yes``.
 """
 
@@ -30,6 +31,8 @@ class Slow(Mutation):
             services.progress.step(f"item {item.target}")
             path.touch() if item.action == "create" else path.unlink()
             yield ItemResult(item.target, Status.DONE)
+            if number + 1 == WAITS_AFTER:
+                (folder_of(plan) / "waiting").touch()  # by now the result of the second item is taken
             while number + 1 == WAITS_AFTER and not (folder_of(plan) / "go").exists():
                 time.sleep(0.01)
 

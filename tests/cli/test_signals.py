@@ -19,7 +19,7 @@ def journal(run_kops):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted_says_what_was_done_and_can_be_undone(slow, run_kops, number, code):
     process = slow.start("apply", slow.plan, "--yes", "-o", "json")
-    slow.wait_for("b")
+    slow.wait_for("waiting")
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == code
@@ -43,7 +43,7 @@ def test_interrupted_says_what_was_done_and_can_be_undone(slow, run_kops, number
 
 def test_interrupted_and_finished(slow, run_kops):
     process = slow.start("apply", slow.plan, "--yes")
-    slow.wait_for("b")
+    slow.wait_for("waiting")
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert "kops: error: interrupted: 2 of 4 done (a, b); not known to be done: c, d" in err
@@ -59,7 +59,7 @@ def test_interrupted_and_finished(slow, run_kops):
 
 def test_killed_leaves_an_open_entry_that_is_told_from_a_running_one(slow, run_kops):
     process = slow.start("apply", slow.plan, "--yes")
-    slow.wait_for("b")
+    slow.wait_for("waiting")
     (running,) = journal(run_kops)
     assert running["status"] == "open"
     code, _, err = slow.run("undo", running["id"], "--yes")
@@ -80,7 +80,7 @@ def test_nobody_reads_stderr_any_more(slow, run_kops):
     reading, writing = os.pipe()
     process = slow.start("apply", slow.plan, "--yes", "-o", "json", stderr=writing)
     os.close(writing)
-    slow.wait_for("b")
+    slow.wait_for("waiting")
     os.close(reading)
     slow.go()
     out, _ = process.communicate(timeout=60)

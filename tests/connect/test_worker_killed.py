@@ -25,4 +25,4 @@ def test_tasks_of_a_killed_worker_run_on_the_other(kops, pipeline, connect_worke
         until("the row to pass", lambda: "after the kill" in pipeline.output)
     finally:
         connect_workers.up()
-    assert kops("status", pipeline.source, pipeline.sink).code == 0
+    until("all of it to run again", lambda: kops("status", pipeline.source, pipeline.sink).code == 0)

@@ -95,5 +95,4 @@ def test_from_the_alarm_to_the_last_dead_letter(run_kops, connect_workers, conne
     finally:
         connect_workers.ask("DELETE", f"/connectors/{sink}")
         cluster.delete_all(cluster.topics(prefix))
-        for name in (f"kops-redrive-{queue}", group):
-            kops("groups", "delete", name, "--confirm", name)
+        kops("groups", "delete", group, "--confirm", group)

@@ -28,8 +28,8 @@ def test_slowed_down_in_the_middle(scene, kops, kops_alone, unique, how):
 
     def slow_down():
         wait_for("it to send", lambda: sent() > 0, 2 * SECONDS)
-        seen.extend((COUNT - sent(), time.monotonic()))
         scene.cluster.slow_down(client, QUOTA)
+        seen.extend((COUNT - sent(), time.monotonic()))
         scene.cluster.slow_down(client, 2 * QUOTA, "consumer_byte_rate")
         scene.cluster.slow_down(client, 5, "request_percentage")
 

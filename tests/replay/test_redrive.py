@@ -86,7 +86,7 @@ def test_by_cause_and_each_once(scene, kops, as_pinned):
     assert [plain(r) for r in scene.read(origin) if r.value == b"new"] == [plain(failed_again)]
     assert len(scene.read(origin)) == 81
     undo = kops("undo", "last", "--yes")
-    assert (undo.code, "groups delete" in undo.err) == (5, True)
+    assert (undo.code, f"kops replay redrive {queue} --again" in undo.err) == (5, True)
 
     gone = {"topic": f"{origin}-gone".encode(), "partition": b"1", "message": b"late"}
     scene.cluster.produce(queue, [Record(b"k", b"v", START, tuple((f"__streams.errors.{name}", data) for name, data in gone.items()), 1)])
@@ -98,7 +98,6 @@ def test_by_cause_and_each_once(scene, kops, as_pinned):
     )
     causes = json.loads(missing.err.splitlines()[-1])["errors"][0]["details"]["histogram"]
     assert [(one["cause"], one["to"]) for one in causes if one["fate"] == "send"] == [("late", f"{origin}-gone")]
-    scene.cluster.admin.delete_consumer_groups([f"kops-redrive-{queue}"])
 
 
 def test_killed_and_gone_on_with(scene, kops, kops_process, broker, unique):
@@ -116,7 +115,6 @@ def test_killed_and_gone_on_with(scene, kops, kops_process, broker, unique):
     assert (refused.code, "kops replay resume ID" in refused.err) == (5, True)
     assert "proven: 2,000 records" in kops("replay", "resume", "last", "--yes").ok().err
     assert sorted(plain(r) for r in scene.read(origin)) == sorted(plain(r) for r in scene.read(queue))
-    scene.cluster.admin.delete_consumer_groups([f"kops-redrive-{queue}"])
 
 
 def test_of_a_real_connector(scene, kops, connectors, unique, tmp_path):
@@ -140,4 +138,3 @@ def test_of_a_real_connector(scene, kops, connectors, unique, tmp_path):
     again = kops("replay", "redrive", queue, *repair, "--yes", "-o", "json").ok().json
     assert {item["status"] for item in again["items"]} == {"unchanged"}
     assert (len(scene.read(origin)), len(scene.read(queue))) == (40, 20)
-    scene.cluster.admin.delete_consumer_groups([f"kops-redrive-{queue}"])

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from support import processes
 from support.programs import Program, Record
 from support.streams import Entry, compacted_view
 from support.streams_apps import SECONDS, Cluster, wait_for
@@ -31,6 +32,8 @@ def kops(run_kops, kops_process, home):
 
 
 GUARANTEES = ("at_least_once", "exactly_once_v2")
+SLOW = 4_000
+"""Bytes a second that the broker takes of a kops that is to be ended: writing it all would take more than a minute."""
 SMALL_BATCHES = ("-X", "message.max.bytes=15000")
 """So that there is a middle of writing: both writers would send all of it in a request or two."""
 
@@ -74,11 +77,10 @@ def wait_until_it_writes(cluster: Cluster, topic: str, process: subprocess.Popen
 )
 def test_kops_ended_while_it_writes(cluster, prefix, tmp_path, kops, end, guarantee, status, then):
     program, file = stage(cluster, prefix, guarantee, tmp_path)
-    cluster.slow_down(prefix, 12_000)
+    cluster.slow_down(prefix, SLOW)
     process = kops.start("state", "rebuild", file, "-B", cluster.servers, "--yes", "-X", f"client.id={prefix}", *SMALL_BATCHES)
     wait_until_it_writes(cluster, program.changelog, process)
-    process.send_signal(end)
-    _, said = process.communicate(timeout=SECONDS)
+    said = processes.end(process, end)
     cluster.slow_down(prefix, 10**9)  # so that the broker soon has what the dead one had sent
     assert process.returncode == (130 if end == signal.SIGINT else -signal.SIGKILL), said
     entry = kops.run("journal", "list", "-o", "json").ok().json[0]

@@ -1,11 +1,11 @@
 """kops killed while it moves an application to another number of partitions: finished from the journal, the state is all there."""
 
 import json
-import signal
 import struct
 
 import pytest
 
+from support import processes
 from support.programs import Program, Record
 from support.streams import Entry, compacted_view
 from support.streams_apps import SECONDS, wait_for
@@ -17,6 +17,8 @@ KEYS, OLD, NEW = 10_000, 2, 3
 COUNT = Program("count", "long", value="bytes")
 ONE = struct.pack(">q", 1)
 SETTINGS = {"cleanup.policy": "compact", "max.message.bytes": "20000", "min.cleanable.dirty.ratio": "0.9"}
+SLOW = 2_000
+"""Bytes a second that the broker takes of the kops that is to be killed: writing it all would take more than a minute."""
 SLOWLY = ("-X", "message.max.bytes=15000")
 
 
@@ -35,7 +37,7 @@ def test_killed_between_the_steps_and_finished(cluster, prefix, tmp_path, run_ko
     file.write_text(json.dumps(program.state_file()), encoding="utf-8")
     confirm = ("--confirm", program.application, *servers)
     command = ("state", "repartition", str(file), "--partitions", str(NEW), "--grow-inputs", *confirm)
-    cluster.slow_down(prefix, 20_000)
+    cluster.slow_down(prefix, SLOW)
     process = kops_process(*command, "-X", f"client.id={prefix}", *SLOWLY)
 
     def begun() -> bool:
@@ -43,8 +45,7 @@ def test_killed_between_the_steps_and_finished(cluster, prefix, tmp_path, run_ko
         return cluster.topics(changelog).get(changelog) == NEW and any(high for _, high in cluster.ends(changelog).values())
 
     wait_for("the first record of the new changelog", begun, 2 * SECONDS)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=SECONDS)
+    processes.end(process)
     assert sum(high for _, high in cluster.ends(changelog).values()) < KEYS
     assert cluster.topics(program.topic)[program.topic] == OLD, "inputs grow last: that alone cannot be taken back"
     assert cluster.committed(program.application) == before

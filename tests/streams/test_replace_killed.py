@@ -2,12 +2,12 @@
 
 import contextlib
 import json
-import signal
 import struct
 
 import pytest
 from confluent_kafka import KafkaException
 
+from support import processes
 from support.programs import Program, Record
 from support.streams import Entry, compacted_view
 from support.streams_apps import SECONDS, wait_for
@@ -19,6 +19,8 @@ KEYS, PARTITIONS = 20_000, 2
 COUNT = Program("count", "long", value="bytes")
 ONE = struct.pack(">q", 1)
 SETTINGS = {"cleanup.policy": "compact", "max.message.bytes": "20000", "min.cleanable.dirty.ratio": "0.9"}
+SLOW = 2_000
+"""Bytes a second that the broker takes of the kops that is to be killed: writing it all would take more than a minute."""
 SLOWLY = ("-X", "message.max.bytes=15000")
 
 
@@ -33,7 +35,7 @@ def test_killed_after_the_topic_was_deleted(cluster, prefix, tmp_path, run_kops,
     file = tmp_path / "state.yaml"
     file.write_text(json.dumps(program.state_file()), encoding="utf-8")
     command = ("state", "rebuild", str(file), "-B", cluster.servers, "--write", "replace", "--confirm", changelog)
-    cluster.slow_down(prefix, 20_000)
+    cluster.slow_down(prefix, SLOW)
     process = kops_process(*command, "-X", f"client.id={prefix}", *SLOWLY)
 
     def deleted() -> bool:
@@ -41,8 +43,7 @@ def test_killed_after_the_topic_was_deleted(cluster, prefix, tmp_path, run_kops,
         return cluster.topics(changelog).get(changelog) != PARTITIONS + 1
 
     wait_for("the changelog to be deleted", deleted, 2 * SECONDS)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=SECONDS)
+    processes.end(process)
     cluster.slow_down(prefix, 10**9)
     entry = run_kops("journal", "list", "-o", "json").ok().json[0]
     assert (entry["operation"], entry["status"]) == ("state.replace", "crashed")

@@ -26,6 +26,7 @@ from kops.cli.session import Session
 @click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records a second in all.")
 @click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="A target may have LogAppendTime.")
 @click.option("--take-over", is_flag=True, help="Go on after a redrive that was killed where its journal is gone.")
+@click.option("--again", is_flag=True, help="Choose among those too that were sent back before.")
 @spark_option()
 @mutation
 @click.pass_obj

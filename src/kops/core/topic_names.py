@@ -14,6 +14,9 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9._-]")
 
 STREAMS_SUFFIXES = ("-changelog", "-repartition")
 
+PROGRESS_TOPIC = "kops-progress"
+"""Where replays and redrives note what they have sent; of kops itself, and of no application."""
+
 
 def no_topics(names: Sequence[str]) -> str:
     """Return the sentence about topics that do not exist: the same wherever one is named."""

@@ -39,6 +39,12 @@ def plan_truncate(services: Services, texts: Sequence[str], to: str, *, regex: b
     return _plan(services, found, dict.fromkeys(places, position), ", ".join(texts))
 
 
+def plan_truncate_at(services: Services, below: Mapping[TopicPartition, int]) -> Plan:
+    """Decide which records go: those below an offset of each partition, and no other, whatever comes after."""
+    found = services.kafka.topics.describe({place.topic for place in below})
+    return _plan(services, found, {place: Position("offset", offset) for place, offset in below.items()}, ", ".join(sorted(found)))
+
+
 def plan_truncate_by_file(services: Services, path: Path) -> Plan:
     """Decide which records go by a file of offsets, as Apache's ``kafka-delete-records`` takes it.
 

@@ -65,7 +65,6 @@ def server_settings(sandbox: Sandbox, node: Node, *, password: str = "", store_p
         "log.retention.ms": "-1",  # records with old timestamps, as tests and replays write them, must not vanish
         "offsets.topic.replication.factor": replicas,
         "offsets.topic.num.partitions": _INTERNAL_PARTITIONS,
-        "offsets.retention.minutes": "525600",
         "transaction.state.log.replication.factor": replicas,
         "transaction.state.log.min.isr": in_sync,
         "transaction.state.log.num.partitions": _INTERNAL_PARTITIONS,

@@ -22,11 +22,27 @@ _NAMES = {
 _LARGEST_ANSWER = 1 << 30  # one record batch may be larger than what a fetch asks for
 _POLL_MILLISECONDS = 1000
 _OTHERS = ("bootstrap.servers", "ssl.endpoint.identification.algorithm")
+_TUNING = frozenset({
+    "api.version.request", "api.version.request.timeout.ms", "broker.address.ttl", "client.rack", "connections.max.idle.ms",
+    "enable.metrics.push", "log.connection.close", "log.queue", "log.thread.name", "log_level", "metadata.max.age.ms",
+    "reconnect.backoff.max.ms", "reconnect.backoff.ms", "request.timeout.ms", "retry.backoff.max.ms", "retry.backoff.ms",
+    "socket.connection.setup.timeout.ms", "socket.keepalive.enable", "socket.max.fails", "socket.nagle.disable",
+    "socket.receive.buffer.bytes", "socket.send.buffer.bytes", "socket.timeout.ms", "statistics.interval.ms",
+    "topic.metadata.propagation.max.ms", "topic.metadata.refresh.fast.interval.ms", "topic.metadata.refresh.interval.ms",
+    "topic.metadata.refresh.sparse",
+})  # fmt: skip
+"""Properties of librdkafka that change how it works and not what it may read or write: they are left out here."""
+
+
+def not_honoured(settings: Mapping[str, Any]) -> list[str]:
+    """Return the properties of a connection in librdkafka's terms that a connection made here would not keep to."""
+    others = sorted(set(settings) - {*_NAMES, *_OTHERS, *_TUNING})
+    return [*others, *(["sasl.mechanism=OAUTHBEARER"] if settings.get("sasl.mechanism") == "OAUTHBEARER" else ())]
 
 
 def can_connect(settings: Mapping[str, Any]) -> bool:
     """Tell whether a connection in librdkafka's terms can be made here; confluent-kafka and Spark's own source are the other ways."""
-    return set(settings) <= {*_NAMES, *_OTHERS} and settings.get("sasl.mechanism") != "OAUTHBEARER"
+    return not not_honoured(settings)
 
 
 def connected(settings: Mapping[str, Any], milliseconds: int) -> Any:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
+    from kops.spark.replay_parts import Sent
+
 OUTCOME = "partition int, reached bigint, records bigint, fingerprint string, producers array<bigint>, error string, at bigint"
 ROWS_AT_ONCE = 50_000
 """Rows that are encoded at once."""
@@ -40,6 +42,8 @@ class Job:
     :param rate: records a second of one task
     :param most: records to send of one part
     :param inflated: see ``record_batch_copy.fingerprint``
+    :param known: how far partitions are that were begun before, for where their groups are gone
+    :param progress_topic: where transactions note how far they came; None for nowhere
     """
 
     source: str
@@ -52,11 +56,13 @@ class Job:
     rate: float | None = None
     most: int | None = None
     inflated: bool = False
+    known: Mapping[int, Sent] = field(default_factory=dict)
+    progress_topic: str | None = None
 
     def names(self, partition: int) -> Names:
         """Return what the brokers know the writer of a partition by."""
         name = group_of(self.name, partition)
-        return Names(name, self.anchor, 0, name if self.transactional else None)
+        return Names(name, self.anchor, 0, name if self.transactional else None, self.progress_topic)
 
 
 @dataclass(frozen=True)
@@ -174,7 +180,7 @@ def sent_part(
     from kops.spark.replay_parts import Overtaken, PartSender, RecordRefused, Sent
 
     writer = BatchWriter(job.target_settings, job.names(part.partition))
-    sender = PartSender(writer, part.start, part.end, job.most, job.rate, job.inflated, tell)
+    sender = PartSender(writer, part.start, part.end, job.most, job.rate, job.inflated, tell, job.known.get(part.partition))
     error, at = None, None
     try:
         sender.run(rounds_from)

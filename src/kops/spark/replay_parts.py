@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from kops.formats.record_batch_copy import added, fingerprint
@@ -48,6 +49,9 @@ class Sent:
         """Return it as it is committed."""
         note = {"records": self.records, "fingerprint": f"{self.fingerprint:016x}", "producers": list(self.producers)}
         return Position(self.offset, json.dumps(note))
+
+
+_OFFSET = attrgetter("offset")
 
 
 def sent_of(offset: int, note: str) -> Sent:
@@ -107,6 +111,7 @@ class PartSender:
     :param rate: records a second; None for as fast as it goes
     :param inflated: see ``record_batch_copy.fingerprint``
     :param tell: is told how many records were handed to the brokers, and whether a quota slows that down
+    :param known: how far the part is, where the writer's group does not know
     """
 
     writer: BatchWriter
@@ -116,6 +121,7 @@ class PartSender:
     rate: float | None = None
     inflated: bool = False
     tell: Callable[[int, bool], None] | None = None
+    known: Sent | None = None
     done: Sent = field(init=False)
     _chunk: _Chunk = field(default_factory=_Chunk, init=False)
     _now: Sent = field(init=False)
@@ -173,7 +179,8 @@ class PartSender:
 
     def _begin(self) -> None:
         position = self.writer.begin()
-        self.done = sent_of(position.offset, position.note) if position else Sent(self.start)
+        found = [sent_of(position.offset, position.note)] if position else []
+        self.done = max((*found, *([self.known] if self.known else [])), key=_OFFSET, default=Sent(self.start))
         self._now, self._chunk = self.done, _Chunk()
 
     def _add(self, each: Round) -> None:

@@ -33,12 +33,14 @@ class Names:
     :param group: its committed offset is the position, and says how far the records came
     :param topic: of the partition, ``anchor``, under which the position is committed: any that the cluster has
     :param transactional_id: None for a writer without transactions
+    :param progress_topic: where transactions note the position too, under the group's name; None for nowhere
     """
 
     group: str
     topic: str
     anchor: int = 0
     transactional_id: str | None = None
+    progress_topic: str | None = None
 
 
 def begin(names: Names) -> Any:

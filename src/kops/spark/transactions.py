@@ -5,9 +5,11 @@ One request a step, answered before the next; only batches go several at a time.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from kops.formats.record_batch_header import Producer
@@ -148,12 +150,22 @@ class BatchWriter:
         :raises BrokenTransaction: when it is not known whether it was committed; ``begin`` tells
         """
         self.flush()
+        if self.names.transactional_id is not None and self.names.progress_topic is not None:
+            self._note(self.names.progress_topic, position)
         if self.names.transactional_id is None:
             self._ask(_GROUP, lambda: requests.commit_alone(self.names, position), lambda answer: answer.topics[0].partitions[0].error_code)
             return
         self._with_offsets(position)
         self._end(committed=True)
         self._taken = set()
+
+    def _note(self, topic: str, position: Position) -> None:
+        """Write the position as a record of the transaction: committed offsets expire, the newest record of a compacted topic does not."""
+        try:
+            self.send(topic, 0, 1, partial(_position_batch, self.names.group, position))
+            self.flush()
+        except RefusedBatch as refused:
+            raise ValueError(f"how far it came cannot be noted in {topic}: {refused}") from refused
 
     def abort(self) -> None:
         """Give up what was sent since the last commit."""
@@ -301,3 +313,14 @@ class BatchWriter:
                 time.sleep(5 * _RETRY_SECONDS)
             else:
                 return
+
+
+def _position_batch(group: str, position: Position, producer: Producer) -> bytes:
+    """Return a batch of one record: the position as ``operations.replay.memory`` reads it."""
+    import pyarrow
+
+    from kops.formats.record_batches import columns_of, encode
+
+    value = json.dumps({"offset": position.offset, "note": position.note}).encode()
+    key_column, value_column = (pyarrow.array([each], pyarrow.binary()) for each in (group.encode(), value))
+    return encode(columns_of(key_column, value_column, pyarrow.array([int(time.time() * 1000)], pyarrow.int64())), producer)

@@ -1,20 +1,28 @@
-"""Which dead letters were sent back, as it is committed."""
+"""Which dead letters were sent back, as it is noted."""
+
+import pytest
 
 from kops.core.models import Committed
-from kops.operations.replay.redrive_done import Done, _done_of, fits
+from kops.operations.replay.redrive_done import Done, _before, done_of, fits
 
 
-def test_committed_and_read_back():
+def test_noted_and_read_back():
     for done in (
         Done(),
         Done(((0, 7),)),
         Done(((0, 7), (9, 12), (20, 21)), ((12, 15), (30, 40)), "kops-redrive-x"),
         Done(((3, 7),), ((0, 3),), "kops-redrive-x"),
     ):
-        assert _done_of("g", done.committed()) == done
-    assert Done(((0, 7), (9, 12))).committed().offset == 7
-    assert Done(((3, 7),)).committed().offset == 0
-    assert _done_of("g", None) == _done_of("g", Committed(0, "")) == Done()
+        assert done_of(done.as_json()) == done
+    assert (Done(((0, 7), (9, 12))).first, Done(((3, 7),)).first, Done().first) == (7, 0, 0)
+    for other in (["done"], {"done": "x"}):
+        with pytest.raises(ValueError, match=r"set of offsets|does not say"):
+            done_of(other)
+
+
+def test_what_a_group_had_before_still_counts():
+    assert _before(None) == _before(Committed(0, "")) == Done()
+    assert _before(Committed(7, "")) == Done(((0, 7),))
 
 
 def test_folded_as_far_as_it_came():
@@ -29,5 +37,5 @@ def test_what_fits():
 
     random.seed(7)
     assert fits(Done(tuple((n * 3, n * 3 + 2) for n in range(100_000))))
-    scattered = sorted(random.sample(range(10**6), 20_000))
+    scattered = sorted(random.sample(range(10**9), 1_000_000))
     assert not fits(Done(tuple(zip(scattered[::2], scattered[1::2], strict=True))))

@@ -160,6 +160,7 @@ def _written(engine: Engine, place: Place, archive: Archive, settings: Mapping[s
         held = write_archive(read_topic(session, archive.topic, settings, some), place.records(name), archive.by)
     if held:
         place.require_seen(engine, name)
+        place.make_durable(name)
     return Run(name, archive.taken, dict(ranges), {number: asdict(one) for number, one in held.items()})
 
 

@@ -76,6 +76,20 @@ class Place:
             if folder.name not in runs:
                 shutil.rmtree(folder, ignore_errors=True)
 
+    def make_durable(self, run: str) -> None:
+        """Have a run's files and folders on disk before a manifest names them; elsewhere than on this machine that is the store's matter.
+
+        :raises OperationFailed: when the disk does not take them
+        """
+        if self.folder is None:
+            return
+        top = Path(self.records(run))
+        try:
+            for path in (*top.rglob("*"), top, top.parent, self.folder, self.folder.parent):
+                _synced(path)
+        except OSError as error:
+            raise OperationFailed(f"cannot write {top} to disk: {error.strerror}", hint="the archive is as it was") from error
+
     def require_seen(self, engine: Engine, run: str) -> None:
         """Refuse when Spark's workers wrote where this machine does not see it.
 
@@ -131,10 +145,20 @@ def _write_local(folder: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         part.rename(folder / FILE)
+        _synced(folder)
     except OSError as error:
         raise OperationFailed(f"cannot write {folder / FILE}: {error.strerror}", hint="the archive is as it was") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _synced(path: Path) -> None:
+    """Wait until a file's content, or a folder's entries, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _newest(engine: Engine, path: str) -> tuple[int, str | None]:

@@ -26,3 +26,13 @@ def known_producers(services: Services, plan: Plan) -> set[int]:
     """Return who wrote its records, as far as entries that were closed say."""
     results = (result for entry in entries_of(services, plan) for result in entry.item_results if result.status is not Status.SKIPPED)
     return {producer for result in results if isinstance(result.value, dict) for producer in result.value.get("producers", ())}
+
+
+def known_positions(services: Services, plan: Plan) -> dict[str, int]:
+    """Return the next offsets that entries that were closed have told, by partition of the source: it came that far at least."""
+    found: dict[str, int] = {}
+    for entry in entries_of(services, plan):
+        for result in entry.item_results:
+            if isinstance(result.value, dict) and result.value.get("records"):
+                found[result.target] = max(found.get(result.target, 0), result.value["next_offset"])
+    return found

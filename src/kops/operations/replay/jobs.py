@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kops.spark.replay_jobs import Job, Outcome, Part
+    from kops.spark.replay_parts import Sent
     from kops.spark.replay_tasks import Tasks
     from kops.spark.source import TopicRange
 
@@ -132,6 +133,7 @@ class Work:
             transactional=given["guarantee"] == EXACTLY_ONCE,
             rate=given["rate"] and given["rate"] / min(parts, self._slots(parts)),
             inflated=given["inflated"],
+            progress_topic=given.get("progress_topic"),
         )
 
     def _slots(self, parts: int) -> int:
@@ -199,22 +201,22 @@ class Work:
     def _forms(self) -> tuple[Form, Form]:
         return parse_form(self.changes.key), parse_form(self.changes.value)
 
-    def send(self, parts: Sequence[Part], already: Mapping[int, int]) -> list[Outcome]:
+    def send(self, parts: Sequence[Part], already: Mapping[int, Sent]) -> list[Outcome]:
         """Send some parts, each in a task; with a limit one after another.
 
-        :param already: records of each part that are in the target
+        :param already: what of each part is in the target
         """
         limit = self.arguments["limit"]
         if limit is None:
-            return self._send(parts, self.job(len(parts)))
+            return self._send(parts, replace(self.job(len(parts)), known=already))
         outcomes: list[Outcome] = []
-        sent = dict(already)
+        sent = {number: one.records for number, one in already.items()}
         for part in parts:
             left = limit - sum(sent.values())
             if left <= 0:
                 break
             most = sent.get(part.partition, 0) + left
-            outcomes += self._send([part], replace(self.job(1), most=most))
+            outcomes += self._send([part], replace(self.job(1), most=most, known=already))
             sent[part.partition] = outcomes[-1].records
         return outcomes
 

@@ -13,6 +13,7 @@ from kops.core.plan import Item, Plan
 from kops.core.selection import parse_selection
 from kops.core.times import to_milliseconds
 from kops.operations.replay.jobs import Work, parts_of
+from kops.operations.replay.memory import Memory, memory_of, remembered
 from kops.operations.replay.preview import preview, topics_by_reading
 from kops.operations.replay.source import Range, Source, range_of, settings_of, source_of
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
@@ -45,7 +46,9 @@ def plan_replay(services: Services, wanted: Wanted, *, look: bool = False) -> Pl
         raise Refused("no record says where it goes: the range is empty", hint="--declare names the topics")
     targets = targets_of(services, topics, wanted)
     where, said = placement(wanted, found.partitions, targets, changed=bool(wanted.changes.some and _moves(wanted)))
+    memory = memory_of(services) if wanted.guarantee == EXACTLY_ONCE else Memory(problem="only transactions note it in a topic too")
     arguments |= {
+        "progress_topic": memory.topic,
         "anchor": next(iter(targets.counts)),
         "targets": dict(targets.counts),
         "partition_by": where,
@@ -64,7 +67,7 @@ def plan_replay(services: Services, wanted: Wanted, *, look: bool = False) -> Pl
         guard=guard_of(targets),
         arguments=arguments,
         warnings=tuple(_warnings(services, source, found, wanted, targets)),
-        notes=(said, _exactness(wanted), *found.notes, *_undo(targets)),
+        notes=(said, _exactness(wanted), *remembered(services, memory), *found.notes, *_undo(targets)),
     )
     if reads and wanted.changes.some:
         work.rows(parts_of(plan, {}))  # Spark judges the expressions before anybody approves

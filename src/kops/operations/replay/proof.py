@@ -11,6 +11,7 @@ from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.offsets_items import partition_of
+from kops.operations.replay.history import known_producers
 from kops.operations.replay.jobs import Work
 from kops.operations.replay.wanted import KEEP
 from kops.operations.services import Services
@@ -18,6 +19,8 @@ from kops.operations.services import Services
 if TYPE_CHECKING:
     from kops.spark.replay_copy import Found
 
+OTHERS = "records_of_others"
+"""Key of what others wrote to the targets since the plan was made."""
 _WORD = 0xFFFF_FFFF_FFFF_FFFF
 
 
@@ -35,32 +38,55 @@ class Sum:
 def proven(services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
     """Return the results, with what was found in the target; FAILED where that is something else than what was sent."""
     values = {result.target: result.value for result in results if isinstance(result.value, dict)}
-    found = found_in_targets(services, plan, _producers(values.values()))
+    found = found_in_targets(services, plan, sorted({*_producers(values.values()), *known_producers(services, plan)})).found
     by_partition = plan.arguments["partition_by"] == KEEP and len(plan.arguments["targets"]) == 1
     sent = {target: Sum(value["records"], int(value["fingerprint"], 16)) for target, value in values.items()}
     if by_partition:
         topic = plan.arguments["anchor"]
         there = {target: _sum_of(found.get(TopicPartition(topic, partition_of(target).partition))) for target in values}
-        return tuple(_judged(result, sent.get(result.target), there.get(result.target), plan) for result in results)
+        judged = tuple(_judged(result, sent.get(result.target), there.get(result.target), plan) for result in results)
+        return _with_others(judged, found)
     total = sum(map(_sum_of, found.values()), Sum())
     wanted = sum(sent.values(), Sum())
-    return tuple(_judged(result, wanted, total, plan, shown=sent.get(result.target)) for result in results)
+    return _with_others(tuple(_judged(result, wanted, total, plan, shown=sent.get(result.target)) for result in results), found)
 
 
-def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -> dict[TopicPartition, Found]:
+def _with_others(results: tuple[ItemResult, ...], found: Mapping[TopicPartition, Found]) -> tuple[ItemResult, ...]:
+    """Return the results; where others have written to the targets since the plan was made, the first that is done says how much."""
+    others = sum(each.others for each in found.values())
+    first = next((at for at, result in enumerate(results) if result.status is Status.DONE and isinstance(result.value, dict)), None)
+    if not others or first is None:
+        return results
+    more = results[first]._replace(value={**results[first].value, OTHERS: others})
+    return (*results[:first], more, *results[first + 1 :])
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What targets hold since a plan was made.
+
+    :param ends: of all their partitions: before these offsets everything was looked at, and nothing after
+    """
+
+    found: Mapping[TopicPartition, Found]
+    ends: Mapping[TopicPartition, int]
+
+
+def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -> Seen:
     """Return what the targets hold since the plan was made."""
     from kops.spark.replay_copy import found_in
 
     before = {partition_of(place): end for place, end in plan.arguments["ends"].items()}
     after = services.kafka.offsets.bounds(before)
-    _wait_until_decided(services, {place: bound.log_end_offset for place, bound in after.items()})
+    ends = {place: bound.log_end_offset for place, bound in after.items()}
+    _wait_until_decided(services, ends)
     tails = {
         (place.topic, place.partition): (max(end, after[place].log_start_offset), after[place].log_end_offset)
         for place, end in before.items()
         if after[place].log_end_offset > end
     }
     if not tails:
-        return {}
+        return Seen({}, ends)
     work = Work(services, plan.arguments)
     services.progress.step("reading back what is in the target")
     settings = work.job(1).target_settings
@@ -74,7 +100,7 @@ def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -
             f"what is in {names} cannot be read back (lacks READ on topic {names})",
             hint="what was sent is there; `kops replay resume ID` proves it once the principal may read it",
         ) from failure
-    return {TopicPartition(*place): each for place, each in found.items()}
+    return Seen({TopicPartition(*place): each for place, each in found.items()}, ends)
 
 
 def _wait_until_decided(services: Services, ends: Mapping[TopicPartition, int]) -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from kops.core.errors import Refused, StateMoved
 from kops.core.intervals import joined
 from kops.core.plan import ItemResult, Plan, Status
-from kops.operations.replay.redrive_done import Done, done_json, folded, group_of_topic, read_done, refuse_under_way, write_done
+from kops.operations.replay.redrive_done import Done, done_json, folded, lock_of_topic, read_done, refuse_under_way, write_done
 from kops.operations.replay.redrive_rows import claims_of
 from kops.operations.replay.run import Replay
 from kops.operations.services import Services
@@ -21,7 +21,7 @@ class Redrive(Replay):
 
     def locks(self, plan: Plan) -> Iterable[str]:
         """Name the dead-letter topic."""
-        return [group_of_topic(plan.arguments["source"])]
+        return [lock_of_topic(plan.arguments["source"])]
 
     def check(self, services: Services, plan: Plan) -> None:
         """Refuse when something was sent back since the plan was made, or a target is another."""
@@ -70,7 +70,7 @@ class Redrive(Replay):
         topic = plan.arguments["source"]
         raise Refused(
             f"what was sent back is among other records of {', '.join(plan.arguments['targets'])}, and Kafka deletes from the start only",
-            hint=f"{topic} still has the dead letters: `kops groups delete {group_of_topic(topic)}` forgets that they were sent back",
+            hint=f"{topic} still has the dead letters: `kops replay redrive {topic} --again` sends them back once more",
         )
 
 

@@ -1,8 +1,8 @@
-"""Which dead letters were sent back: the committed offsets of a group, whose metadata holds what the offset alone cannot say.
+"""Which dead letters were sent back: records of the topic of ``memory``, one a partition of the dead-letter topic.
 
-The offset is that of the first dead letter that was not sent back; the metadata has the set of those after it that were (``done``),
-and what a redrive that is under way has set out to send (``claim``). How far that one is, its own groups say, in the transactions of its
-records.
+A record has the set of offsets that were sent back (``done``), and what a redrive that is under way has set out to send (``claim``). How
+far that one is, its own progress says, which is written in the transactions of its records. The key has the id of the dead-letter topic:
+one that was deleted and created again has other dead letters.
 """
 
 from __future__ import annotations
@@ -12,21 +12,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kops.core.errors import OperationFailed, Refused
+from kops.core.errors import NotFound, OperationFailed, Refused
+from kops.core.findings import counted
 from kops.core.intervals import Intervals, below, intervals_of, intervals_text, joined
 from kops.core.models import Committed, TopicPartition
+from kops.core.topic_names import PROGRESS_TOPIC, no_topics
+from kops.operations.journal import Journal
+from kops.operations.replay.memory import SETTINGS, create_memory, memory_of, recall, remember
 from kops.operations.replay.progress import progress_of
 from kops.operations.services import Services
 
-LARGEST_NOTE = 4096
-"""Bytes of metadata that brokers take (``offset.metadata.max.bytes``)."""
+OPERATION = "replay.redrive"
+LARGEST_NOTE = 900_000
+"""Bytes of a record that brokers take with their default of ``max.message.bytes``, and some room."""
 
 
 @dataclass(frozen=True)
 class Done:
     """What of a partition was sent back.
 
-    :param done: from 0 on, where the offset says so
     :param claim: what the redrive of that name sends
     """
 
@@ -34,47 +38,118 @@ class Done:
     claim: Intervals = ()
     replay: str = ""
 
-    def committed(self) -> Committed:
-        """Return it as it is committed."""
-        first = self.done[0][1] if self.done and self.done[0][0] == 0 else 0
-        later = tuple(each for each in self.done if each[0] > first)
-        note = {"done": intervals_text(later), "claim": intervals_text(self.claim), "replay": self.replay}
-        return Committed(first, json.dumps({name: text for name, text in note.items() if text}))
+    @property
+    def first(self) -> int:
+        """Return the first offset that was not sent back."""
+        return self.done[0][1] if self.done and self.done[0][0] == 0 else 0
+
+    def as_json(self) -> dict[str, str]:
+        """Return it as it is noted."""
+        note = {"done": intervals_text(self.done), "claim": intervals_text(self.claim), "replay": self.replay}
+        return {name: text for name, text in note.items() if text}
 
     def folded(self, reached: int | None) -> Done:
         """Return it with what the redrive has sent, up to where it came; None when it was not begun."""
         return Done(joined(self.done, below(self.claim, reached)) if reached is not None else self.done)
 
 
-def group_of_topic(topic: str) -> str:
-    """Return the group that says which dead letters of a topic were sent back."""
+def done_of(body: Any) -> Done:
+    """Read back what ``Done.as_json`` made.
+
+    :raises ValueError: when it is something else
+    """
+    try:
+        done, claim = (intervals_of(body.get(name, "")) for name in ("done", "claim"))
+        return Done(done, claim, str(body.get("replay", "")))
+    except AttributeError as broken:
+        raise ValueError(f"{body!r} does not say which dead letters were sent back") from broken
+
+
+def lock_of_topic(topic: str) -> str:
+    """Return what redrives of a topic lock."""
     return f"kops-redrive-{topic}"
+
+
+def require_memory(services: Services) -> list[str]:
+    """Refuse where what was sent back cannot be noted for good; return what a plan says of it.
+
+    :raises Refused: before anything is sent
+    """
+    memory = memory_of(services)
+    if memory.problem:
+        settings = " ".join(f"--config {name}={value}" for name, value in SETTINGS.items())
+        raise Refused(
+            f"what is sent back cannot be noted where it does not expire: {memory.problem}",
+            hint=f"let somebody who may do it once: `kops topics create {PROGRESS_TOPIC} --partitions 1 {settings}`",
+        )
+    return [f"creates {PROGRESS_TOPIC}, a compacted topic that holds which dead letters were sent back"] if memory.create else []
 
 
 def read_done(services: Services, topic: str, partitions: Iterable[int]) -> dict[int, Done]:
     """Return what was sent back of some partitions.
 
-    :raises Refused: when somebody else has committed offsets as that group
+    It is read with what transactions have open: it is written outside of them. Where nothing is noted, the committed offsets count of a
+    group by which kops noted it before.
+
+    :raises Refused: when what is noted is something else
     """
-    group = group_of_topic(topic)
-    found = services.kafka.groups.committed([group], stable=True).get(group, {})
-    return {number: _done_of(group, found.get(TopicPartition(topic, number))) for number in partitions}
+    wanted = list(partitions)
+    prefix = _prefix(services, topic)
+    found = recall(services, prefix, committed=False)
+    group = f"kops-redrive-{topic}"
+    before = services.kafka.groups.committed([group], stable=True).get(group, {})
+    try:
+        noted = {number: done_of(found[f"{prefix}{number}"]) for number in wanted if f"{prefix}{number}" in found}
+        return {number: noted.get(number) or _before(before.get(TopicPartition(topic, number))) for number in wanted}
+    except ValueError as broken:
+        raise Refused(
+            f"what {PROGRESS_TOPIC} or group {group} has of {topic} does not say which dead letters were sent back: {broken}",
+            hint=f"`kops records consume {PROGRESS_TOPIC}` and `kops offsets show {group}` show it",
+        ) from broken
 
 
 def write_done(services: Services, topic: str, now: Mapping[int, Done]) -> None:
-    """Commit what was sent back.
+    """Note what was sent back.
 
     :raises OperationFailed: when the brokers do not take it
     """
-    commits = {TopicPartition(topic, number): done.committed() for number, done in now.items()}
-    errors = [error for error in services.kafka.groups.commit(group_of_topic(topic), commits).values() if error is not None]
-    if errors:
-        raise OperationFailed(f"cannot note which dead letters of {topic} were sent back: {errors[0].message}", hint=errors[0].hint)
+    create_memory(services)
+    prefix = _prefix(services, topic)
+    try:
+        remember(services, {f"{prefix}{number}": done.as_json() for number, done in now.items()})
+    except OperationFailed as failure:
+        why = f"cannot note which dead letters of {topic} were sent back: {failure.message}"
+        raise OperationFailed(why, hint=failure.hint) from failure
+
+
+def refuse_forgotten(services: Services, topic: str, known: Mapping[int, Done], starts: Mapping[int, int]) -> None:
+    """Refuse where the journal knows of dead letters that were sent back, and the cluster does not.
+
+    :param starts: of the offsets that are wanted
+    :raises Refused: naming the entry
+    """
+    topic_id = services.kafka.topics.existing([topic])[topic].topic_id
+    unknown = {f"{topic}:{number}": starts[number] for number, one in known.items() if one == Done()}
+    for entry in Journal(services.directories.state / "journal").entries(lambda _damaged: None, mentioning=topic):
+        given = entry.plan.arguments
+        if (entry.plan.operation, given.get("source"), entry.plan.cluster_id) != (OPERATION, topic, services.kafka.cluster().cluster_id):
+            continue
+        sent = {one.target: one.value for one in entry.item_results if isinstance(one.value, dict) and one.value.get("records")}
+        lost = sorted(place for place, start in unknown.items() if place in sent and sent[place]["next_offset"] > start)
+        if lost and given.get("source_id", topic_id) == topic_id:
+            records, reached = sent[lost[0]]["records"], sent[lost[0]]["next_offset"]
+            raise Refused(
+                f"journal {entry.id} knows that {counted(records, 'dead letter')} of {lost[0]} before offset {reached:,} "
+                f"{'was' if records == 1 else 'were'} sent back, and {PROGRESS_TOPIC} does not know it any more: nothing is sent twice",
+                hint=f"was {PROGRESS_TOPIC} deleted? `--range {reached}..` leaves them out, --again sends them back once more",
+                journal_id=entry.id,
+                partitions=lost,
+            )
 
 
 def fits(done: Done) -> bool:
     """Tell whether brokers take it."""
-    return len((done.committed().metadata or "").encode()) <= LARGEST_NOTE
+    return len(json.dumps(done.as_json())) <= LARGEST_NOTE
 
 
 def folded(services: Services, known: Mapping[int, Done]) -> dict[int, Done]:
@@ -102,19 +177,19 @@ def refuse_under_way(topic: str, known: Mapping[int, Done]) -> None:
 
 def done_json(known: Mapping[int, Done]) -> dict[str, Any]:
     """Return it as JSON, to be compared."""
-    found = {number: done.committed() for number, done in sorted(known.items())}
-    return {str(number): [one.offset, one.metadata] for number, one in found.items()}
+    return {str(number): done.as_json() for number, done in sorted(known.items())}
 
 
-def _done_of(group: str, found: Committed | None) -> Done:
+def _prefix(services: Services, topic: str) -> str:
+    """Return what the keys of a dead-letter topic begin with."""
+    found = services.kafka.topics.existing([topic])
+    if topic not in found:
+        raise NotFound(no_topics([topic]), hint="`kops topics list` shows those that exist")
+    return f"redrive {topic} {found[topic].topic_id or '-'} "
+
+
+def _before(found: Committed | None) -> Done:
     if found is None:
         return Done()
-    try:
-        body = json.loads(found.metadata or "{}")
-        later, claim = (intervals_of(body.get(name, "")) for name in ("done", "claim"))
-        return Done(joined([(0, found.offset)], later), claim, str(body.get("replay", "")))
-    except (ValueError, AttributeError) as broken:
-        raise Refused(
-            f"group {group} has committed something else than which dead letters were sent back",
-            hint=f"if nobody needs it: `kops offsets show {group}`, then `kops groups delete {group}`",
-        ) from broken
+    body = done_of(json.loads(found.metadata or "{}"))
+    return Done(joined([(0, found.offset)], body.done), body.claim, body.replay)

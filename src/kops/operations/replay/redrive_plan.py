@@ -11,8 +11,19 @@ from kops.core.errors import KopsError, Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.intervals import Intervals, joined
 from kops.core.plan import Item, Plan
+from kops.core.topic_names import PROGRESS_TOPIC
 from kops.operations.replay.jobs import Work
-from kops.operations.replay.redrive_done import Done, done_json, fits, folded, read_done, refuse_under_way
+from kops.operations.replay.redrive_done import (
+    OPERATION,
+    Done,
+    done_json,
+    fits,
+    folded,
+    read_done,
+    refuse_forgotten,
+    refuse_under_way,
+    require_memory,
+)
 from kops.operations.replay.redrive_rows import BY_ORIGIN, letters_of
 from kops.operations.replay.redrive_shown import causes_json, causes_lines, left_lines
 from kops.operations.replay.source import Range, range_of, source_of
@@ -24,8 +35,6 @@ from kops.operations.state.engine import chosen_master
 if TYPE_CHECKING:
     from kops.spark.redrive import Group
     from kops.spark.replay_jobs import Part
-
-OPERATION = "replay.redrive"
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,7 @@ class Redriven:
     :param parked: where those go that were sent back ``max_attempts`` times; None leaves them
     :param changes: formats, ``--where`` and ``--set``
     :param take_over: count a redrive that was never finished as it is
+    :param again: choose among those too that were sent back before
     """
 
     source: str
@@ -51,6 +61,7 @@ class Redriven:
     rate: float | None = None
     accept_new_times: bool = False
     take_over: bool = False
+    again: bool = False
     master: str | None = None
 
 
@@ -67,15 +78,19 @@ def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], 
     found = range_of(services, source, Wanted(source=wanted.source, target=None, span=wanted.span))
     if found.topic in (wanted.route, wanted.parked):
         raise UsageProblem(f"{found.topic} would go back to itself", hint="--route and --parked take other topics")
+    created = require_memory(services)
     known = read_done(services, found.topic, found.ranges)
     if not wanted.take_over:
         refuse_under_way(found.topic, known)
-    done = folded(services, known)
+    if not wanted.again:
+        refuse_forgotten(services, found.topic, known, {number: some.start for number, some in found.ranges.items()})
+    noted = folded(services, known)
+    done = dict.fromkeys(noted, Done()) if wanted.again else noted
     arguments = _arguments(services, wanted, found.topic, chosen_master(services, wanted.master))
     work = Work(services, arguments)
     work.begin()
     groups, chosen, total = _read(work, found, done, wanted)
-    _refuse_scattered(found.topic, done, chosen)
+    _refuse_scattered(found.topic, noted, chosen)
     sent = [group for group in groups if group.fate in ("send", "parked")]
     topics = sorted({str(group.topic) for group in sent})
     look = Wanted(source=found.topic, target=None, accept_new_times=wanted.accept_new_times)
@@ -97,7 +112,7 @@ def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], 
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=tuple(_items(found, done, claims)),
-        guard=guard_of(targets) | {"empty_ends": {}, "done": done_json({number: done[number] for number in claims})},
+        guard=guard_of(targets) | {"empty_ends": {}, "done": done_json({number: noted[number] for number in claims})},
         arguments=arguments
         | {
             "targets": dict(targets.counts),
@@ -112,7 +127,7 @@ def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], 
             "histogram": causes_json(groups),
         },
         warnings=tuple(_warnings(found.topic, targets)),
-        notes=(*causes_lines(groups), *left_lines(groups, wanted.max_attempts), *([said] if sent else []), *_exactness(found)),
+        notes=(*causes_lines(groups), *left_lines(groups, wanted.max_attempts), *([said] if sent else []), *_exactness(found), *created),
     )
 
 
@@ -145,6 +160,7 @@ def _arguments(services: Services, wanted: Redriven, topic: str, master: str) ->
         "replay": f"kops-redrive-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
         "rows": "dead letters",
         "source": topic,
+        "source_id": services.kafka.topics.existing([topic])[topic].topic_id,
         "source_context": None,
         "target": None,
         "changes": wanted.changes.as_json(),
@@ -160,6 +176,7 @@ def _arguments(services: Services, wanted: Redriven, topic: str, master: str) ->
         "new_times": wanted.accept_new_times,
         "master": master,
         "own": False,
+        "progress_topic": PROGRESS_TOPIC,
     }
 
 
@@ -195,7 +212,7 @@ def _items(found: Range, done: Mapping[int, Done], claims: Mapping[int, Interval
             count = sum(end - start for start, end in claims[number])
             items.append(Item(target, "send", claims[number][0][0], claims[number][-1][1], counted(count, "dead letter")))
         else:
-            before = done[number].committed().offset
+            before = done[number].first
             why = "no dead letters" if some.empty else "all were sent back before" if before >= some.end else "none is chosen"
             items.append(Item(target, "none", some.start, some.end, why))
     return items
@@ -233,6 +250,6 @@ def _warnings(topic: str, targets: Targets) -> list[str]:
 
 def _exactness(found: Range) -> list[str]:
     return [
-        "each once: a group notes which dead letters were sent back, in the transactions of the records; there is no undo",
+        f"each once: {PROGRESS_TOPIC} has which dead letters were sent back, in the transactions of the records; there is no undo",
         *(note.replace(" is sent", " is sent back") for note in found.notes),
     ]

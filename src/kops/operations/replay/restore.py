@@ -11,7 +11,7 @@ from kops.core.errors import NotFound, OperationFailed, StateMoved
 from kops.core.models import NewTopic, TopicPartition
 from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.protocol import failed
-from kops.operations.replay.progress import forget_progress, progress_of
+from kops.operations.replay.progress import forget_progress, progress_of, refuse_forgotten
 from kops.operations.replay.proof import proven
 from kops.operations.replay.restore_groups import MOVE, commit_groups, refuse_active_groups, verified_groups
 from kops.operations.replay.run import Replay
@@ -32,7 +32,10 @@ class Restore(Replay):
         resumed = given.get("resumed")
         if given["create"] and not resumed and services.kafka.topics.existing([given["target"]]):
             raise StateMoved(f"{given['target']} was made since the plan was", hint="run the command again")
-        if not resumed and progress_of(services, given["replay"], _partitions(plan), stable=False):
+        done = progress_of(services, given["replay"], _partitions(plan), stable=False, settled=bool(resumed))
+        if resumed:
+            refuse_forgotten(services, plan, done)
+        elif done:
             raise StateMoved("this plan was carried out before", hint="`kops journal list` shows it; `kops replay resume ID` goes on")
         refuse_active_groups(services, list(given["groups"]))
         super().check(services, replace(plan, arguments={**given, "ranges": {}}))

@@ -15,6 +15,7 @@ from kops.core.times import to_milliseconds
 from kops.operations.replay.archive import open_archive
 from kops.operations.replay.archive_manifest import Archive
 from kops.operations.replay.archive_read import rows_compared, runs_of
+from kops.operations.replay.memory import kept_text, memory_of, remembered
 from kops.operations.replay.restore_groups import group_items, groups_wanted, refuse_active_groups, translated
 from kops.operations.replay.source import settings_of
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
@@ -54,6 +55,7 @@ def plan_restore(
     refuse_active_groups(services, list(chosen))
     places = translated(archive, rows_compared(engine, place, archive), chosen)
     ranges = {number: archive.span(number) or (0, 0) for number in archive.held_partitions}
+    memory = memory_of(services)
     items = [
         *([Item(target, "create", None, new_topic_json(created), "as it was archived")] if created else ()),
         *(
@@ -72,6 +74,7 @@ def plan_restore(
         guard=guard_of(targets) if not created else {"topics": {}, "partitions": {}, "empty_ends": {}},
         arguments=_arguments(services, wanted, archive, targets, engine.master)
         | {
+            "progress_topic": memory.topic,
             "path": place.path,
             "runs": runs_of(archive),
             "create": new_topic_json(created) if created else None,
@@ -79,7 +82,7 @@ def plan_restore(
             "ranges": {str(number): list(bounds) for number, bounds in ranges.items()},
         },
         warnings=tuple(_warnings(services, archive, targets, accept_new_times=accept_new_times)),
-        notes=(said, *_notes(targets, archive, chosen)),
+        notes=(said, *remembered(services, memory), *_notes(services, targets, archive, chosen)),
     )
 
 
@@ -139,7 +142,7 @@ def _warnings(services: Services, archive: Archive, targets: Targets, *, accept_
     return warnings_of(targets, lambda kept: not accept_new_times and 0 <= earliest < now - kept)
 
 
-def _notes(targets: Targets, archive: Archive, groups: Mapping[str, Any]) -> list[str]:
+def _notes(services: Services, targets: Targets, archive: Archive, groups: Mapping[str, Any]) -> list[str]:
     name = next(iter(targets.counts))
     notes = [
         f"the archive was read: it holds what its manifest of {archive.taken} says",
@@ -147,6 +150,7 @@ def _notes(targets: Targets, archive: Archive, groups: Mapping[str, Any]) -> lis
     ]
     if groups:
         notes.append("offsets of groups are those of the same records, found by reading back: markers of transactions take offsets too")
+        notes.append(f"brokers delete the offsets of a group that nobody joins after {kept_text(services)}")
     elif archive.groups:
         notes.append(f"no offsets are committed; the archive has those of {', '.join(sorted(archive.groups))}: --groups GLOB")
     if targets.no_undo:

@@ -15,8 +15,8 @@ from kops.operations.offsets_items import partition_of
 from kops.operations.protocol import Mutation, failed
 from kops.operations.replay.history import finished_by
 from kops.operations.replay.jobs import Work, parts_of
-from kops.operations.replay.progress import forget_progress, progress_of
-from kops.operations.replay.proof import proven
+from kops.operations.replay.progress import begin_progress, forget_progress, progress_of, refuse_forgotten
+from kops.operations.replay.proof import OTHERS, proven
 from kops.operations.replay.source import refuse_gone, source_of
 from kops.operations.replay.undo import plan_undo
 from kops.operations.services import Services
@@ -53,8 +53,11 @@ class Replay(Mutation):
             raise StateMoved(
                 f"this replay was brought to its end by {finished.id}", hint="run the command again to send everything once more"
             )
-        done = progress_of(services, given["replay"], _partitions(plan), stable=False)
-        if not given.get("resumed"):
+        resumed = bool(given.get("resumed"))
+        done = progress_of(services, given["replay"], _partitions(plan), stable=False, settled=resumed)
+        if resumed:
+            refuse_forgotten(services, plan, done)
+        else:
             if done:
                 raise StateMoved("this plan was carried out before", hint="`kops journal list` shows it; `kops replay resume ID` goes on")
             _refuse_filled(services, plan.guard["empty_ends"])
@@ -64,7 +67,8 @@ class Replay(Mutation):
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
         """Send each partition's records, as far as they are not sent."""
         given = plan.arguments
-        done = progress_of(services, given["replay"], _partitions(plan), stable=False)
+        done = progress_of(services, given["replay"], _partitions(plan), stable=False) if given.get("resumed") else {}
+        begin_progress(services, plan, [number for number in _partitions(plan) if number not in done])
         parts = parts_of(plan, {number: sent.offset for number, sent in done.items()})
         failure: KopsError | None = None
         outcomes: list[Outcome] = []
@@ -75,7 +79,7 @@ class Replay(Mutation):
             total = sum(part.end - _reached(done, part.partition, part.start) for part in parts)
             try:
                 with work.sending(ends, total):
-                    outcomes = work.send(parts, {number: sent.records for number, sent in done.items()})
+                    outcomes = work.send(parts, done)
             except KopsError as broken:
                 failure = broken
         after = _patiently(lambda: progress_of(services, given["replay"], _partitions(plan)))
@@ -107,11 +111,12 @@ class Replay(Mutation):
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan for what is left, from where the records in the target say that it stopped."""
         done = progress_of(services, plan.arguments["replay"], _partitions(plan), stable=False)
+        refuse_forgotten(services, plan, done)
         items = tuple(_left(item, done.get(partition_of(item.target).partition)) for item in plan.items)
         sent = sum(each.records for each in done.values())
         open_ = sum(item.after - item.before for item in items if item.changes)
-        so_far = f"{counted(sent, 'record')} {'is' if sent == 1 else 'are'} sent, up to {open_:,} left"
-        summary = f"go on with the replay of {plan.arguments['source']}: {so_far}"
+        so_far = f"{counted(sent, 'record')} {'was' if sent == 1 else 'were'} sent before, up to {open_:,} left"
+        summary = f"continue the replay of {plan.arguments['source']}: {so_far}"
         return replace(plan, items=items, summary=summary, arguments=plan.arguments | {"resumed": True}, warnings=())
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
@@ -121,7 +126,9 @@ class Replay(Mutation):
         values = [result.value for result in results if isinstance(result.value, dict)]
         records = sum(value["records"] for value in values)
         there = "one with the same content is" if records == 1 else "as many with the same content are"
-        return (f"proven: {counted(records, 'record')} {'was' if records == 1 else 'were'} sent, and {there} in the target",)
+        others = sum(value.get(OTHERS, 0) for value in values)
+        beside = f"; {counted(others, 'record')} of other producers came there since the plan was made" if others else ""
+        return (f"proven: {counted(records, 'record')} {'was' if records == 1 else 'were'} sent, and {there} in the target{beside}",)
 
 
 REPLAY = Replay()

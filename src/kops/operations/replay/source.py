@@ -68,13 +68,15 @@ def settings_of(connection: Connection, what: str) -> dict[str, str]:
     :raises Refused: when they cannot
     """
     from kops.config.librdkafka import librdkafka_settings
-    from kops.spark.connections import can_connect
+    from kops.spark.connections import not_honoured
 
     settings: dict[str, Any] = librdkafka_settings(connection)
-    if not can_connect(settings):
+    names = not_honoured(settings)
+    if names:
         raise Refused(
-            f"the tasks of a replay cannot connect to the {what} by {connection.label}",
-            hint="they know PLAINTEXT, TLS, mTLS with PEM files, and SASL PLAIN and SCRAM",
+            f"the tasks of a replay cannot keep to {', '.join(names)}, which {connection.label} sets for the {what}",
+            hint="leave it out with a context of its own; they know PLAINTEXT, TLS, mTLS with PEM files, SASL PLAIN and SCRAM",
+            properties=names,
         )
     return settings
 

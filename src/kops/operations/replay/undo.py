@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from kops.core.errors import Refused
+from kops.core.errors import Refused, StateMoved
 from kops.core.findings import counted
 from kops.core.plan import ItemResult, Plan
 from kops.operations.replay.history import known_producers
 from kops.operations.replay.progress import forget_progress, progress_of
 from kops.operations.services import Services
-from kops.operations.topics_truncate import TruncateTopics, plan_truncate
+from kops.operations.topics_truncate import TruncateTopics, plan_truncate_at
 
 
 class TakeBack(TruncateTopics):
@@ -38,11 +38,12 @@ def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> 
 
     names = ", ".join(plan.arguments["targets"])
     partitions = [int(number) for number in plan.arguments["ranges"]]
-    done = progress_of(services, plan.arguments["replay"], partitions, stable=False)
+    done = progress_of(services, plan.arguments["replay"], partitions, stable=False, settled=False)
     producers = {producer for result in results if isinstance(result.value, dict) for producer in result.value["producers"]}
     producers |= {producer for sent in done.values() for producer in sent.producers} | known_producers(services, plan)
-    found = found_in_targets(services, plan, sorted(producers))
-    ours, others = (sum(getattr(each, name) for each in found.values()) for name in ("records", "others"))
+    _refuse_other_topics(services, plan)
+    seen = found_in_targets(services, plan, sorted(producers))
+    ours, others = (sum(getattr(each, name) for each in seen.found.values()) for name in ("records", "others"))
     if not ours and not plan.arguments["own"]:
         raise Refused(f"nothing of the replay is in {names}: there is nothing to take back", records=0, producers=sorted(producers))
     if not plan.arguments["own"] or others:
@@ -58,7 +59,21 @@ def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> 
             records=ours,
             producers=sorted(producers),
         )
-    back = plan_truncate(services, sorted(plan.arguments["targets"]), "end")
+    back = plan_truncate_at(services, seen.ends)  # what came after it was looked at stays
     arguments = back.arguments | {"replay": plan.arguments["replay"], "partitions": partitions}
     summary = f"take the replay back: {back.summary}"
     return replace(back, operation=TakeBack.name, summary=summary, arguments=arguments)
+
+
+def _refuse_other_topics(services: Services, plan: Plan) -> None:
+    """Refuse when a target was deleted and created again: what is in it now is another's.
+
+    :raises StateMoved: naming it
+    """
+    there = services.kafka.topics.existing(plan.guard["topics"])
+    other = [name for name, topic_id in plan.guard["topics"].items() if name not in there or there[name].topic_id != topic_id]
+    if other:
+        raise StateMoved(
+            f"{', '.join(other)} was deleted, or created again, since the replay: what it sent is gone",
+            hint="there is nothing to take back",
+        )

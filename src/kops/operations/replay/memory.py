@@ -1,0 +1,152 @@
+"""What replays and redrives have sent, kept where it does not expire: a compacted topic of kops on the cluster of the target.
+
+Committed offsets expire (``offsets.retention.minutes``), and so do transactional ids (``transactional.id.expiration.ms``). The newest
+record of a key of a compacted topic does not. A replay's records have the name of its group as key and are written in the transactions of
+the records that it sends, so both are there or neither is. What a redrive sets out to send, and what was sent back, is written outside of
+transactions, before and after.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kops.core.durations import duration_text
+from kops.core.errors import AlreadyExists, AuthorizationFailed, KopsError, OperationFailed
+from kops.core.models import NewRecord, NewTopic, TopicPartition
+from kops.core.records import OffsetRange
+from kops.core.topic_names import PROGRESS_TOPIC
+from kops.core.topic_settings import POLICY
+from kops.operations.services import Services
+from kops.operations.state.tail import wait_until_stable
+
+SETTINGS = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "segment.ms": "86400000"}
+_PLACE = TopicPartition(PROGRESS_TOPIC, 0)
+_RETENTION = "offsets.retention.minutes"
+_MINUTE = 60_000
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Whether the topic can be used.
+
+    :param create: it is to be created first
+    :param problem: why it cannot be used; empty when it can
+    """
+
+    create: bool = False
+    problem: str = ""
+
+    @property
+    def topic(self) -> str | None:
+        """Return the topic, when it can be used."""
+        return None if self.problem else PROGRESS_TOPIC
+
+
+def memory_of(services: Services) -> Memory:
+    """Look whether the topic is there, or could be created."""
+    try:
+        if services.kafka.topics.existing([PROGRESS_TOPIC]):
+            return _as_it_is(services)
+        error = services.kafka.topics.create([_NEW], validate_only=True)[PROGRESS_TOPIC]
+    except AuthorizationFailed as refused:
+        return Memory(problem=refused.message)
+    if isinstance(error, AlreadyExists):
+        return _as_it_is(services)
+    return Memory(create=True) if error is None else Memory(problem=f"{PROGRESS_TOPIC} is not there and cannot be created: {error.message}")
+
+
+def create_memory(services: Services) -> None:
+    """Create the topic where it is not there.
+
+    :raises KopsError: when that fails
+    """
+    if services.kafka.topics.existing([PROGRESS_TOPIC]):
+        return
+    error = services.kafka.topics.create([_NEW])[PROGRESS_TOPIC]
+    if error is not None and not isinstance(error, AlreadyExists):
+        raise error
+
+
+def remember(services: Services, known: Mapping[str, Any]) -> None:
+    """Write the newest of some keys; None forgets one.
+
+    :raises OperationFailed: when the brokers do not take it
+    """
+    records = [
+        NewRecord(key.encode(), None if value is None else json.dumps(value).encode(), partition=0) for key, value in sorted(known.items())
+    ]
+    try:
+        services.kafka.produce(PROGRESS_TOPIC, records)
+    except AuthorizationFailed as refused:
+        refused.hint = f"kops notes in {PROGRESS_TOPIC} what was sent: it needs READ and WRITE on that topic"
+        raise
+
+
+def recall(services: Services, prefix: str, *, committed: bool, settled: bool = True) -> dict[str, Any]:
+    """Return the newest of each key that begins with a text; nothing where the topic is not there.
+
+    :param committed: leave out what transactions aborted or have open; what was written outside of them can be read with those still open
+    :param settled: wait for open transactions first, so that nothing committed is missed
+    :raises OperationFailed: when a record is none of kops
+    """
+    if not services.kafka.topics.existing([PROGRESS_TOPIC]):
+        return {}
+    bound = services.kafka.offsets.bounds([_PLACE])[_PLACE]
+    isolation = "read_uncommitted"
+    end = bound.log_end_offset
+    if committed:
+        isolation = "read_committed"
+        if settled:
+            wait_until_stable(services, {_PLACE: end})
+        end = min(end, services.kafka.offsets.bounds([_PLACE], isolation=isolation)[_PLACE].log_end_offset)
+    found: dict[str, bytes | None] = {}
+    reader = services.kafka.records.parts({_PLACE: OffsetRange(bound.log_start_offset, end)}, ("key", "value"), isolation=isolation)
+    for batch in reader:
+        for key, value in batch:
+            name = (key or b"").decode(errors="replace")
+            if name.startswith(prefix):
+                found[name] = value
+    try:
+        return {name: json.loads(value) for name, value in found.items() if value is not None}
+    except ValueError as broken:
+        raise OperationFailed(
+            f"{PROGRESS_TOPIC} has records that kops did not write: {broken}", hint=f"`kops records consume {PROGRESS_TOPIC}` shows them"
+        ) from broken
+
+
+def offsets_kept(services: Services) -> int | None:
+    """Return for how many milliseconds brokers keep the committed offsets of groups without members; None when that cannot be seen."""
+    cluster = services.kafka.cluster()
+    try:
+        found = services.kafka.topics.broker_settings(cluster.brokers[0].id).get(_RETENTION)
+    except KopsError:
+        return None
+    return int(found.value) * _MINUTE if found and found.value else None
+
+
+def remembered(services: Services, memory: Memory) -> list[str]:
+    """Return what a plan says about for how long it is known how far it came; nothing where that is for ever, without anything created."""
+    if memory.problem:
+        kept = f"for {kept_text(services)} after the last commit"
+        return [f"how far it came is known {kept}, and `kops replay resume` refuses after that ({memory.problem})"]
+    settings = ", ".join(f"{name}={value}" for name, value in SETTINGS.items())
+    return [f"creates {PROGRESS_TOPIC} (1 partition, {settings}): how far replays came does not expire there"] if memory.create else []
+
+
+def kept_text(services: Services) -> str:
+    """Return for how long brokers keep committed offsets of groups without members."""
+    kept = offsets_kept(services)
+    return f"{_RETENTION} of the brokers" if kept is None else f"{duration_text(kept)} ({_RETENTION})"
+
+
+_NEW = NewTopic(PROGRESS_TOPIC, 1, None, SETTINGS)
+
+
+def _as_it_is(services: Services) -> Memory:
+    policy = services.kafka.topics.settings([PROGRESS_TOPIC])[PROGRESS_TOPIC].get(POLICY)
+    if policy is not None and policy.value == "compact":
+        return Memory()
+    return Memory(problem=f"{PROGRESS_TOPIC} has cleanup.policy={policy.value if policy else None}, so brokers would delete what it holds")

@@ -1,0 +1,36 @@
+"""Processes that tests end, with all that they have started."""
+
+import signal
+import subprocess
+
+from support.streams_apps import SECONDS, wait_for
+
+
+def descendants(pids: set[int]) -> set[int]:
+    """Return the processes that these have started, and what those have, as long as they run."""
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listed.splitlines()]
+    parents = {int(pid): int(parent) for pid, parent, state in rows if not state.startswith("Z")}
+    found: set[int] = set()
+    while more := {pid for pid, parent in parents.items() if parent in pids | found} - found:
+        found |= more
+    return found
+
+
+def end(process: subprocess.Popen, number: signal.Signals = signal.SIGKILL) -> str:
+    """End a process by a signal, wait until nothing that it had started runs any more, and return what it said.
+
+    Workers of Spark outlive a killed kops for a moment, and write: what tests look at then would be decided by the machine's speed.
+    """
+    started = descendants({process.pid})
+    process.send_signal(number)
+    _, said = process.communicate(timeout=SECONDS)
+
+    def left() -> set[int]:
+        running = subprocess.run(["ps", "-A", "-o", "pid=,stat="], capture_output=True, text=True, check=True).stdout
+        alive = {int(pid) for pid, state in map(str.split, running.splitlines()) if not state.startswith("Z")}
+        started.update(descendants(started))
+        return started & alive
+
+    wait_for("what it started to end", lambda: not left(), 2 * SECONDS)
+    return str(said)
