@@ -172,6 +172,26 @@ def test_show_never_shows_a_secret(run_kops, config, monkeypatch, tmp_path):
     assert run_kops("context", "show", "-o", "csv").ok().out.startswith("setting,value\nbootstrap_servers,")
 
 
+def test_show_hides_the_keys_of_object_stores_and_warns_of_who_can_read_them(run_kops, config):
+    keys = (
+        "spark.hadoop.fs.azure.account.key.shop.blob.core.windows.net",
+        "spark.hadoop.fs.gs.auth.service.account.private.key",
+        "spark.hadoop.fs.s3a.access.key",
+    )
+    for key in (*keys, "spark.driver.extraJavaOptions"):
+        value = f"-Djavax.net.ssl.keyStorePassword={WORD}" if key.startswith("spark.driver") else WORD
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text(f'[contexts.prod]\nbootstrap_servers = ["b:1"]\n[contexts.prod.spark.conf]\n"{key}" = "{value}"\n')
+        config.chmod(0o644)
+        for more in ([], ["--resolved"]):
+            shown = run_kops("context", "show", "prod", *more, "-o", "json").ok()
+            assert key in shown.out
+            assert WORD not in shown.out + shown.err
+        assert "can be read by everybody on this machine" in run_kops("topics", "list", "-c", "prod", "--timeout", "0.2").err
+        config.chmod(0o600)
+        assert "can be read" not in run_kops("topics", "list", "-c", "prod", "--timeout", "0.2").err
+
+
 def test_show_by_name_and_by_flag(run_kops, config):
     add(run_kops, "dev")
     add(run_kops, "prod")

@@ -118,8 +118,12 @@ def test_contexts_that_are_read_only_or_protected(plan_file, run_kops, home, bro
     run_kops("topics", "create", name, "--dry-run", "-c", "look").ok()
     refused = run_kops("apply", file, "--yes", "-c", "prod", "-o", "json")
     assert refused.code == 5
-    assert json.loads(refused.err.splitlines()[-1])["errors"][0]["details"] == {"confirm": "prod"}
+    assert json.loads(refused.err.splitlines()[-1])["errors"][0]["details"] == {"confirm": ["prod"]}
     assert run_kops("apply", file, "--confirm", name, "-c", "prod").code == 5
     run_kops("apply", file, "--confirm", "prod", "-c", "prod").ok()
-    assert run_kops("topics", "delete", name, "--confirm", "prod", "-c", "prod").code == 5
-    run_kops("topics", "delete", name, "--confirm", name, "-c", "prod").ok()
+    for given in (["prod"], [name], [name, name], [name, "dev"]):
+        confirmed = [word for each in given for word in ("--confirm", each)]
+        assert run_kops("topics", "delete", name, *confirmed, "-c", "prod").code == 5
+    refused = run_kops("topics", "delete", name, "--confirm", name, "-c", "prod", "-o", "json")
+    assert json.loads(refused.err.splitlines()[-1])["errors"][0]["details"] == {"confirm": ["prod"]}
+    run_kops("topics", "delete", name, "--confirm", name, "--confirm", "prod", "-c", "prod").ok()

@@ -17,11 +17,13 @@ from kops.cli.plan_view import COLUMNS as PLAN_COLUMNS
 from kops.cli.plan_view import MOST_ITEMS, plan_text
 from kops.core.errors import UsageProblem
 from kops.core.plan import ItemResult, Plan, Result, Status, plan_document
+from kops.core.visible import indented, visible
 from kops.operations.protocol import carry_out as run_protocol
 from kops.operations.protocol import refuse_read_only
 from kops.operations.registry import mutation_named
 from kops.output.json_text import write_json
-from kops.output.render import cell, write_yaml
+from kops.output.render import cell
+from kops.output.yaml_text import write_yaml
 
 if TYPE_CHECKING:
     from kops.cli.session import Session
@@ -44,7 +46,7 @@ def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str =
         return 0
     if not plan.has_changes:
         note_remarks(session, plan)
-        session.note(f"nothing to do: {plan.summary}")
+        session.note(f"nothing to do: {visible(plan.summary)}")
         finish(session, Result(tuple(unchanged(plan))), None)
         if finishes:
             session.journal.mark_finished(finishes, by=finishes)
@@ -90,7 +92,7 @@ def plan_rows(plan: Plan) -> list[dict[str, Any]]:
 
 def remarks(plan: Plan) -> list[str]:
     """Return what the plan says beside its items: its notes, then its warnings."""
-    return [*plan.notes, *(f"warning: {warning}" for warning in plan.warnings)]
+    return [*map(indented, plan.notes), *(f"warning: {indented(warning)}" for warning in plan.warnings)]
 
 
 def note_remarks(session: Session, plan: Plan) -> None:
@@ -106,7 +108,7 @@ def show_plan(session: Session, plan: Plan, *, always: bool) -> None:
     """
     if session.quiet and not always:
         return
-    lines = [f"{plan.summary}  [{plan.context}]", plan_text(plan, SHOWN_ITEMS, terminal=sys.stderr.isatty())]
+    lines = [visible(f"{plan.summary}  [{plan.context}]"), plan_text(plan, SHOWN_ITEMS, terminal=sys.stderr.isatty())]
     sys.stderr.write("\n".join([*lines, *remarks(plan)]) + "\n")
 
 
@@ -117,7 +119,7 @@ def show_plan_as_data(session: Session, plan: Plan) -> None:
     elif session.output_format == "yaml":
         write_yaml(json.loads(json.dumps(plan_document(plan))), sys.stdout)
     else:
-        session.note(f"{plan.summary}  [{plan.context}]")
+        session.note(visible(f"{plan.summary}  [{plan.context}]"))
         if session.output_format == "table":
             sys.stdout.write(plan_text(plan, terminal=sys.stdout.isatty()) + "\n")
         else:

@@ -15,6 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from kops.cli.options import META
+from kops.core.visible import visible
 from kops.operations.names import CONNECTORS, CONTEXTS, GROUPS, SUBJECTS, TOPICS
 
 BUDGET_SECONDS = 0.7
@@ -84,4 +85,4 @@ def _complete(ctx: click.Context, kinds: Iterable[str], incomplete: str) -> list
         # Leaving in the usual way would wait for the client to give up.
         sys.stdout.flush()
         os._exit(0)
-    return [CompletionItem(name) for name in found]
+    return [CompletionItem(name) for name in found if visible(name) == name]  # others would act on the shell's line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import traceback
@@ -11,6 +10,8 @@ from collections.abc import Sequence
 import click
 
 from kops.core.errors import ExitCode, KopsError, Terminated
+from kops.core.visible import indented
+from kops.output.json_text import json_text
 
 ISSUES = "please report this, with the output of the same command with --debug"
 
@@ -22,13 +23,13 @@ def report(error: BaseException, argv: Sequence[str]) -> int:
     if debug:
         traceback.print_exception(error)
     if wants_json(argv):
-        click.echo(json.dumps({"version": 1, "status": "failed", "items": [], "errors": [body]}, ensure_ascii=False), err=True)
+        click.echo(json_text({"version": 1, "status": "failed", "items": [], "errors": [body]}), err=True)
         return code
     if isinstance(error, click.UsageError) and error.ctx is not None:
         click.echo(error.ctx.get_usage(), err=True)
-    click.echo(f"kops: error: {body['message']}", err=True)
+    click.echo(f"kops: error: {indented(str(body['message']))}", err=True)
     if body.get("hint"):
-        click.echo(f"hint: {body['hint']}", err=True)
+        click.echo(f"hint: {indented(str(body['hint']))}", err=True)
     return code
 
 
@@ -57,4 +58,4 @@ def wants_json(argv: Sequence[str]) -> bool:
 
 def warn(text: str) -> None:
     """Write a warning to stderr."""
-    print(f"kops: warning: {text}", file=sys.stderr)  # noqa: T201 - stderr, also from modules without click
+    print(f"kops: warning: {indented(text)}", file=sys.stderr)  # noqa: T201 - stderr, also from modules without click

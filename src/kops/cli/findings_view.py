@@ -13,6 +13,7 @@ import click
 from kops.cli.session import Session
 from kops.core.errors import KopsError
 from kops.core.findings import Finding, Severity, names_text
+from kops.core.visible import visible
 from kops.output.records import as_line
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -69,7 +70,7 @@ def note_gaps(session: Session, gaps: Mapping[str, KopsError]) -> int:
 
 
 def _lines(finding: Finding, width: int) -> str:
-    commands = "".join(f"{_MARGIN}$ {command}\n" for command in finding.commands)
+    commands = "".join(f"{_MARGIN}$ {visible(command)}\n" for command in finding.commands)
     return _wrapped(finding.severity, f"{finding.subject}: {finding.summary}", width) + commands
 
 

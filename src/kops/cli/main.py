@@ -12,6 +12,7 @@ import click
 from kops import __version__
 from kops.cli.lazy import LazyGroup
 from kops.cli.options import META
+from kops.output.guard import guarded_stderr
 
 NOUNS = {
     "context": ("kops.cli.context:group", "Clusters that kops knows, and how to reach them."),
@@ -61,9 +62,11 @@ def cli(ctx: click.Context) -> None:
     Nothing changes by surprise: every change is planned, shown, approved, verified, and can be undone.
     """
     from kops.cli.session import Session
+    from kops.output.guard import guarded_stdout
 
     _terminate_orderly()
     ctx.obj = ctx.with_resource(Session(ctx.meta.setdefault(META, {})))
+    ctx.with_resource(guarded_stdout(lambda: ctx.obj.output_format == "table"))
     if os.environ.get("NO_COLOR"):
         ctx.color = False
 
@@ -71,6 +74,11 @@ def cli(ctx: click.Context) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run kops and return its exit code."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
+    with guarded_stderr():
+        return _run(argv)
+
+
+def _run(argv: list[str]) -> int:
     try:
         code: Any = cli.main(argv, prog_name="kops", standalone_mode=False, terminal_width=_columns())
         sys.stdout.flush()

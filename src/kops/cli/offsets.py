@@ -15,6 +15,7 @@ from kops.cli.offsets_options import moving, named
 from kops.cli.offsets_reset import reset
 from kops.cli.options import Approval
 from kops.cli.session import Session
+from kops.output.guard import for_data
 
 
 @click.group(cls=Group)
@@ -60,7 +61,7 @@ def export(session: Session, *, names: tuple[str, ...], regex: bool, with_group:
     if session.output_format in ("json", "yaml"):
         session.render(export_table(found), ["topic"])
     else:
-        sys.stdout.write(write_offsets(found))
+        for_data(sys.stdout).write(write_offsets(found))
 
 
 @group.command("seek")

@@ -44,7 +44,7 @@ class Approval(NamedTuple):
 
     dry_run: bool = False
     yes: bool = False
-    confirm: str | None = None
+    confirm: tuple[str, ...] = ()
     plan_out: str | None = None
 
 
@@ -54,12 +54,17 @@ def mutation(command: F) -> F:
 
     @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and change nothing.")
     @click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
-    @click.option("--confirm", metavar="NAME", help="Name what is deleted or replaced, in place of typing it.")
+    @click.option(
+        "--confirm",
+        metavar="NAME",
+        multiple=True,
+        help="Name what is deleted or replaced, and the context where it is protected, in place of typing it; repeatable.",
+    )
     @click.option(
         "--plan-out", metavar="FILE", type=click.Path(dir_okay=False), help="Save the plan for `kops apply FILE`; change nothing."
     )
     @functools.wraps(command)
-    def wrapped(*args: Any, dry_run: bool, yes: bool, confirm: str | None, plan_out: str | None, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, dry_run: bool, yes: bool, confirm: tuple[str, ...], plan_out: str | None, **kwargs: Any) -> Any:
         return command(*args, approval=Approval(dry_run, yes, confirm, plan_out), **kwargs)
 
     return wrapped  # type: ignore[return-value]

@@ -9,6 +9,7 @@ from typing import Any
 
 from kops.core.plan import DerivedItems, Item, Plan
 from kops.core.topic_settings import people_value
+from kops.core.visible import visible
 from kops.output.render import cell, render_rows
 
 COLUMNS = ("target", "action", "before", "after", "reason")
@@ -67,10 +68,10 @@ def _blocks(items: Sequence[Item]) -> Iterator[str]:
 def _block(items: Sequence[Item]) -> str:
     first = items[0]
     reason = f"  ({first.reason})" if first.reason else ""
-    lines = list(_lines(first.before, first.after))
+    lines = [(visible(label), visible(value)) for label, value in _lines(first.before, first.after)]
     width = max((len(label) for label, _ in lines), default=0)
     body = [f"{label:{width}}  {value}".rstrip() for label, value in lines]
-    return "\n".join([f"{first.action} {', '.join(item.target for item in items)}{reason}", *body])
+    return "\n".join([visible(f"{first.action} {', '.join(item.target for item in items)}{reason}"), *body])
 
 
 def _lines(before: Any, after: Any, indent: str = "  ") -> Iterator[tuple[str, str]]:

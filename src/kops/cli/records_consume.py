@@ -17,6 +17,7 @@ from kops.operations import records
 from kops.operations.records import Stream
 from kops.operations.records_formats import format_for
 from kops.operations.records_rows import BYTES
+from kops.output.guard import unguarded
 from kops.output.lines import write_bytes
 
 T = TypeVar("T")
@@ -122,10 +123,9 @@ def run(
 def report(session: Session, stream: Stream, *, interrupted: bool = False) -> None:
     """Say on stderr what was read and what to know about it."""
     of = f" of {stream.read:,} read" if stream.read != stream.given else ""
-    clear = "\r\x1b[K" if sys.stderr.isatty() else ""
-    session.note(
-        f"{clear}{stream.topic}: {stream.given:,} record{'' if stream.given == 1 else 's'}{of}{', interrupted' if interrupted else ''}"
-    )
+    if sys.stderr.isatty() and not session.quiet:
+        unguarded(sys.stderr).write("\r\x1b[K")
+    session.note(f"{stream.topic}: {stream.given:,} record{'' if stream.given == 1 else 's'}{of}{', interrupted' if interrupted else ''}")
     for sentence in stream.notes:
         session.note(f"note: {sentence}")
     count, first = stream.undecodable

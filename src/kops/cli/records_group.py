@@ -45,7 +45,12 @@ def consume_as_group(
 
     def agreed(shown: Plan) -> None:
         if session.connection.protected:
-            approve(shown, Approval(confirm=confirm), session.connection, lambda it, asking: show_plan(session, it, always=asking))
+            approve(
+                shown,
+                Approval(confirm=(confirm,) if confirm else ()),
+                session.connection,
+                lambda it, asking: show_plan(session, it, always=asking),
+            )
         session.note(f"joining group {group_id}: what is read of {wanted.selection.topic} is committed")
 
     result, entry = carry_out(session, plan, ConsumeAsGroup(reading.drain, single=single), approve=agreed, journal=session.journal)

@@ -18,6 +18,7 @@ from kops.core.errors import ExitCode, Terminated, UsageProblem
 from kops.core.models import NewRecord
 from kops.core.plan import Plan, Result
 from kops.core.times import parse_time
+from kops.core.visible import indented
 from kops.formats.base import Format
 from kops.operations import records_input
 from kops.operations.journal import Entry
@@ -26,7 +27,7 @@ from kops.operations.records_formats import format_for
 from kops.operations.records_input import Given, Named
 from kops.operations.records_produce import Outgoing, ProduceRecords, count, plan_produce
 from kops.output.json_text import write_json
-from kops.output.render import write_yaml
+from kops.output.yaml_text import write_yaml
 
 COLUMNS = ("partition", "records", "first_offset", "last_offset")
 _ESCAPES = {"\\t": "\t", "\\n": "\n", "\\0": "\0"}
@@ -101,7 +102,12 @@ def _send(session: Session, topic: str, outgoing: Outgoing, *, dry_run: bool, co
 
     def agreed(shown: Plan) -> None:
         if session.connection.protected:
-            approve(shown, Approval(confirm=confirm), session.connection, lambda it, asking: show_plan(session, it, always=asking))
+            approve(
+                shown,
+                Approval(confirm=(confirm,) if confirm else ()),
+                session.connection,
+                lambda it, asking: show_plan(session, it, always=asking),
+            )
         if typing:
             session.note("one record a line; Ctrl-D ends")
 
@@ -128,9 +134,9 @@ def _finish(session: Session, topic: str, result: Result, entry: Entry) -> None:
     total = sum(item.value["records"] for item in taken)
     for item in result.items:
         if item.error:
-            sys.stderr.write(f"kops: error: {item.error['message']}\n")
+            sys.stderr.write(f"kops: error: {indented(item.error['message'])}\n")
             if item.error.get("hint"):
-                sys.stderr.write(f"hint: {item.error['hint']}\n")
+                sys.stderr.write(f"hint: {indented(item.error['hint'])}\n")
     refused = sum(item.error.get("refused", 0) for item in result.items if item.error)
     session.note(
         f"{topic}: {total:,} record{'' if total == 1 else 's'} acknowledged{f', {refused:,} refused' if refused else ''}; "

@@ -120,15 +120,14 @@ def status(session: Session, *, name: str) -> int:
 @click.pass_obj
 def logs(session: Session, *, name: str, follow: bool, broker: int | None, worker: int | None, registry: bool, lines: int) -> None:
     """Show what the brokers logged, and the Connect workers and the registry where there are any."""
-    import json
-
     from kops.operations.sandbox import describe, read_logs
+    from kops.output.json_text import json_text
 
     several = broker is None and worker is None and not registry and len(describe(session, name).parts) > 1
     for each in read_logs(session, name, broker=broker, worker=worker, registry=registry, lines=lines, follow=follow):
         if session.output_format == "json":
             number = each.part.id if each.part.kind == "broker" else None
-            click.echo(json.dumps({"part": each.part.name, "broker": number, "line": each.line}, ensure_ascii=False))
+            click.echo(json_text({"part": each.part.name, "broker": number, "line": each.line}))
         else:
             click.echo(f"{_short(each.part)} | {each.line}" if several else each.line)
 

@@ -12,6 +12,8 @@ import click
 from kops.cli.lazy import Group
 from kops.cli.options import Approval, mutation
 from kops.cli.session import Session
+from kops.core.visible import indented
+from kops.output.guard import for_data
 
 if TYPE_CHECKING:
     from kops.core.schemas import Schema
@@ -80,7 +82,7 @@ def show(session: Session, /, *, subject: str | None, version: int | None, schem
         raise click.UsageError("name either a subject, perhaps with --version, or --id")
     body = look(session, subject, version=version, schema_id=schema_id)
     if raw:
-        sys.stdout.write(body["schema"] + "\n")
+        for_data(sys.stdout).write(body["schema"] + "\n")
     elif session.output_format != "table":
         session.render_object(body, name="subject" if subject else "id")
     else:
@@ -112,7 +114,7 @@ def check(session: Session, /, *, subject: str, file: str, kind: str | None, ref
         session.render(rows, ["subject", "version", "id", "level", "compatible", "problems", "messages"])
     for verdict in found.verdicts if session.output_format == "table" else ():
         for text in verdict.problems or verdict.messages:
-            sys.stdout.write(f"  version {verdict.version.version}: {text}\n")
+            sys.stdout.write(f"  version {verdict.version.version}: {indented(text, '    ')}\n")
         if not (verdict.compatible or verdict.problems or verdict.messages):
             session.note(f"version {verdict.version.version}: the registry gives no reason")
     if not rows:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kops.cli.options import Approval
+from kops.core.visible import indented
 
 if TYPE_CHECKING:
     from kops.config.connection import Connection
@@ -119,7 +120,7 @@ class Session:
         """Tell the person something that is not data; when nobody reads stderr any more, what is going on goes on."""
         if not self.quiet:
             with suppress(BrokenPipeError):
-                sys.stderr.write(f"{text}\n")
+                sys.stderr.write(f"{indented(text)}\n")
 
     def render(self, rows: Iterable[Row], columns: Sequence[str | Column]) -> None:
         """Write rows to stdout in the chosen format."""

@@ -9,6 +9,7 @@ import click
 from kops.cli.lazy import Group
 from kops.cli.session import Session
 from kops.cli.streams_reset import reset
+from kops.core.visible import visible
 
 SHOWN = 5
 
@@ -109,7 +110,7 @@ def _render_look(session: Session, look: Any) -> None:
     if session.output_format != "table":
         session.render(instance_table(look), ["instance", "members", "active", "standby"])
         return
-    click.echo(f"{application.application}: {application.protocol} protocol, {application.state}")
+    click.echo(visible(f"{application.application}: {application.protocol} protocol, {application.state}"))
     click.echo(f"reads   {', '.join(look.input_topics) or '-'}")
     if look.output_topics is not None:
         click.echo(f"writes  {', '.join(look.output_topics) or '-'}")

@@ -19,6 +19,7 @@ from kops.config.properties import parse_properties
 from kops.config.schema import SETTINGS, convert_text
 from kops.config.stores import keystore_settings, truststore_settings
 from kops.core.errors import ConfigError
+from kops.core.secret_shapes import is_secret_name
 
 _SECRETS: Mapping[str, str] = {
     "sasl.password": "password",
@@ -127,4 +128,4 @@ def _jaas(line: str, values: dict[str, Any], found: dict[str, str]) -> None:
 
 
 def _holds_secret(properties: Mapping[str, str]) -> bool:
-    return any(value and secrets.is_secret_property(key) for key, value in properties.items())
+    return any(value and is_secret_name(key) for key, value in properties.items())

@@ -13,17 +13,6 @@ from kops.core.errors import ConfigError
 COMMAND_TIMEOUT = 30.0
 """Seconds that a command may take to print a secret; it may ask for a passphrase itself."""
 
-_MASKED = ("password", "secret", "passphrase", "jaas", "token", ".pem", "keystore.key", "user.info")
-_NOT_SECRET = ("sasl.oauthbearer.token.endpoint.url", "ssl.ca.pem", "ssl.certificate.pem")
-
-
-def is_secret_property(name: str) -> bool:
-    """Tell whether a client property holds a secret, so that it must not be on a command line or in a configuration file."""
-    lowered = name.lower()
-    if lowered in _NOT_SECRET:
-        return False
-    return any(word in lowered for word in _MASKED) or lowered == "sasl.oauthbearer.config"
-
 
 def from_file(path: Path) -> Secret:
     """Return the secret that a file holds; the newline at its end is not part of it."""

@@ -13,6 +13,7 @@ from kops.config.connection import Connection, Http, Oauth, Spark
 from kops.config.layers import Layer, SecretReference
 from kops.config.schema import SETTINGS, Kind
 from kops.core.errors import ConfigError
+from kops.core.secret_shapes import is_secret_name, without_secrets
 
 MAX_PORT = 65535
 _SERVER = re.compile(r"(?:(?:PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://)?(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
@@ -140,9 +141,13 @@ def _setting_of(key: str) -> tuple[Any, str]:
     raise KeyError(key)
 
 
+def _holds_secret(key: str, value: str) -> bool:
+    return is_secret_name(key) or without_secrets(value) != value
+
+
 def _exposures(layer: Layer, config_file: Path | None) -> list[str]:
     # The configuration holds no secret of kops, but Spark's own settings can: fs.s3a.secret.key.
-    in_spark = any(key.startswith("spark.conf.") and secrets.is_secret_property(key) for key in layer)
+    in_spark = any(key.startswith("spark.conf.") and _holds_secret(key, str(one.value)) for key, one in layer.items())
     found = [secrets.exposure(config_file, holds_secret=in_spark)] if config_file else []
     files = [Path(one.value.reference) for one in layer.values() if isinstance(one.value, SecretReference) and one.value.form == "file"]
     files += [Path(layer[key].value) for key in ("key_file", "http_key_file", "keystore_file") if key in layer]

@@ -15,9 +15,9 @@ from kops.config.layers import Layer, Sourced
 from kops.config.load import read_config
 from kops.config.paths import Directories
 from kops.config.schema import SETTINGS, Kind, Setting, check_context_name
-from kops.config.secrets import is_secret_property
 from kops.config.validate import build
 from kops.core.errors import ConfigError, NotFound, Refused
+from kops.core.secret_shapes import is_secret_name, without_secrets
 
 Row = dict[str, Any]
 
@@ -209,7 +209,7 @@ def _shown(name: str, setting: Setting, value: Any) -> Any:
         return str(value.open({}))
     if isinstance(value, Secret):
         return str(value)
-    if setting.kind is Kind.TABLE and name not in SETTINGS and is_secret_property(name):
+    if setting.kind is Kind.TABLE and name not in SETTINGS and is_secret_name(name):
         return "(set)"
     if setting.name == "oauth_token_command":
         return f"(set, from command {value.split(maxsplit=1)[0]})"
@@ -219,4 +219,4 @@ def _shown(name: str, setting: Setting, value: Any) -> Any:
 
 
 def _without_login(text: str) -> str:
-    return re.sub(r"//[^/@\s]*@", "//***@", text)
+    return re.sub(r"//[^/@\s]*@", "//***@", without_secrets(text))

@@ -1,4 +1,7 @@
-"""JSON as kops writes it: an array has a line for each element, so that many are written as they come, and `grep` finds them."""
+"""JSON as kops writes it: an array has a line for each element, so that many are written as they come, and `grep` finds them.
+
+What would act on a terminal is an escape, which means the same to a program.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from json.encoder import encode_basestring
 from typing import Any, TextIO
 
 from kops.core.blocks import Block, Blocks, Row
+from kops.core.visible import escaped_json
 
 LONG_LIST = 1_000
 """From so many elements on, indenting each of their parts would take most of a command's time."""
@@ -31,7 +35,7 @@ def write_array(elements: Iterable[str], stream: TextIO, *, indent: str = "  ", 
     opening, separator = f"[\n{indent}", f",\n{indent}"
     start = opening
     while some := list(islice(remaining, TOGETHER)):
-        stream.write(start + separator.join(some))
+        stream.write(start + escaped_json(separator.join(some)))
         start = separator
     stream.write(f"[]{end}" if start is opening else f"\n{indent[2:]}]{end}")
 
@@ -41,7 +45,7 @@ def write_json(body: Any, stream: TextIO) -> None:
     if isinstance(body, Mapping) and any(_is_long(value) for value in body.values()):
         _write_long_object(body, stream)
     else:
-        json.dump(body, stream, indent=2, ensure_ascii=False)
+        stream.write(escaped_json(json.dumps(body, indent=2, ensure_ascii=False)))
     stream.write("\n")
 
 
@@ -99,5 +103,9 @@ def _column_texts(column: Sequence[Any]) -> tuple[str, Iterable[Any]]:
     return "%s", map(json_text, column)
 
 
-json_text = json.JSONEncoder(ensure_ascii=False).encode
-"""Returns the JSON of a value on one line."""
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def json_text(value: Any) -> str:
+    """Return the JSON of a value on one line."""
+    return escaped_json(_encoded(value))

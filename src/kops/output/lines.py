@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
-import json
 import shutil
 import sys
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from kops.core.blocks import Row
+from kops.core.visible import escaped_json
 from kops.output.json_text import json_text
-from kops.output.render import Column, as_columns, cell, csv_cell, is_number
+from kops.output.render import Column, as_columns, csv_cell, is_number, line_cell, name_text, visible_csv_cell
+from kops.output.yaml_text import write_yaml_documents
 
 WIDEST = 30
 """Characters of a column that is not the last; longer ones push the rest of their line to the right."""
@@ -26,17 +27,14 @@ def write_bytes(data: bytes) -> None:
 
 def write_json_lines(lines: Sequence[str], stream: TextIO) -> None:
     """Write lines of JSON, their ends included."""
-    try:
-        stream.write("".join(lines))
-    except UnicodeEncodeError:  # JSON may name half of a surrogate pair, which UTF-8 cannot hold and an escape can
-        stream.write("".join([json.dumps(json.loads(line)) + "\n" for line in lines]))
+    stream.write(escaped_json("".join(lines)))
 
 
 class LineWriter:
     """Writes batches of rows.
 
     :param columns: of the table and the CSV, chosen by the first batch; JSON and YAML carry every key. ``name`` prints the first one
-    :param terminal: cut the table's lines to the terminal's width
+    :param terminal: cut the table's lines to the terminal's width, and show CSV and names without what acts on it
     """
 
     def __init__(
@@ -65,28 +63,26 @@ class LineWriter:
         write_json_lines([json_text(row) + "\n" for row in rows], self._stream)
 
     def _yaml(self, rows: Sequence[Row]) -> None:
-        import yaml
-
-        dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-        yaml.dump_all([dict(row) for row in rows], self._stream, Dumper=dumper, sort_keys=False, allow_unicode=True, explicit_start=True)
+        write_yaml_documents([dict(row) for row in rows], self._stream)
 
     def _csv(self, rows: Sequence[Row]) -> None:
         writer = csv.writer(self._stream, lineterminator="\n")
         if self._columns is None:
             self._columns = as_columns(self._choose(rows))
             writer.writerow([column.key for column in self._columns])
-        writer.writerows([csv_cell(row.get(column.key)) for column in self._columns or ()] for row in rows)
+        shown_as = visible_csv_cell if self._terminal else csv_cell
+        writer.writerows([shown_as(row.get(column.key)) for column in self._columns or ()] for row in rows)
 
     def _name(self, rows: Sequence[Row]) -> None:
         first = as_columns(self._choose(rows))[0].key
-        self._stream.writelines(f"{row.get(first)}\n" for row in rows)
+        self._stream.writelines(f"{name_text(row.get(first), terminal=self._terminal)}\n" for row in rows)
 
     def _table(self, rows: Sequence[Row]) -> None:
         lines: list[list[str]] = []
         if self._columns is None:
             self._columns = as_columns(self._choose(rows))
             lines.append([column.heading for column in self._columns])
-        lines += [[cell(row.get(column.key)) for column in self._columns] for row in rows]
+        lines += [[line_cell(row.get(column.key)) for column in self._columns] for row in rows]
         if not self._widths:
             self._widths = [min(max(map(len, texts)), WIDEST) for texts in zip(*lines, strict=True)]
             self._right = [all(is_number(row.get(column.key)) for row in rows) for column in self._columns]

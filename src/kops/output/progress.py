@@ -6,6 +6,9 @@ import time
 from contextlib import suppress
 from typing import TextIO
 
+from kops.core.visible import visible
+from kops.output.guard import unguarded
+
 PLAIN_INTERVAL_SECONDS = 10.0
 TERMINAL_INTERVAL_SECONDS = 0.1
 SURE_SECONDS = 30.0
@@ -25,7 +28,7 @@ class StreamProgress:
     """Writes progress to a text stream, normally stderr."""
 
     def __init__(self, stream: TextIO, *, terminal: bool) -> None:
-        self._stream = stream
+        self._stream = unguarded(stream)
         self._terminal = terminal
         self._step = ""
         self._started = self._shown = time.monotonic()
@@ -34,9 +37,9 @@ class StreamProgress:
     def step(self, text: str) -> None:
         """Begin a step on a line of its own."""
         self._finish_line()
-        self._step = text
+        self._step = visible(text)
         self._started = self._shown = time.monotonic()
-        self._write(f"{text} ...\n")
+        self._write(f"{self._step} ...\n")
 
     def advance(self, done: int, total: int | None, unit: str) -> None:
         """Show how far the step is, at most ten times a second (every ten seconds in a pipe)."""
@@ -44,7 +47,7 @@ class StreamProgress:
         if now - self._shown < (TERMINAL_INTERVAL_SECONDS if self._terminal else PLAIN_INTERVAL_SECONDS):
             return
         self._shown = now
-        line = "  " + describe_advance(done, total, unit, now - self._started)
+        line = "  " + visible(describe_advance(done, total, unit, now - self._started))
         if self._terminal:
             self._write(f"\r{line}\x1b[K")
             self._dirty = True

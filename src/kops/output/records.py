@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kops.core.visible import visible
 from kops.output.render import Column
 
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, line ends and marks that turn the direction of a line."""
 _DATE = len("2026-11-20T")
 STREAM_KEYS = (
     "topic",
@@ -55,7 +53,7 @@ def as_cells(row: Mapping[str, Any]) -> dict[str, Any]:
     cells = {**row, "key": as_line(row["key"], row.get("key_encoding")), "value": as_line(row["value"], row.get("value_encoding"))}
     if row["tombstone"]:
         cells["value"] = "(tombstone)"
-    cells["headers"] = " ".join(f"{header['key']}={as_line(header['value'], header['encoding'])}" for header in row["headers"])
+    cells["headers"] = " ".join(f"{visible(header['key'])}={as_line(header['value'], header['encoding'])}" for header in row["headers"])
     return cells
 
 
@@ -68,7 +66,7 @@ def as_line(value: Any, encoding: str | None = None) -> str:
         return "-"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     prefix = "base64:" if encoding == "base64" else ""
-    return prefix + _UNSAFE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
+    return prefix + visible(text)
 
 
 def window_cells(row: Mapping[str, Any]) -> dict[str, Any]:

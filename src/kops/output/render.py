@@ -14,7 +14,9 @@ from itertools import islice
 from typing import Any, TextIO
 
 from kops.core.blocks import Row
+from kops.core.visible import visible
 from kops.output.json_text import write_json, write_json_list
+from kops.output.yaml_text import write_yaml
 
 FORMATS = ("table", "json", "yaml", "csv", "name")
 TOGETHER = 1_000
@@ -62,7 +64,7 @@ def render_rows(
     """Write rows as a list.
 
     :param columns: of the table and the CSV; JSON and YAML carry every key. ``name`` prints the first one
-    :param terminal: make the table fit the terminal's width
+    :param terminal: make the table fit the terminal's width, and show CSV and names without what acts on it
     """
     shown = as_columns(columns)
     if output_format == "json":
@@ -72,9 +74,10 @@ def render_rows(
     elif output_format == "csv":
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow([column.key for column in shown])
-        writer.writerows([csv_cell(row.get(column.key)) for column in shown] for row in rows)
+        shown_as = visible_csv_cell if terminal else csv_cell
+        writer.writerows([shown_as(row.get(column.key)) for column in shown] for row in rows)
     elif output_format == "name":
-        stream.writelines(f"{row.get(shown[0].key)}\n" for row in rows)
+        stream.writelines(f"{name_text(row.get(shown[0].key), terminal=terminal)}\n" for row in rows)
     else:
         write_table(list(rows), shown, stream, terminal=terminal)
 
@@ -86,11 +89,11 @@ def render_object(body: Row, output_format: str, stream: TextIO, *, name: str = 
     elif output_format == "yaml":
         write_yaml(dict(body), stream)
     elif output_format == "name":
-        stream.write(f"{body.get(name)}\n")
+        stream.write(f"{name_text(body.get(name), terminal=terminal)}\n")
     else:
         rows = [{"key": key, "value": value} for key, value in body.items()]
         if output_format == "csv":
-            render_rows(rows, ["key", "value"], output_format, stream)
+            render_rows(rows, ["key", "value"], output_format, stream, terminal=terminal)
         else:
             write_table(rows, as_columns(["key", "value"]), stream, terminal=terminal, headings=False)
 
@@ -104,12 +107,15 @@ def csv_cell(value: Any) -> Any:
     return value
 
 
-def write_yaml(body: Any, stream: TextIO) -> None:
-    """Write YAML in the order of the keys."""
-    import yaml
+def visible_csv_cell(value: Any) -> Any:
+    """Return a value as CSV shows it on a terminal: a text on one line."""
+    held = csv_cell(value)
+    return visible(held) if isinstance(held, str) else held
 
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # ten times faster, where libyaml is there
-    yaml.dump(body, stream, Dumper=dumper, sort_keys=False, allow_unicode=True)
+
+def name_text(value: Any, *, terminal: bool) -> str:
+    """Return the line of ``-o name``: as it is for programs, without what acts on a terminal for people."""
+    return visible(str(value)) if terminal else str(value)
 
 
 def write_table(rows: Sequence[Row], columns: Sequence[Column], stream: TextIO, *, terminal: bool, headings: bool = True) -> None:
@@ -171,8 +177,8 @@ def _fit(
 
 
 def line_cell(value: Any) -> str:
-    """Return a value as text for a person, on one line."""
-    return cell(value).replace("\n", "\\n")
+    """Return a value as text for a person, on one line that acts on no terminal."""
+    return visible(cell(value))
 
 
 def _cut(text: str, limit: int) -> str:

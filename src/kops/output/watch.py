@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
 from kops.core.lag import age_text
 from kops.core.lag_rates import KEYS, Line, Look, rate_text, sparkline
+from kops.core.visible import visible
+from kops.output.guard import unguarded
+from kops.output.json_text import json_text
 
 SPARK_WIDTH = 8
 OTHER_LINES = 5
@@ -24,7 +26,7 @@ def live_table(by: str, stream: TextIO) -> Iterator[Show]:
     from rich.console import Console
     from rich.live import Live
 
-    console = Console(file=stream)
+    console = Console(file=unguarded(stream))
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
 
         def show(look: Look, time: str, exceeded: Sequence[str]) -> None:
@@ -50,7 +52,7 @@ def plain_lines(stream: TextIO) -> Show:
         if look.lines and look.lines[0].lag:
             parts.append(f"largest {_name(look.lines[0])} {look.lines[0].lag}")
         if exceeded:
-            parts.append(f"over the limit: {', '.join(exceeded)}")
+            parts.append(f"over the limit: {visible(', '.join(exceeded))}")
         stream.write("  ".join(parts) + "\n")
         stream.flush()
 
@@ -63,7 +65,7 @@ def json_lines(by: str, stream: TextIO) -> Show:
     def show(look: Look, time: str, exceeded: Sequence[str]) -> None:
         body: dict[str, Any] = {"time": time, **_json(look.total), "over_limit": list(exceeded)}
         body[f"{by}s"] = [dict(zip(KEYS[by], line.name, strict=True)) | _json(line) for line in look.lines]
-        stream.write(json.dumps(body, ensure_ascii=False) + "\n")
+        stream.write(json_text(body) + "\n")
         stream.flush()
 
     return show
@@ -105,12 +107,12 @@ def _table(look: Look, by: str, time: str, exceeded: Sequence[str], most: int) -
             sparkline(line.history, SPARK_WIDTH),
         )
     said = [f"... and {len(look.lines) - most} more"] if len(look.lines) > most else []
-    said += [f"over the limit: {', '.join(exceeded)}"] if exceeded else []
+    said += [f"over the limit: {visible(', '.join(exceeded))}"] if exceeded else []
     return Group(title, table, *map(Text, said))
 
 
 def _name(line: Line) -> str:
-    return str(line.name[0]) if len(line.name) == 1 else f"{line.name[0]} {line.name[1]}:{line.name[2]}"
+    return visible(str(line.name[0]) if len(line.name) == 1 else f"{line.name[0]} {line.name[1]}:{line.name[2]}")
 
 
 def _signed(rate: float | None) -> str:

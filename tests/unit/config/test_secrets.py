@@ -7,7 +7,7 @@ import traceback
 import pytest
 
 from kops.config.connection import Connection
-from kops.config.secrets import exposure, from_command, from_environment, from_file, from_value, is_secret_property, run_command
+from kops.config.secrets import exposure, from_command, from_environment, from_file, from_value, run_command
 from kops.core.errors import ConfigError
 
 WORD = "geheim-4711"
@@ -95,14 +95,6 @@ def test_others_who_can_read_it(tmp_path):
     file.chmod(0o666)
     assert "can be changed by everybody" in (exposure(file, holds_secret=False) or "")
     assert exposure(tmp_path / "nowhere") is None
-
-
-def test_which_properties_hold_secrets():
-    holding = "sasl.password ssl.key.password ssl.keystore.password ssl.key.pem sasl.jaas.config sasl.oauthbearer.client.secret"
-    holding += " sasl.oauthbearer.config ssl.keystore.key SASL.PASSWORD fs.s3a.secret.key basic.auth.user.info"
-    open_ = "sasl.username ssl.ca.location ssl.ca.pem sasl.oauthbearer.token.endpoint.url client.id ssl.certificate.pem"
-    assert [name for name in holding.split() if not is_secret_property(name)] == []
-    assert [name for name in open_.split() if is_secret_property(name)] == []
 
 
 def test_a_value_of_another_file():

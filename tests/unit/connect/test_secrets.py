@@ -1,11 +1,36 @@
 """Secrets of connectors: which settings they are, and that nothing of them shows."""
 
-import pytest
+import json
+import threading
+from types import SimpleNamespace
 
-from kops.core.connect_secrets import HIDDEN, digest, is_secret_name, masked, scrubbed, secret_texts
-from kops.operations.connect.sealed import Sealed, seal
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kops.core.connect_secrets import digest, masked, scrubbed, secret_texts
+from kops.core.secret_shapes import HIDDEN, is_secret_name, without_secrets
+from kops.operations.connect.sealed import Sealed, digest_key, seal
 
 KEY = b"k" * 32
+SECRETS = """
+consumer.override.ssl.keystore.key source.cluster.ssl.keystore.key target.cluster.ssl.keystore.key ssl.keystore.key
+admin.override.ssl.key.password ssl.key.pem sasl.password ssl.keystore.password sasl.jaas.config SASL.PASSWORD
+sasl.oauthbearer.client.secret sasl.oauthbearer.config sasl.oauthbearer.assertion.private.key.passphrase fs.s3a.secret.key
+fs.s3a.access.key spark.hadoop.fs.s3a.access.key basic.auth.user.info spark.hadoop.fs.azure.account.key.shop.blob.core.windows.net
+spark.hadoop.fs.azure.account.key.shop.dfs.core.windows.net fs.gs.auth.service.account.private.key db.pass db.pwd redis.pw dbPass
+x.token y.secret x.token.1 auth.token bearer.token connect.mqtt.password http.header.authorization azure.sas.token vault.secret.id.value
+gcs.credentials.json github.oauth.token snowflake.private.key snowflake.private.key.passphrase spark.ssl.keyPassword
+spark.authenticate.secret
+"""
+ORDINARY = """
+key.converter value.converter token.bucket.size token.bucket.capacity token.refresh.interval delegation.token.expiry
+basic.auth.credentials.source fs.s3a.aws.credentials.provider sasl.username ssl.ca.location ssl.ca.pem ssl.certificate.pem
+ssl.keystore.location ssl.keystore.type ssl.keystore.certificate.chain ssl.truststore.certificates client.id tasks.max key.ignore
+pk.fields message.key.columns partition.key primary.key tokenizer tokenizer.class pass.through.fields bypass passthrough compass
+errors.tolerance secret.name secret.version private.key.id access.key.id sasl.mechanism oauth.token.url password.encoder.algorithm
+keystore.path transforms.key.type
+"""
 
 
 @pytest.mark.parametrize(
@@ -24,6 +49,8 @@ KEY = b"k" * 32
         ("database.password.file", False),
         ("sasl.oauthbearer.token.endpoint.url", False),
         ("topics", False),
+        *((name, True) for name in SECRETS.split()),
+        *((name, False) for name in ORDINARY.split()),
     ],
 )
 def test_names(name, secret):
@@ -61,3 +88,110 @@ def test_a_sealed_configuration_opens_only_with_the_very_secrets():
     assert sealed.opened([{"connection.password": "other"}, config], KEY) == ({key: config[key] for key in config if key != "name"}, [])
     assert sealed.opened([{"connection.password": "other"}], KEY)[1] == ["connection.password", "url"]
     assert digest("a", KEY) != digest("a", b"x" * 32)
+
+
+PEM = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nAB12cdEF34gh==\n-----END ENCRYPTED PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("jdbc:oracle:thin:scott/tiger9@//db:1521/shop", "jdbc:oracle:thin:scott/*@//db:1521/shop"),
+        ("jdbc:oracle:thin:scott/ti/g@er@db:1521:orcl", "jdbc:oracle:thin:scott/*@db:1521:orcl"),
+        ('jdbc:oracle:oci8:scott/"a b@c"@shop', "jdbc:oracle:oci8:scott/*@shop"),
+        ("jdbc:oracle:thin:@//db:1521/shop", "jdbc:oracle:thin:@//db:1521/shop"),
+        ("jdbc:sqlserver://db:1433;user=me;password={a;b}c;encrypt=true", None),
+        ("jdbc:sqlserver://db:1433;user=me;pwd=hunter2;encrypt=true", "jdbc:sqlserver://db:1433;user=me;pwd=*;encrypt=true"),
+        ("jdbc:db2://db:50000/shop:user=me;password=hunter2;", "jdbc:db2://db:50000/shop:user=me;password=*;"),
+        ("jdbc:mysql://db/shop?user=me&password=hunter2&useSSL=true", "jdbc:mysql://db/shop?user=me&password=*&useSSL=true"),
+        ("jdbc:postgresql://db/shop?sslpassword=hunter2", "jdbc:postgresql://db/shop?sslpassword=*"),
+        ("https://me:hun/t:e@r2@db:8443/a", "https://me:*@db:8443/a"),
+        ("http://a:1x@h1:80,http://b:2x@h2:80", "http://a:*@h1:80,http://b:*@h2:80"),
+        ("redis://:hunter2@cache:6379", "redis://:*@cache:6379"),
+        ("mongodb+srv://me:hunter2@db/shop?w=1", "mongodb+srv://me:*@db/shop?w=1"),
+        ("Endpoint=sb://x.net/;SharedAccessKeyName=root;SharedAccessKey=abc+/=", "Endpoint=sb://x.net/;SharedAccessKeyName=root;SharedAccessKey=*"),
+        ("AccountName=shop;AccountKey=abc+/==;EndpointSuffix=core", "AccountName=shop;AccountKey=*;EndpointSuffix=core"),
+        ("https://x.blob.net/c?sv=2020&sp=r&sig=aB%2Fc%3D", "https://x.blob.net/c?sv=2020&sp=r&sig=*"),
+        ("Authorization: Bearer eyJhbGciOi.J9.x-y_z", "Authorization: Bearer *"),
+        ("Authorization:Basic dXNlcjpwdw==|Accept: json", "Authorization:Basic *|Accept: json"),
+        ("X-Api-Key: 12ab", "X-Api-Key: *"),
+        ("it got bearer abc.def-123 and stopped", "it got bearer * and stopped"),
+        ('{"user": "me", "password": "hun\\"ter2"}', '{"user": "me", "password": *}'),
+        (f"ssl.keystore.key={PEM}\nnext", "ssl.keystore.key=*\nnext"),
+        (PEM[:60], "*"),
+        *((text, text) for text in (
+            "https://db:8443/a", "http://me@host/x", "basic authentication failed", "a bearer token is missing",
+            "password: Missing required",
+            "connect.token.bucket.size must be positive", "no key= value", "org.apache.kafka.connect.json.JsonConverter",
+            "-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----", "compass=north", "jdbc:postgresql://db:5432/shop?ssl=true")),
+    ],
+)  # fmt: skip
+def test_shapes(text, shown):
+    if shown is None:
+        assert "a;b" not in without_secrets(text)
+        return
+    assert without_secrets(text) == shown.replace("*", HIDDEN)
+
+
+secret_word = st.text("abcdefgXYZ0123456789+/_-.~!$%^:@", min_size=8, max_size=30).map("s3cr".__add__)
+
+
+@given(secret_word)
+def test_a_secret_of_any_kind_is_shown_nowhere(secret):
+    url = secret.replace("@", "")
+    config = {
+        "name": "c",
+        "consumer.override.ssl.keystore.key": f"-----BEGIN PRIVATE KEY-----\n{secret}{secret}\n-----END PRIVATE KEY-----",
+        "source.cluster.sasl.jaas.config": f'x.PlainLoginModule required username="u" password="{secret}";',
+        "inline.pem": f"-----BEGIN EC PRIVATE KEY----- {secret} -----END EC PRIVATE KEY-----",
+        "db.pass": secret,
+        "db.pwd": secret,
+        "a.secret.1": secret,
+        "a.token.1": secret,
+        "connection.url": f"jdbc:oracle:thin:scott/{secret}@db:1521:shop",
+        "other.url": f"https://me:{secret}@db:443/x?y=1",
+        "sql.url": f"jdbc:sqlserver://db;user=me;pwd={url}",
+        "blob": f"AccountName=a;AccountKey={url};x=1",
+        "bus": f"Endpoint=sb://x/;SharedAccessKeyName=n;SharedAccessKey={url}",
+        "sas": f"https://x/c?sv=1&sig={url}",
+        "http.headers": f"Authorization: Bearer {url}",
+        "topics": "orders",
+    }
+    shown = masked(config)
+    assert (shown["topics"], shown["name"]) == ("orders", "c")
+    assert secret not in json.dumps(shown)
+    assert url not in json.dumps(shown)
+    trace = "\n".join(f"failed at {name} = {value}: {value!r}" for name, value in config.items())
+    told = scrubbed(trace, secret_texts(config))
+    assert secret not in told
+    assert url not in told
+    sealed = seal(config, (), KEY)
+    assert secret not in json.dumps(sealed.as_json())
+    assert url not in json.dumps(sealed.as_json())
+    assert sealed.opened([config], KEY) == ({key: value for key, value in config.items() if key != "name"}, [])
+
+
+def services(folder):
+    return SimpleNamespace(directories=SimpleNamespace(state=folder))
+
+
+def test_the_key_of_digests_is_whole_and_private(tmp_path):
+    keys = []
+    threads = [threading.Thread(target=lambda: keys.append(digest_key(services(tmp_path / "s")))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    file = tmp_path / "s" / "connect-digests.key"
+    assert len(set(keys)) == 1
+    assert len(keys) == 8
+    assert len(keys[0]) == 32
+    assert [each.name for each in file.parent.iterdir()] == [file.name]
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_empty_key_of_a_killed_process_is_replaced(tmp_path):
+    file = tmp_path / "connect-digests.key"
+    file.write_bytes(b"")
+    assert len(digest_key(services(tmp_path))) == 32
+    assert digest_key(services(tmp_path)) == file.read_bytes()

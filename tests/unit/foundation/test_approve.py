@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kops.cli.approve import approve, name_to_type
+from kops.cli.approve import approve, names_to_type
 from kops.cli.options import Approval
 from kops.config.connection import Connection
 from kops.core.errors import ApprovalRequired
@@ -45,10 +45,10 @@ def ask(monkeypatch):
 
 
 def test_what_has_to_be_typed(plan, severe):
-    assert name_to_type(plan, OPEN) == ""
-    assert name_to_type(plan, PROTECTED) == "prod"
-    assert name_to_type(severe, OPEN) == "two words"
-    assert name_to_type(severe, PROTECTED) == "two words"
+    assert names_to_type(plan, OPEN) == []
+    assert names_to_type(plan, PROTECTED) == ["prod"]
+    assert names_to_type(severe, OPEN) == ["two words"]
+    assert names_to_type(severe, PROTECTED) == ["two words", "prod"]
 
 
 def test_yes_is_enough_for_a_moderate_plan(plan, ask):
@@ -67,7 +67,7 @@ def test_anything_else_is_a_no(plan, ask, answer):
 
 
 def test_a_severe_plan_needs_its_name(severe, ask):
-    assert ask(severe, Approval(confirm="two words")) == ""
+    assert ask(severe, Approval(confirm=("two words",))) == ""
     assert "Type two words to go on" in ask(severe, Approval(), answer="two words\n")
     assert "Type two words to go on" in ask(severe, Approval(yes=True), answer="two words\n")
     for answer in ("y\n", "two\n", ""):
@@ -77,9 +77,9 @@ def test_a_severe_plan_needs_its_name(severe, ask):
 
 def test_a_wrong_name_is_no_reason_to_ask(severe, ask):
     with pytest.raises(ApprovalRequired, match="--confirm other") as raised:
-        ask(severe, Approval(yes=True, confirm="other"), answer=None)
+        ask(severe, Approval(yes=True, confirm=("other",)), answer=None)
     assert "--confirm 'two words'" in raised.value.hint
-    assert raised.value.details == {"confirm": "two words"}
+    assert raised.value.details == {"confirm": ["two words"]}
 
 
 def test_without_a_terminal_the_flag_is_named(plan, severe, ask):
@@ -95,5 +95,41 @@ def test_a_protected_context_needs_its_name_for_everything(plan, ask):
     with pytest.raises(ApprovalRequired) as raised:
         ask(plan, Approval(yes=True), PROTECTED)
     assert "--confirm prod" in raised.value.hint
-    assert ask(plan, Approval(confirm="prod"), PROTECTED) == ""
+    assert ask(plan, Approval(confirm=("prod",)), PROTECTED) == ""
     assert "Type prod to go on" in ask(plan, Approval(yes=True), PROTECTED, answer="prod\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [((), ["two words", "prod"]), (("two words",), ["prod"]), (("prod",), ["two words"]), (("prod", "prod"), ["two words"])],
+)
+def test_a_severe_plan_in_a_protected_context_needs_both_names(severe, ask, given, missing):
+    with pytest.raises(ApprovalRequired) as raised:
+        ask(severe, Approval(yes=True, confirm=given), PROTECTED)
+    assert raised.value.details == {"confirm": missing}
+    assert all(f"--confirm {'prod' if name == 'prod' else repr(name)}" in raised.value.hint for name in missing)
+    for both in (("prod", "two words"), ("two words", "prod")):
+        assert ask(severe, Approval(confirm=both), PROTECTED) == ""
+
+
+def test_both_names_are_typed_on_a_terminal(severe, ask):
+    asked = ask(severe, Approval(yes=True), PROTECTED, answer="two words\nprod\n")
+    assert asked == "Type two words to go on: Type prod to go on: "
+    assert ask(severe, Approval(confirm=("two words",)), PROTECTED, answer="prod\n") == "Type prod to go on: "
+    for answer in ("two words\n\n", "two words\ntwo words\n", "prod\n", "prod\ntwo words\n"):
+        with pytest.raises(ApprovalRequired, match="not approved"):
+            ask(severe, Approval(), PROTECTED, answer=answer)
+
+
+def test_a_topic_that_is_named_like_its_context_is_named_twice(severe, ask):
+    named = replace(severe, confirm="prod")
+    with pytest.raises(ApprovalRequired):
+        ask(named, Approval(confirm=("prod",)), PROTECTED)
+    assert ask(named, Approval(confirm=("prod", "prod")), PROTECTED) == ""
+
+
+def test_a_name_that_would_act_on_the_terminal_is_asked_and_typed_visibly(severe, ask):
+    hostile = replace(severe, confirm="a\x1b[2Kb\u202e")
+    asked = ask(hostile, Approval(), answer="a\\x1b[2Kb\\u202e\n")
+    assert asked == "Type a\\x1b[2Kb\\u202e to go on: "
+    assert ask(hostile, Approval(confirm=("a\\x1b[2Kb\\u202e",))) == ""

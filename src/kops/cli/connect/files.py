@@ -10,6 +10,7 @@ import click
 from kops.cli.connect.shared import group
 from kops.cli.options import Approval, mutation
 from kops.cli.session import Session
+from kops.core.visible import visible
 
 PROBLEM_COLUMNS = ("connector", "setting", "level", "message", "value", "recommended", "hint")
 DIFF_COLUMNS = ("connector", "setting", "actual", "declared", "action")
@@ -47,11 +48,11 @@ def _write(rows: Sequence[Mapping[str, Any]]) -> None:
     """Write problems for people: a line each, and below it what to do."""
     for row in rows:
         value = f" = {row['value']}" if row["value"] is not None else ""
-        click.echo(f"{row['level']}: {row['connector']}: {row['setting']}{value}: {row['message']}")
+        click.echo(visible(f"{row['level']}: {row['connector']}: {row['setting']}{value}: {row['message']}"))
         recommended = "" if row["hint"] else ", ".join(row["recommended"])  # a list of all would hide what was probably meant
         for label, text in (("recommended", recommended), ("hint", row["hint"]), ("in", row["place"])):
             if text:
-                click.echo(f"  {label}: {text}")
+                click.echo(visible(f"  {label}: {text}"))
 
 
 @group.command("diff")

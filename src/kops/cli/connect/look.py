@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -12,6 +11,8 @@ import click
 
 from kops.cli.connect.shared import connectors, group
 from kops.cli.session import Session
+from kops.core.visible import visible
+from kops.output.json_text import json_text
 from kops.output.render import Column
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _write_traces(bodies: Sequence[dict[str, Any]]) -> None:
     for body in bodies:
         for what, one in ((body["name"], body), *((f"{body['name']} task {task['id']}", task) for task in body["tasks"])):
             if one["trace"]:
-                click.echo(f"\n{what} ({one['worker']})\n{one['trace'].rstrip()}")
+                click.echo(f"\n{visible(what)} ({one['worker']})\n{one['trace'].rstrip()}")
 
 
 def _watched(session: Session, look: Any, interval: str, count: int | None, *, trace: bool) -> int:
@@ -126,11 +127,11 @@ def _watched(session: Session, look: Any, interval: str, count: int | None, *, t
             code = int(any(connector.failed for connector in found))
             bodies = [status_body(connector, trace=trace) for connector in found]
             if session.output_format == "json":
-                sys.stdout.write(json.dumps({"time": now, "connectors": bodies}, ensure_ascii=False) + "\n")
+                sys.stdout.write(json_text({"time": now, "connectors": bodies}) + "\n")
             else:
                 after = _states(bodies)
                 for line in _changes(before, after) if looks else [summary(found), *(f"{key} {value}" for key, value in after.items())]:
-                    sys.stdout.write(f"{now}  {line}\n")
+                    sys.stdout.write(f"{now}  {visible(line)}\n")
                 before = after
             sys.stdout.flush()
         looks += 1
@@ -170,7 +171,7 @@ def describe(session: Session, /, *, patterns: tuple[str, ...], regex: bool, tra
         session.render(bodies, ["name", "type", "state", "worker", "plugin", "group", "topics", "config"])
         return
     for number, body in enumerate(bodies):
-        click.echo(("\n" if number else "") + f"{body['name']}  {body['type']}, {body['state']}, {body['plugin']}")
+        click.echo(("\n" if number else "") + visible(f"{body['name']}  {body['type']}, {body['state']}, {body['plugin']}"))
         session.render_object({key: body[key] for key in ("worker", "group", "topics", "cause") if body[key]})
         rows = status_rows([body])[1:]
         if rows:

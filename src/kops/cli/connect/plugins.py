@@ -11,6 +11,7 @@ import click
 
 from kops.cli.connect.shared import group
 from kops.cli.session import Session
+from kops.core.visible import visible
 
 WIDEST = 120
 KINDS = ("source", "sink", "converter", "header_converter", "transformation", "predicate")
@@ -59,7 +60,7 @@ def _write(settings: Sequence[Mapping[str, Any]]) -> None:
     width = min(shutil.get_terminal_size().columns, WIDEST)
     for each in settings:
         value = "required" if each["required"] else f"default {each['default']}" if each["default"] not in (None, "") else "optional"
-        click.echo(f"{each['name']}  {each['type']}, {value}")
+        click.echo(visible(f"{each['name']}  {each['type']}, {value}"))
         for line in textwrap.wrap(each["documentation"], width - 4):
             click.echo(f"    {line}")
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from kops.core.connect_secrets import HIDDEN, is_secret_name
 from kops.core.errors import NotFound
+from kops.core.secret_shapes import HIDDEN, is_secret_name
 from kops.gateways.connect.plugins import plugin_folder
 from kops.operations.services import Services
 

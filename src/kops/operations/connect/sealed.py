@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from typing import Any
 from kops.core.connect import own_config
 from kops.core.connect_secrets import digest, is_masked, masked
 from kops.operations.services import Services
+
+_KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,20 @@ def config_digest(config: Mapping[str, str] | None, key: bytes) -> str | None:
 
 
 def digest_key(services: Services) -> bytes:
-    """Return this user's key for digests, made the first time."""
+    """Return this user's key for digests, made the first time: whole, or not there at all."""
     file: Path = services.directories.state / "connect-digests.key"
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as made:
-            made.write(secrets.token_bytes(32))
-    except FileExistsError:
-        pass
+    if file.exists() and len(file.read_bytes()) != _KEY_BYTES:
+        file.unlink()  # cut short when it was made: whatever was sealed with that could be guessed
+    if not file.exists():
+        whole = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+        with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as made:
+            made.write(secrets.token_bytes(_KEY_BYTES))
+            made.flush()
+            os.fsync(made.fileno())
+        try:
+            with suppress(FileExistsError):  # another kops was faster, and its key is the one
+                os.link(whole, file)
+        finally:
+            whole.unlink()
     return file.read_bytes()

@@ -1,0 +1,57 @@
+"""Text of strangers, made safe to show: what would steer a terminal, or hide in it, is written as its escape.
+
+Names of groups and clients, header names, messages of exceptions, connectors and schemas are bytes that anyone with a right to write
+somewhere may choose. Escaped are C0 controls, DEL, C1 controls, separators of lines, what turns the direction of a text
+(UAX #9), what has no width, and halves of surrogate pairs.
+"""
+
+from __future__ import annotations
+
+import re
+
+_FORMAT = (
+    "\x7f-\x9f"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # no width: soft hyphen, joiners, fillers, Arabic letter mark
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "\ud800-\udfff"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # musical controls, tags and the supplement of variation selectors
+)
+_CELL = re.compile(f"[\x00-\x1f{_FORMAT}]")
+_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_FORMAT}]")
+_JSON = re.compile(f"[{_FORMAT}]")
+
+
+def visible(text: str) -> str:
+    r"""Return a text on one line that acts on nothing: ``\x1b``, ``\n``, ``\u202e`` are written out."""
+    return text if text.isprintable() else _CELL.sub(_escape, text)
+
+
+def visible_lines(text: str) -> str:
+    """Return a text that may have lines and tabs, and acts on nothing else."""
+    return text if text.isprintable() else _LINES.sub(_escape, text)
+
+
+def indented(text: str, by: str = "  ") -> str:
+    """Return a message whose second and further lines are set in, so that none of them passes for a line of kops itself."""
+    return visible_lines(text).replace("\n", f"\n{by}")
+
+
+def escaped_json(text: str) -> str:
+    r"""Return JSON of the same values without a character that acts on a terminal: they can only be in its strings, as ``\u009b``."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return _JSON.sub(_json_escape, text)
+
+
+def visible_bytes(data: bytes) -> bytes:
+    r"""Return bytes for a terminal: UTF-8 as ``visible_lines`` has it, everything else as ``\xNN``."""
+    return visible_lines(data.decode("utf-8", "backslashreplace")).encode("utf-8")
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found.group().encode("unicode_escape").decode("ascii")
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    units = found.group().encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
