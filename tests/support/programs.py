@@ -57,12 +57,16 @@ class Where:
 
 @dataclass(frozen=True)
 class KeyBy:
-    """A new key, from a field of the value or the value itself, through a repartition topic of this name."""
+    """A new key, from a field of the value or the value itself, through a repartition topic of this name.
+
+    :param partitioner: one of ``Topologies.java``, where it is not the default one
+    """
 
     format: str = "string"
     field: str | None = None
     repartition: str = "totals"
     partitions: int | None = None
+    partitioner: str | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,7 @@ class Program:
     :param format: of the store's values
     :param config: settings of Kafka Streams
     :param version: of Kafka Streams, as the state file has it
+    :param merged_with: a further topic of the same sub-topology, which the store does not see
     """
 
     kind: str
@@ -129,6 +134,7 @@ class Program:
     window: Window | None = None
     config: tuple[tuple[str, str], ...] = ()
     version: str = KAFKA_VERSION[:3]
+    merged_with: str | None = None
 
     @property
     def changelog(self) -> str:
@@ -153,6 +159,7 @@ class Program:
             "from": {"topic": self.topic, "key": self.key, "value": self.value},
             "aggregate": {"kind": self.kind, "field": self.field, "as": self.format},
             "config": dict(self.config),
+            "merged_with": self.merged_with,
         }
         if self.where:
             spec["where"] = self.where.as_json()
@@ -161,6 +168,7 @@ class Program:
         if self.key_by:
             by = self.key_by
             spec["key_by"] = {"field": by.field, "as": by.format, "repartition": by.repartition, "partitions": by.partitions}
+            spec["key_by"]["partitioner"] = by.partitioner
         return spec
 
     def state_file(self, guarantee: str = "at_least_once") -> dict[str, Any]:

@@ -5,6 +5,11 @@ def concat(_key, value, aggregate):
     return value if aggregate is None else aggregate + value
 
 
+def items(_key, value, aggregate):
+    """``concat`` of the field ``item``."""
+    return concat(_key, value["item"], aggregate)
+
+
 class ConcatOrDelete:
     """An empty text deletes the key."""
 

@@ -86,13 +86,17 @@ class BatchSource:
 
 @dataclass(frozen=True)
 class Piece:
-    """What a task reads of a partition: from an offset up to another, without it."""
+    """What a task reads of a partition: from an offset up to another, without it.
+
+    :param trimmed: the application has read records before the first, which are gone
+    """
 
     topic: str
     partition: int
     start: int
     end: int
     read_committed: bool = False
+    trimmed: bool = False
 
     def records(self, settings: Mapping[str, str]) -> Iterator[RecordColumns]:
         """Yield the records, over a connection of their own."""

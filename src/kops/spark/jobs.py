@@ -40,6 +40,7 @@ class Job:
     :param skip_undecodable: pass over records that are not of the formats, as ``LogAndContinueExceptionHandler`` does
     :param others: what is read of its further topics
     :param loose: of a grouped table: not every change of the table is known, or not their order
+    :param places: what tells where keys belong, where a partitioner of the application's own does; None: the changelog
     """
 
     state_file: StateFile
@@ -50,6 +51,7 @@ class Job:
     skip_undecodable: bool = False
     others: tuple[TopicRange, ...] = ()
     loose: bool = False
+    places: TopicRange | None = None
 
     @property
     def sources(self) -> tuple[TopicRange, ...]:

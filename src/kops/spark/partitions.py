@@ -1,13 +1,30 @@
-"""Which partition a new key goes to: that of the producer's default partitioner, as Kafka Streams' repartition sink uses it."""
+"""Which partition a new key goes to: that of the producer's default partitioner, as Kafka Streams' repartition sink uses it.
+
+Where the application has a partitioner of its own, only what its changelog still holds of a key tells where the key belongs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kops.spark.difference import compacted_view
+from kops.spark.stage import read_stage
+
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+    from kops.spark.jobs import Job
+    from kops.spark.source import KafkaSource
+
+UNKNOWN = -1
+"""The partition of a key of which nothing tells where it belongs."""
+
+
+def placed(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
+    """Fill the column ``partition`` in for a store with new keys."""
+    return _where_they_are(kafka, rows, job) if job.store.custom_partitioner else with_partitions(rows, job.partitions)
 
 
 def with_partitions(expected: DataFrame, partitions: int, suffix: int = 0) -> DataFrame:
@@ -27,3 +44,32 @@ def with_partitions(expected: DataFrame, partitions: int, suffix: int = 0) -> Da
             yield batch.set_column(batch.schema.get_field_index("partition"), "partition", found)
 
     return expected.mapInArrow(assign, expected.schema)
+
+
+def _where_they_are(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
+    """Place each key where the changelog has it; ``UNKNOWN`` where it has not, or has it live in several partitions.
+
+    A deletion tells it too, as long as the log still has it.
+    """
+    from pyspark.sql import functions
+
+    held = compacted_view(kafka.newest(job.places or job.changelog)).selectExpr("key", "partition", "value is not null as live")
+    of_keys = held.groupBy("key").agg(
+        functions.expr("array_sort(collect_set(partition)) as everywhere"),
+        functions.expr("array_sort(collect_set(if(live, partition, null))) as alive"),
+    )
+    only = "case when size(alive) = 1 then alive[0] when size(alive) = 0 and size(everywhere) = 1 then everywhere[0] end as place"
+    joined = rows.drop("partition").join(of_keys.selectExpr("key", only), "key", "left")
+    return joined.selectExpr(f"coalesce(place, {UNKNOWN}) as partition", *(name for name in rows.columns if name != "partition"))
+
+
+def strays(session: SparkSession, stage: str, partitions: int, suffix: int = 0) -> tuple[int, Row | None]:
+    """Count the keys of a changelog that are not where the default partitioner puts them; return the first too.
+
+    :param stage: of the difference: such a key can only be one that should not be there
+    :param suffix: bytes after the application's own key
+    """
+    unexpected = read_stage(session, stage).where("action = 'removed'").selectExpr("partition", "key", "partition as found")
+    off = with_partitions(unexpected, partitions, suffix).where("partition != found")
+    first = off.orderBy("found", "key").limit(1).collect()
+    return (off.count(), first[0]) if first else (0, None)

@@ -35,6 +35,8 @@ class TopicRange:
     :param read_committed: leave out what transactions aborted
     :param headers: read the headers too
     :param split: let big partitions be read by several tasks
+    :param without: partition -> offsets that are left out
+    :param begins: partition -> where the application began to read it, of those where that was not at offset 0
     """
 
     topic: str
@@ -42,11 +44,18 @@ class TopicRange:
     read_committed: bool = False
     headers: bool = False
     split: bool = True
+    begins: Mapping[int, int] = field(default_factory=dict)
+    without: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def records(self) -> int:
         """Return how many offsets the ranges have."""
         return sum(end - start for start, end in self.ranges.values())
+
+    @property
+    def trimmed(self) -> dict[int, tuple[int, int]]:
+        """Return the ranges that begin after what the application has read first."""
+        return {number: (start, end) for number, (start, end) in self.ranges.items() if start > self.begins.get(number, 0)}
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,13 @@ class KafkaSource:
 
     def read(self, wanted: TopicRange) -> DataFrame:
         """Return the records, with ``timestamp_ms`` in milliseconds since the epoch: those of an archive first."""
+        if not wanted.without:
+            return self._whole(wanted)
+        from kops.spark.undrained import without  # which itself needs this module
+
+        return without(self._whole(wanted), wanted.without)
+
+    def _whole(self, wanted: TopicRange) -> DataFrame:
         archived = self.archives.get(wanted.topic)
         if archived is None:
             return self._of_topic(wanted)

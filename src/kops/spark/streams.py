@@ -10,7 +10,7 @@ from kops.spark.added_up import FATES as FATES_COUNTED
 from kops.spark.added_up import added_up, joined
 from kops.spark.aggregates import SURE, TIMED, aggregated, depends_on_order
 from kops.spark.observing import watched
-from kops.spark.partitions import with_partitions
+from kops.spark.partitions import placed
 from kops.spark.prepare import FATES, prepare
 from kops.spark.views import Seen, View, observed_keys, observed_records, seen_of
 
@@ -31,8 +31,8 @@ def stream_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     prepared = prepare(kafka.read(replace(job.source, split=not ordered)), job.state_file, job.store, lenient=job.skip_undecodable)
     judged, of_records = observed_records(prepared)
     rows, of_keys = observed_keys(aggregated(prepared, prepared.kept(judged), job.store, any_order=any_order))
-    placed = with_partitions(rows, job.partitions) if job.store.key_by else rows
-    return View(_timed(placed, job), lambda: seen_of(prepared, job, of_records, of_keys))
+    where = placed(kafka, rows, job) if job.store.key_by else rows
+    return View(_timed(where, job), lambda: seen_of(prepared, job, of_records, of_keys))
 
 
 def added_up_view(batches: BatchSource, job: Job) -> View:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kops.spark.aggregates import COLUMNS, aggregated
 from kops.spark.observing import Watch
-from kops.spark.partitions import with_partitions
+from kops.spark.partitions import placed
 from kops.spark.prepare import FATES, Prepared, prepare
 from kops.spark.views import Seen, View, observed_keys, observed_records, refuse_undecodable
 
@@ -41,8 +41,8 @@ def merged_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     records = reduce(lambda one, other: one.unionByName(other), kept)
     rows = aggregated(parts[0][1], records, replace(store, key_by=store.key_by or _MERGED), any_order=any_order)
     counted, of_keys = observed_keys(rows)
-    placed = with_partitions(counted, job.partitions) if store.key_by else _placed(counted)
-    return View(placed, lambda: _seen(parts, of_keys))
+    where = placed(kafka, counted, job) if store.key_by else _unnumbered(counted)
+    return View(where, lambda: _seen(parts, of_keys))
 
 
 def _numbered(records: DataFrame, feed: int, *, by_partition: bool) -> DataFrame:
@@ -51,7 +51,7 @@ def _numbered(records: DataFrame, feed: int, *, by_partition: bool) -> DataFrame
     return records.selectExpr(f"partition + {feed * _PARTITIONS} as partition", "offset", "timestamp_ms", key, "v")
 
 
-def _placed(rows: DataFrame) -> DataFrame:
+def _unnumbered(rows: DataFrame) -> DataFrame:
     partition = "cast(conv(hex(substring(key, 1, 4)), 16, 10) as int) as partition"
     return rows.selectExpr(partition, "substring(key, 5) as key", "value", "timestamp", "doubt").select(*COLUMNS)
 

@@ -8,7 +8,7 @@ from kops.core.statefile import Store
 from kops.core.statefile.table_models import Table
 from kops.spark.aggregates import COLUMNS, MIXED, SURE, TIMED
 from kops.spark.observing import Watch, watched
-from kops.spark.partitions import with_partitions
+from kops.spark.partitions import placed
 from kops.spark.prepare import FATES
 from kops.spark.tables import Expressions, Topics, last_rows
 from kops.spark.tables_changes import changes
@@ -38,8 +38,8 @@ def tables_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # no
         rows = _stored(last_rows(topics, table), place, table)
     counts = {"keys": "value is not null", "mixed": f"doubt = {MIXED}", "timed": f"doubt = {TIMED}"}
     counted, of_keys = watched(rows, {name: f"count_if({condition})" for name, condition in counts.items()})
-    placed = with_partitions(counted, job.partitions) if job.store.key_by else counted
-    return View(placed, lambda: _seen(topics, of_keys), empty=_empty(job.store) if job.loose else None)
+    where = placed(kafka, counted, job) if job.store.key_by else counted
+    return View(where, lambda: _seen(topics, of_keys), empty=_empty(job.store) if job.loose else None)
 
 
 def _empty(store: Store) -> bytes | None:

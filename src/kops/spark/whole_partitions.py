@@ -91,7 +91,7 @@ def _pieces(job: Job) -> list[tuple[int, Piece | None, Piece | None]]:
 
 def _piece(wanted: TopicRange, partition: int) -> Piece | None:
     start, end = wanted.ranges.get(partition, (0, 0))
-    return Piece(wanted.topic, partition, start, end, wanted.read_committed) if end > start else None
+    return Piece(wanted.topic, partition, start, end, wanted.read_committed, partition in wanted.trimmed) if end > start else None
 
 
 def _seen(job: Job, counts: dict[str, int]) -> Seen:
@@ -99,7 +99,7 @@ def _seen(job: Job, counts: dict[str, int]) -> Seen:
     if job.store.window is None:
         return Seen(counts["read"], dropped, counts["keys"], 0)
     noted = {name: counts.get(name, 0) for name in NOTED}
-    trimmed = [(start, end) for start, end in job.source.ranges.values() if start > 0]
+    trimmed = job.source.trimmed.values()
     noted["trimmed"] = len(trimmed)
     noted["uncovered"] += sum(start == end for start, end in trimmed)
     return Seen(counts["read"], dropped, counts["keys"], 0, noted=noted)

@@ -41,7 +41,7 @@ class First:
 
         Where that is not among the first offsets, the partition counts as one.
         """
-        if piece is None or piece.start == 0:
+        if piece is None or not piece.trimmed:
             return 0
         if self.offset is None or self.offset >= piece.start + FIRST_OFFSETS:
             return 1

@@ -159,7 +159,7 @@ def _uncovered(kafka: KafkaSource, job: Job, horizon: Horizon, put: DataFrame) -
     """Count what may have had records that the input has lost: those before its first one, as far as times grow with offsets."""
     from pyspark.sql import functions
 
-    trimmed = {number: (start, end) for number, (start, end) in job.source.ranges.items() if start > 0}
+    trimmed = job.source.trimmed
     if not trimmed:
         return {"trimmed": 0, "uncovered": 0}
     firsts = {number: (start, min(end, start + FIRST_OFFSETS)) for number, (start, end) in trimmed.items()}

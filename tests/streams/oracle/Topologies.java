@@ -3,6 +3,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.util.List;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.Set;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
@@ -31,7 +32,9 @@ import org.apache.kafka.streams.state.Stores;
  * <pre>{"application": "app", "store": "totals", "output": "out" | absent,
  *  "from": {"topic": "in", "key": "string", "value": "json"},
  *  "where": {"field": "price", "op": "not_null|eq|ne|gt|ge|lt|le", "value": 1} | absent,
- *  "key_by": {"field": "item" | absent for the value itself, "as": "string", "repartition": "totals", "partitions": 2 | absent} | absent,
+ *  "key_by": {"field": "item" | absent for the value itself, "as": "string", "repartition": "totals", "partitions": 2 | absent,
+ *             "partitioner": "last_letter" (of the key; needs "partitions") | absent} | absent,
+ *  "merged_with": a further topic that is merged with the first behind the aggregate, so that one sub-topology reads both | absent,
  *  "aggregate": {"kind": "...", "field": "price" | absent, "as": "double"},
  *  "window": see WindowedStores | absent,
  *  "config": {"any.streams.setting": "..."}}</pre>
@@ -92,6 +95,9 @@ final class Topologies {
         KStream<Object, Object> records = from.has("topics")
                 ? builder.stream(Codecs.JSON.convertValue(from.get("topics"), new TypeReference<List<String>>() {}), consumed)
                 : builder.stream(topic, consumed);
+        if (spec.hasNonNull("merged_with")) {
+            records.merge(builder.stream(spec.get("merged_with").textValue(), consumed)).foreach((key, value) -> {});
+        }
         if (spec.hasNonNull("where")) {
             Predicate<Object, Object> kept = where(spec.get("where"));
             records = records.filter(kept);
@@ -164,6 +170,12 @@ final class Topologies {
 
     private KStream<Object, Object> repartitioned(KStream<Object, Object> stream, Serde<Object> key, Serde<Object> value, JsonNode keyBy) {
         Repartitioned<Object, Object> how = Repartitioned.<Object, Object>as(repartitionName(keyBy)).withKeySerde(key).withValueSerde(value);
+        if (keyBy.hasNonNull("partitioner")) {
+            how = how.withStreamPartitioner((topic, by, found, count) -> {
+                String text = String.valueOf(by);
+                return Optional.of(Set.of(text.charAt(text.length() - 1) % count));
+            });
+        }
         return stream.repartition(keyBy.hasNonNull("partitions") ? how.withNumberOfPartitions(keyBy.get("partitions").intValue()) : how);
     }
 

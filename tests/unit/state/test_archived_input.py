@@ -108,6 +108,7 @@ def test_two_archives_of_one_topic_are_refused(opened):
 )
 def test_a_gap_before_the_cut_is_refused(opened, given, starts, said):
     found, _ = opened(given, {number: Bounds(start, 40) for number, start in enumerate(starts)})
+    cut = Cut({TopicPartition("orders", 0): 35, TopicPartition("orders", 1): 2}, {})
     with pytest.raises(UsageProblem, match=said) as refused:
-        with_shares(SimpleNamespace(), found, Cut({TopicPartition("orders", 0): 35, TopicPartition("orders", 1): 2}, {}), SimpleNamespace())
+        with_shares(SimpleNamespace(), found, cut, SimpleNamespace(), {TopicPartition("orders", 0): 11})
     assert len(refused.value.details["gaps"]) == 1

@@ -9,6 +9,9 @@ from kops.core.statefile.table_models import Table
 from kops.core.statefile.versions import EXPIRES_EXACTLY
 
 GUARANTEES = ("at_least_once", "exactly_once_v2")
+READ_COMMITTED, READ_UNCOMMITTED = ISOLATIONS = ("read_committed", "read_uncommitted")
+OFFSET, TIME, LATEST = "offset", "time", "latest"
+PARTITIONERS = DEFAULT, CUSTOM = ("default", "custom")
 KAFKA_STREAMS, FAUST = "kafka-streams", "faust"
 JSON_MODULES = ("json", "orjson")
 KEY_VALUE, WINDOW, SLIDING, SESSION = "key-value", "window", "sliding-window", "session"
@@ -46,12 +49,30 @@ class Form:
 
 
 @dataclass(frozen=True)
+class Start:
+    """Where the application began to read a topic.
+
+    :param kind: ``OFFSET``, ``TIME``, or ``LATEST``: at the end of then, so that nobody knows where
+    :param value: the offset of every partition, or milliseconds since the epoch
+    :param offsets: (partition, offset) of every partition, where they differ
+    """
+
+    kind: str
+    value: int = 0
+    offsets: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
 class Source:
-    """The topic that a store comes from."""
+    """The topic that a store comes from.
+
+    :param start: where the application began to read it; None: at its beginning
+    """
 
     topic: str
     key: Form
     value: Form
+    start: Start | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +145,7 @@ class Store:
     :param table: what it is a table of, or grouped from; None: a stream
     :param history_ms: how long a versioned store keeps what was overwritten
     :param reuses_source: its topic is its changelog (``topology.optimization``)
+    :param custom_partitioner: a partitioner of the application's own sends new keys to the partitions of the repartition topic
     """
 
     name: str
@@ -141,6 +163,7 @@ class Store:
     table: Table | None = None
     history_ms: int | None = None
     reuses_source: bool = False
+    custom_partitioner: bool = False
 
     @property
     def inputs(self) -> tuple[Source, ...]:
@@ -158,6 +181,7 @@ class StateFile:
     :param version: ``streams_version`` as numbers, which decide rules (``kops.core.statefile.versions``)
     :param library: ``kafka-streams``, or ``faust``, whose tables have keys in JSON and no timestamps
     :param json_module: what Faust writes JSON with: ``json`` escapes all that is not ASCII, and ``orjson`` does not
+    :param isolation: ``isolation.level`` of the consumer that reads the input
     :param cache: False: ``statestore.cache.max.bytes`` is 0, so that every update of a table reaches those made of it
     """
 
@@ -170,13 +194,19 @@ class StateFile:
     cache: bool = True
     library: str = KAFKA_STREAMS
     json_module: str = JSON_MODULES[0]
+    isolation: str = READ_UNCOMMITTED
 
     @property
     def exactly_once(self) -> bool:
-        """Tell whether the application writes in transactions, and reads only what is committed."""
+        """Tell whether the application writes in transactions, so that its changelogs are restored without what was aborted."""
         return self.guarantee != GUARANTEES[0]
 
     @property
     def may_find_expired(self) -> bool:
         """Tell whether a session that the retention has expired may still be found: by a cache, or in an older store of segments."""
         return self.cache or (self.version is not None and self.version < EXPIRES_EXACTLY)
+
+    @property
+    def reads_committed(self) -> bool:
+        """Tell whether its consumer leaves out what was aborted (``isolation.level``), as it always does with exactly-once."""
+        return self.isolation == READ_COMMITTED

@@ -10,10 +10,13 @@ from kops.core.statefile.forms import NAME, read_name
 from kops.core.statefile.models import (
     FAUST,
     GUARANTEES,
+    ISOLATIONS,
     JSON_MODULES,
     KAFKA_STREAMS,
     KEY_VALUE,
     PLAIN,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
     REGISTERED,
     SESSION,
     SLIDING,
@@ -29,7 +32,7 @@ from kops.core.statefile.versions import Version, read_version
 
 _TOP = ("application", "streams", "tables", "stores")
 _OPTIMIZATION = ("none", "all")
-_STREAMS = ("library", "json", "version", "guarantee", "cache", "topology_optimization")
+_STREAMS = ("library", "json", "version", "guarantee", "isolation", "cache", "topology_optimization")
 _READERS = {
     KEY_VALUE: read_stream_store,
     WINDOW: read_stream_store,
@@ -58,19 +61,30 @@ def parse_state_file(path: str, body: Any) -> StateFile:
     if library != FAUST and streams.body.get("json") is not None:
         raise streams.wrong("json", "only means something with library: faust")
     optimized = streams.one_of("topology_optimization", _OPTIMIZATION, "none") == "all"
+    guarantee = streams.one_of("guarantee", GUARANTEES, GUARANTEES[0])
     read = _faust_table if library == FAUST else _store
     version = read_version(streams) if library != FAUST else None
     return StateFile(
         path=path,
         application=application,
         stores=tuple(read(top, stores, name, application, version, optimized=optimized) for name in stores.body),
-        guarantee=streams.one_of("guarantee", GUARANTEES, GUARANTEES[0]),
+        guarantee=guarantee,
+        isolation=_isolation(streams, guarantee),
         streams_version=streams.text("version"),
         version=version,
         cache=_cache(streams),
         library=library,
         json_module=streams.one_of("json", JSON_MODULES, JSON_MODULES[0]),
     )
+
+
+def _isolation(streams: Fields, guarantee: str) -> str:
+    """Read what the application's consumer reads; with exactly-once, Kafka Streams lets it read nothing but what is committed."""
+    default = READ_UNCOMMITTED if guarantee == GUARANTEES[0] else READ_COMMITTED
+    found = streams.one_of("isolation", ISOLATIONS, default)
+    if found == READ_UNCOMMITTED and default == READ_COMMITTED:
+        raise streams.wrong("isolation", f"is {found}, and with {guarantee} Kafka Streams reads what is committed", "leave it out")
+    return found
 
 
 def _cache(streams: Fields) -> bool:
@@ -89,7 +103,7 @@ def _store(top: Fields, stores: Fields, name: str, application: str, version: Ve
         return read_table_store(Tables(top), stores, name, application)
     kind = fields.one_of("type", _READERS, KEY_VALUE)
     store = _READERS[kind](stores, name, kind, application, version)
-    return with_source_changelog(store, named=fields.body.get("changelog") is not None) if optimized else store
+    return with_source_changelog(fields, store, named=fields.body.get("changelog") is not None) if optimized else store
 
 
 def _faust_table(top: Fields, stores: Fields, name: str, application: str, version: Version | None, *, optimized: bool) -> Store:

@@ -5,11 +5,24 @@ from __future__ import annotations
 from kops.core.statefile.aggregates import read_aggregate
 from kops.core.statefile.fields import Fields
 from kops.core.statefile.forms import NAME, read_form, read_name, read_optional_name
-from kops.core.statefile.models import FORMATS, KEY_VALUE, PLAIN, TABLE, Aggregation, Form, Source, Store
+from kops.core.statefile.models import (
+    CUSTOM,
+    DEFAULT,
+    FORMATS,
+    KEY_VALUE,
+    PARTITIONERS,
+    PLAIN,
+    TABLE,
+    Aggregation,
+    Form,
+    Source,
+    Store,
+)
+from kops.core.statefile.starts import read_start, read_starts
 from kops.core.statefile.versions import Version
 from kops.core.statefile.windows import WINDOW_FIELDS, read_windows
 
-_FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition", "changelog", "aggregate")
+_FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition", "partitioner", "changelog", "aggregate")
 
 
 def read_stream_store(stores: Fields, name: str, kind: str, application: str, version: Version | None = None) -> Store:
@@ -22,7 +35,7 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str, ve
     fields = stores.inside(name, (*_FIELDS, *(WINDOW_FIELDS if windowed else [])))
     source, others = read_sources(fields) if kind == KEY_VALUE else (read_source(fields), ())
     key_by = fields.text("key_by")
-    for extra in ("key_as", "repartition"):
+    for extra in ("key_as", "repartition", "partitioner"):
         if key_by is None and fields.body.get(extra) is not None:
             raise fields.wrong(extra, "only means something with key_by", "without key_by the record's own key and partition stay")
     aggregate = read_aggregate(fields, source)
@@ -54,13 +67,23 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str, ve
         type=kind,
         window=read_windows(fields, kind, application, version) if windowed else None,
         others=others,
+        custom_partitioner=read_partitioner(fields, windowed=windowed),
     )
+
+
+def read_partitioner(fields: Fields, *, windowed: bool = False) -> bool:
+    """Tell whether the application sends new keys to partitions of its own choice (``Repartitioned.withStreamPartitioner``)."""
+    custom = fields.one_of("partitioner", PARTITIONERS, DEFAULT) == CUSTOM
+    if custom and windowed:
+        what = f"is {CUSTOM}, and without it kops cannot know which records a task of windows has seen, nor what was late there"
+        raise fields.wrong("partitioner", what, "leave the store out")
+    return custom
 
 
 def read_source(fields: Fields) -> Source:
     """Read ``from``: a topic and its formats."""
-    origin = fields.inside("from", ("topic", "key", "value"))
-    return Source(read_name(origin, "topic", "the input topic"), *_forms(origin))
+    origin = fields.inside("from", ("topic", "key", "value", "start"))
+    return Source(read_name(origin, "topic", "the input topic"), *_forms(origin), start=read_start(origin))
 
 
 def _forms(origin: Fields) -> tuple[Form, Form]:
@@ -72,12 +95,13 @@ def read_sources(fields: Fields) -> tuple[Source, tuple[Source, ...]]:
     names = fields.inside("from").body.get("topics")
     if names is None:
         return read_source(fields), ()
-    origin = fields.inside("from", ("topics", "key", "value"))
+    origin = fields.inside("from", ("topics", "key", "value", "start"))
     if not isinstance(names, list) or not names or not all(isinstance(name, str) and NAME.fullmatch(name) for name in names):
         raise origin.wrong("topics", "must be a list of names of topics", "such as [orders, returns]")
     if len(set(names)) < len(names):
         raise origin.wrong("topics", "names a topic twice")
-    first, *others = (Source(name, *_forms(origin)) for name in names)
+    starts = read_starts(origin, names)
+    first, *others = (Source(name, *_forms(origin), start=starts[name]) for name in names)
     return first, tuple(others)
 
 

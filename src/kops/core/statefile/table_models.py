@@ -54,12 +54,15 @@ class Table:
     def sources(self) -> tuple[Source, ...]:
         """Return the topics that it comes from, each once, the left one first."""
         found: dict[str, Source] = {}
-        if self.source:
-            found[self.source.topic] = self.source
-        for table in (self.parent, self.join.right if self.join else None):
-            for source in table.sources if table else ():
-                found.setdefault(source.topic, source)
+        for source in self.every_source:
+            found.setdefault(source.topic, source)
         return tuple(found.values())
+
+    @property
+    def every_source(self) -> tuple[Source, ...]:
+        """Return the topics as they are named, one as often as it is."""
+        below = (self.parent, self.join.right if self.join else None)
+        return (*((self.source,) if self.source else ()), *(source for table in below if table for source in table.every_source))
 
     @property
     def joins(self) -> bool:

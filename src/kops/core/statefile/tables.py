@@ -9,12 +9,12 @@ from kops.core.statefile.aggregates import read_aggregate
 from kops.core.statefile.fields import Fields, nearest
 from kops.core.statefile.forms import read_duration, read_form, read_optional_name
 from kops.core.statefile.models import FORMATS, KEY_VALUE, TABLE, TABLES, VERSIONED, Aggregation, Source, Store
-from kops.core.statefile.stores import read_source
+from kops.core.statefile.stores import read_partitioner, read_source
 from kops.core.statefile.table_models import INNER, JOINS, LEFT, Join, Table
 from kops.core.statefile.versions import VERSIONED_STORES, Version, line_of
 
 _TABLE = ("from", "join", "where")
-_STORE = ("type", *_TABLE, "key_by", "key_as", "repartition", "changelog", "aggregate")
+_STORE = ("type", *_TABLE, "key_by", "key_as", "repartition", "partitioner", "changelog", "aggregate")
 _VERSIONED = ("type", "from", "history_retention", "changelog")
 _JOIN = ("table", "type", "on", "value", "as")
 _WITH_SUBTRACTION = ("count", "sum", "reducer")
@@ -114,6 +114,7 @@ def read_table_store(tables: Tables, stores: Fields, name: str, application: str
     if table.foreign and grouped:
         raise fields.wrong("key_by", "groups a foreign-key join", "kops follows a foreign-key join no further than its own store")
     first, *others = table.sources
+    _refuse_two_starts(fields, table)
     return Store(
         name=name,
         source=first,
@@ -125,7 +126,15 @@ def read_table_store(tables: Tables, stores: Fields, name: str, application: str
         repartition_topic=(read_optional_name(fields, "repartition") or f"{application}-{name}-repartition") if key_by else None,
         type=TABLES,
         table=table,
+        custom_partitioner=read_partitioner(fields),
     )
+
+
+def _refuse_two_starts(fields: Fields, table: Table) -> None:
+    """Refuse tables of one topic that say differently where it began: a task reads it once."""
+    for source in table.every_source:
+        if any(other.start != source.start for other in table.every_source if other.topic == source.topic):
+            raise fields.wrong("from", f"is made of {source.topic}, which begins at two places", "give its tables the same start")
 
 
 def _aggregate(fields: Fields, table: Table) -> Aggregation:
@@ -160,11 +169,15 @@ def versioned_table(fields: Fields, name: str) -> Table:
     return Table(name, fields.place, source.key, source.value, source=source, history_ms=read_duration(fields, "history_retention", None))
 
 
-def with_source_changelog(store: Store, *, named: bool) -> Store:
+def with_source_changelog(fields: Fields, store: Store, *, named: bool) -> Store:
     """Return a table of a topic whose changelog is that topic, as ``topology.optimization`` has it.
 
+    :param fields: of the store
     :param named: the state file names a changelog
     """
     if store.aggregate.kind != TABLE or store.table is not None or named:
         return store
+    if store.source.start is not None:
+        what = f"says where {store.source.topic} began, and topology_optimization: all restores the table from the whole of it"
+        raise fields.wrong("from.start", what, "leave it out, or name the changelog where the table has one of its own")
     return replace(store, changelog=store.source.topic, reuses_source=True)

@@ -123,11 +123,11 @@ def cleanup_policy(now: str, archived: Archived | None) -> str:
 
 def of_archives(state_file: StateFile, store: Store, archived: Mapping[str, Archived]) -> Exactness:
     """Judge by what archives leave out: they have what was committed, and an at-least-once application reads the rest too."""
-    if state_file.exactly_once:
+    if state_file.reads_committed:
         return Exactness("A")
     reasons = [
         f"{missing:,} offsets of {source.topic} have no record in the archive: markers of transactions, or records of aborted ones, which"
-        " an at_least_once application reads"
+        " an application reads that has no read_committed"
         for source in store.inputs
         if source.topic in archived and (missing := archived[source.topic].without_record)
     ]

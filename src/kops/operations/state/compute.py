@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kops.core.statefile import StateFile
@@ -14,6 +14,7 @@ from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, new_stage
 from kops.operations.state.exactness import Exactness, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
+from kops.operations.state.places import of_places, spare_note
 from kops.operations.state.schemas import with_schemas
 from kops.operations.state.windows import of_windows, window_warnings
 
@@ -94,7 +95,10 @@ class Computed:
         """Return what should be known of the records, a sentence each."""
         dropped = [f"{count:,} {DROPPED[name]}" for name, count in self.counts.dropped.items() if count]
         text = f"{self.facts.store.name}: of the records, {', '.join(dropped)}; they do not count, as in Kafka Streams"
-        return [*([text] if dropped else []), *window_warnings(self.facts.store, self.counts.noted)]
+        spare = [spare_note(self.facts.store, self.facts.tasks, self.facts.partitions)] if self.facts.spare else []
+        count = sum(map(len, self.facts.waiting.values()))
+        waiting = f"{self.facts.store.name}: {count:,} records wait in {self.facts.store.repartition_topic} and do not count yet"
+        return [*([text] if dropped else []), *([waiting] if count else []), *spare, *window_warnings(self.facts.store, self.counts.noted)]
 
 
 def compute_stores(
@@ -137,7 +141,14 @@ def job_of(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodab
 
     store = facts.store
     source, *others = (
-        TopicRange(found.topic, cut.ranges(facts, found.topic), read_committed=state_file.exactly_once) for found in store.inputs
+        TopicRange(
+            found.topic,
+            cut.ranges(facts, found.topic),
+            read_committed=state_file.reads_committed,
+            begins=facts.starts_of(found.topic),
+            without=facts.waiting_of(found.topic),
+        )
+        for found in store.inputs
     )
     return Job(
         state_file=state_file,
@@ -146,7 +157,8 @@ def job_of(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodab
         others=tuple(others),
         loose=facts.loose,
         changelog=changelog_range(state_file, facts),
-        partitions=facts.partitions,
+        places=changelog_range(state_file, replace(facts, changelog_bounds=facts.before)) if facts.before is not None else None,
+        partitions=facts.tasks,
         skip_undecodable=skip_undecodable,
     )
 
@@ -163,6 +175,7 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str) -> Com
         of_order(store, keys, counts.mixed),
         of_time(store, keys, counts.noted.get("timed", 0)),
         of_windows(store, keys, counts.noted, cache=job.state_file.may_find_expired),
+        of_places(kafka.session, facts, stage, counts.staged.actions),
     ]
     return Computed(facts, stage, counts, worst([facts.exactness, *seen]))
 

@@ -85,11 +85,12 @@ class Cut:
 
     def ranges(self, facts: StoreFacts, topic: str) -> dict[int, tuple[int, int]]:
         """Return the offsets that count of one of a store's topics, by partition."""
-        return {
-            partition.partition: (bounds.log_start_offset, max(bounds.log_start_offset, self.offsets[partition]))
+        starts = {
+            partition: max(bounds.log_start_offset, facts.starts.get(partition, 0))
             for partition, bounds in facts.input_bounds.items()
             if partition.topic == topic
         }
+        return {partition.partition: (start, max(start, self.offsets[partition])) for partition, start in starts.items()}
 
 
 def application_group(services: Services, state_file: StateFile, at: Position) -> Group | None:
@@ -137,7 +138,19 @@ def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts],
             partition: bound.log_end_offset if times[partition] is None else times[partition] for partition, bound in bounds.items()
         }
         return Cut({partition: offset or 0 for partition, offset in found_at.items()}, committed, is_new=True)
+    _refuse_before_start(facts, committed)
     return _at_committed(state_file, bounds, committed)
+
+
+def _refuse_before_start(facts: list[StoreFacts], committed: Mapping[TopicPartition, Committed]) -> None:
+    for found in facts:
+        for partition, start in sorted(found.starts.items()):
+            if partition in committed and committed[partition].offset < start:
+                raise Refused(
+                    f"{partition}: the committed offset is {committed[partition].offset}, and store {found.store.name} is said to have"
+                    f" begun at {start}: the application has not come so far",
+                    hint="`start` is where it began to read, before what counts; `kops offsets history` shows where the group was moved",
+                )
 
 
 def _at_committed(state_file: StateFile, bounds: Mapping[TopicPartition, Bounds], committed: Mapping[TopicPartition, Committed]) -> Cut:

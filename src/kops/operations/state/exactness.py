@@ -35,11 +35,14 @@ class Exactness:
         return f"exactness {self.grade}, {MEANINGS[self.grade]}{why}"
 
 
-def of_input(store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str, topic: str) -> Exactness:
+def of_input(
+    store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str, topic: str, starts: Mapping[int, int] | None = None
+) -> Exactness:
     """Judge by what an input topic still holds, before it is read.
 
     :param bounds: of the input topic, by partition
     :param cleanup_policy: of the input topic
+    :param starts: where the application began to read it, of partitions where that was not at offset 0
     """
     if store.reuses_source:
         return Exactness("A")
@@ -47,7 +50,7 @@ def of_input(store: Store, bounds: Mapping[int, Bounds], cleanup_policy: str, to
     reasons = [
         f"{topic}:{number} begins at offset {bound.log_start_offset}: older records are gone"
         for number, bound in sorted(bounds.items())
-        if bound.log_start_offset > 0
+        if bound.log_start_offset > (starts or {}).get(number, 0)
     ]
     compacted = "compact" in cleanup_policy.split(",")
     if compacted and kind != TABLE:

@@ -55,7 +55,8 @@ def _as_it_is(key: bytes, value: bytes) -> tuple[bytes, bytes | None]:
 
 def emptied(facts: StoreFacts) -> StoreFacts:
     """Return a store's facts as if its changelog had no records, so that all of it differs."""
-    return replace(facts, changelog_bounds={number: Bounds(0, 0) for number in facts.changelog_bounds})
+    nothing = {number: Bounds(0, 0) for number in facts.changelog_bounds}
+    return replace(facts, changelog_bounds=nothing, before=facts.changelog_bounds)
 
 
 @contextmanager

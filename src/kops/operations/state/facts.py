@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kops.core.errors import ConfigError, Refused
-from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
+from kops.core.statefile.models import READ_COMMITTED, READ_UNCOMMITTED
 from kops.core.topic_names import no_topics
 from kops.operations.services import Services
 from kops.operations.state.archived_input import Archived, cleanup_policy, of_archives, with_archives
 from kops.operations.state.buffers import judge_buffers
 from kops.operations.state.exactness import Exactness, of_changes, of_input, of_library, worst
+from kops.operations.state.starts import find_starts
 from kops.operations.state.stated import of_statement
-
-READ_COMMITTED = "read_committed"
-READ_UNCOMMITTED = "read_uncommitted"
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,10 @@ class StoreFacts:
     :param settings: of the changelog
     :param exactness: as far as the input topics decide it
     :param loose: of a grouped table: not every change of the table is known, or not their order
-    :param tasks: of the sub-topology that has the store
+    :param tasks: that fill the store, one for each partition of its own topics
+    :param starts: where the application began to read its input, as far as the state file says it
+    :param before: of the changelog as it is, where it is to count as empty
+    :param waiting: offsets of records of the input that wait in the repartition topic, and do not count yet
     """
 
     store: Store
@@ -39,16 +41,36 @@ class StoreFacts:
     exactness: Exactness
     loose: bool = False
     tasks: int = 0
+    starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    before: Mapping[int, Bounds] | None = None
+    waiting: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def partitions(self) -> int:
-        """Return the number of partitions that the changelog has to have."""
-        return self.tasks
+        """Return the number of partitions that a changelog of the store has, which is never made smaller than it is.
+
+        A sub-topology has as many tasks as the greatest of its topics has partitions (``ChangelogTopics``), and this store may be fed by
+        a smaller one of them, as where streams are merged behind it: the further partitions stay empty.
+        """
+        return max(self.tasks, len(self.changelog_bounds))
 
     @property
     def fits(self) -> bool:
-        """Tell whether the changelog is there, with that number of partitions."""
-        return len(self.changelog_bounds) == self.tasks
+        """Tell whether the changelog is there, with a partition for each task."""
+        return len(self.changelog_bounds) >= self.tasks
+
+    @property
+    def spare(self) -> list[int]:
+        """Return the partitions of the changelog that none of the store's own topics feeds."""
+        return [number for number in sorted(self.changelog_bounds) if number >= self.tasks]
+
+    def waiting_of(self, topic: str) -> dict[int, tuple[int, ...]]:
+        """Return the offsets of a topic that do not count yet, by partition."""
+        return {place.partition: offsets for place, offsets in self.waiting.items() if place.topic == topic}
+
+    def starts_of(self, topic: str) -> dict[int, int]:
+        """Return where the application began to read a topic, by partition, as far as that is said."""
+        return {place.partition: offset for place, offset in self.starts.items() if place.topic == topic}
 
 
 def read_facts(
@@ -67,9 +89,7 @@ def read_facts(
         for name, found in services.kafka.topics.settings(list(topics)).items()
     }
     archives = archived or {}
-    isolation = READ_COMMITTED if state_file.exactly_once else READ_UNCOMMITTED
-    logs = services.kafka.offsets.bounds([partition for partitions in topics.values() for partition in partitions], isolation=isolation)
-    bounds = with_archives(logs, archives)
+    bounds = with_archives(_bounds(services, state_file, topics), archives)
     policies = {name: cleanup_policy(found.get("cleanup.policy", "delete"), archives.get(name)) for name, found in settings.items()}
 
     def of(topic: str) -> dict[int, Bounds]:
@@ -77,12 +97,17 @@ def read_facts(
 
     facts, buffers = [], judge_buffers(services, state_file)
     for store in state_file.stores:
-        judged = [of_input(store, of(source.topic), policies[source.topic], source.topic) for source in store.inputs]
+        inputs = {partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]}
+        starts = find_starts(services, state_file, store, inputs)
+        judged = [
+            of_input(store, of(source.topic), policies[source.topic], source.topic, starts.of(source.topic)) for source in store.inputs
+        ]
+        judged.append(starts.exactness)
         judged.append(of_archives(state_file, store, archives))
         loose = of_changes(state_file, store, [policies[source.topic] for source in store.inputs])
         found = StoreFacts(
             store=store,
-            input_bounds={partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]},
+            input_bounds=inputs,
             changelog_bounds=of(store.changelog),
             settings=settings.get(store.changelog, {}),
             exactness=worst(
@@ -96,10 +121,21 @@ def read_facts(
             ),
             loose=loose.grade > "A",
             tasks=_tasks(store, {name: len(partitions) for name, partitions in topics.items()}),
+            starts=starts.offsets,
         )
         _refuse_unfit(found, replacing=replacing)
         facts.append(found)
     return facts
+
+
+def _bounds(services: Services, state_file: StateFile, topics: Mapping[str, Sequence[TopicPartition]]) -> dict[TopicPartition, Bounds]:
+    """Return the ends as the application sees them: its consumer those of what it reads, its restore those of the changelogs."""
+    read = {name for store in state_file.stores for source in store.inputs for name in (source.topic, store.repartition_topic)}
+    found: dict[TopicPartition, Bounds] = {}
+    for committed, chosen in ((state_file.reads_committed, topics.keys() & read), (state_file.exactly_once, topics.keys() - read)):
+        partitions = [partition for name in sorted(chosen) for partition in topics[name]]
+        found |= services.kafka.offsets.bounds(partitions, isolation=READ_COMMITTED if committed else READ_UNCOMMITTED)
+    return found
 
 
 def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -> dict[str, tuple[TopicPartition, ...]]:
@@ -150,8 +186,9 @@ def _refuse_unfit(facts: StoreFacts, *, replacing: bool) -> None:
     if not facts.fits and not replacing:
         origin, has = store.repartition_topic or store.source.topic, len(facts.changelog_bounds)
         raise Refused(
-            f"store {store.name}: {origin} has {facts.tasks} partitions and {store.changelog} has {has}; a task is one of each",
-            hint="Kafka Streams itself refuses to start so; see which was altered: --write replace makes the changelog anew as it must be",
+            f"store {store.name}: {origin} has {facts.tasks} partitions and {store.changelog} has only {has}; each task needs one",
+            hint="Kafka Streams itself refuses to start so; see which was altered: --write replace recreates the changelog with"
+            f" {facts.tasks} partitions",
         )
     kind = facts.settings.get("message.timestamp.type", "CreateTime")
     if kind != "CreateTime" and not store.reuses_source:
@@ -176,32 +213,3 @@ def refuse_timestamps(facts: StoreFacts, earliest: int, latest: int, now_ms: int
                 f"{facts.store.changelog} takes no timestamps that lie more than {limit} ms {side} now, and the store has some",
                 hint=f"raise message.timestamp.{side}.max.ms of {facts.store.changelog}",
             )
-
-
-def refuse_undrained(services: Services, state_file: StateFile, facts: StoreFacts, committed: Mapping[TopicPartition, Committed]) -> None:
-    """Refuse while the repartition topic holds records that the application has not processed: they would count twice.
-
-    :raises Refused: naming the partition
-    """
-    store = facts.store
-    if store.repartition_topic is None:
-        return
-    partitions = [TopicPartition(store.repartition_topic, number) for number in range(facts.partitions)]
-    isolation = READ_COMMITTED if state_file.exactly_once else READ_UNCOMMITTED
-    for partition, bound in services.kafka.offsets.bounds(partitions, isolation=isolation).items():
-        found = committed.get(partition)
-        position = max(found.offset if found else 0, bound.log_start_offset)
-        if position < bound.log_end_offset and _has_records(services, partition, position, bound.log_end_offset, isolation):
-            raise Refused(
-                f"{partition} holds records from offset {position} to {bound.log_end_offset} not processed by {state_file.application}; "
-                "they would count twice",
-                hint="start the application until it has caught up, and stop it again",
-            )
-
-
-def _has_records(services: Services, partition: TopicPartition, start: int, end: int, isolation: str) -> bool:
-    """Tell whether a range has records that count; the markers of transactions are none."""
-    from kops.core.records import OffsetRange
-
-    reader = services.kafka.records.read({partition: OffsetRange(start, end)}, isolation=isolation)
-    return any(len(batch) > 0 for batch in reader)

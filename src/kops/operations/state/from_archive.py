@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 _NAMED = 5
 
 
-def with_shares(engine: Engine, archived: Mapping[str, Archived], cut: Cut, at: Position) -> Cut:
+def with_shares(engine: Engine, archived: Mapping[str, Archived], cut: Cut, at: Position, begins: Mapping[TopicPartition, int]) -> Cut:
     """Let the engine read archives up to where they end, then the topics; return the cut with what comes from where.
 
+    :param begins: the first offset that counts, of partitions where that is known
     :raises UsageProblem: when something is missing in between
     :raises Refused: when an archive does not hold what its manifest says, or the application is to go on from where only it has records
     """
     from kops.operations.replay.archive_read import paths_of, rows_compared  # which itself needs this package
 
-    _refuse_gaps(archived, cut)
+    _refuse_gaps(archived, cut, begins)
     shares, notes = [], []
     for topic, one in archived.items():
         rows = rows_compared(engine, one.place, one.archive)
@@ -43,13 +44,13 @@ def with_shares(engine: Engine, archived: Mapping[str, Archived], cut: Cut, at: 
     return replace(cut, notes=(*cut.notes, *notes), archived=tuple(shares))
 
 
-def _refuse_gaps(archived: Mapping[str, Archived], cut: Cut) -> None:
+def _refuse_gaps(archived: Mapping[str, Archived], cut: Cut, begins: Mapping[TopicPartition, int]) -> None:
     found = [
         (TopicPartition(topic, number), start, end)
         for topic, one in archived.items()
         for number in one.spans
         for start, end in _gaps(one, number)
-        if start < cut.offsets.get(TopicPartition(topic, number), 0)
+        if start < cut.offsets.get(TopicPartition(topic, number), 0) and end > begins.get(TopicPartition(topic, number), 0)
     ]
     if not found:
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from kops.core.errors import Refused
@@ -21,10 +21,13 @@ from kops.operations.state.compute import Computed, compute_stores
 from kops.operations.state.cut import Cut, application_group, find_cut, refuse_alive
 from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.exactness import MEANINGS
-from kops.operations.state.facts import StoreFacts, read_facts, refuse_timestamps, refuse_undrained
+from kops.operations.state.facts import StoreFacts, read_facts, refuse_timestamps
 from kops.operations.state.from_archive import with_shares
 from kops.operations.state.guard import guard_of
 from kops.operations.state.how import How
+from kops.operations.state.places import refuse_unplaced
+from kops.operations.state.starts import first_offsets
+from kops.operations.state.undrained import answers_waiting, without_waiting
 from kops.operations.state.windows import counted, emitted_again, fading
 
 OPERATION = "state.rebuild"
@@ -92,16 +95,24 @@ def compute_all(
     facts = read_facts(services, state_file, replacing=replacing, archived=archived)
     cut = find_cut(services, state_file, facts, how.at)
     for found in facts:
-        refuse_undrained(services, state_file, found, cut.committed)
         if not how.accept_inexact and found.exactness.grade > "B":
             raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
-    cut = with_shares(engine, archived, cut, how.at)
+    cut = with_shares(engine, archived, cut, how.at, first_offsets(facts))
+    cut = replace(cut, notes=(*cut.notes, *answers_waiting(services, state_file, cut)))
+    facts = [without_waiting(engine, state_file, found, cut, skip_undecodable=how.skip_undecodable) for found in facts]
     computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=how.skip_undecodable)
     for done in computed:
         if not how.accept_inexact and done.exactness.grade > "B":
             for other in computed:
                 drop_stage(other.stage)
             raise _inexact(done.facts.store.name, done.exactness.grade, done.exactness.reasons)
+    if must_be_empty:
+        try:
+            refuse_unplaced(computed)
+        except Refused:
+            for done in computed:
+                drop_stage(done.stage)
+            raise
     return facts, cut, computed
 
 
@@ -190,7 +201,7 @@ def moved_offsets(engine: Engine, state_file: StateFile, facts: Sequence[StoreFa
     for topic in sorted({partition.topic for partition in cut.moves}):
         found = next(found for found in facts if any(source.topic == topic for source in found.store.inputs))
         ranges = {p: bounds for p, bounds in cut.ranges(found, topic).items() if TopicPartition(topic, p) in cut.moves}
-        times = partition_times(engine.kafka(), TopicRange(topic, ranges, read_committed=state_file.exactly_once))
+        times = partition_times(engine.kafka(), TopicRange(topic, ranges, read_committed=state_file.reads_committed))
         for number in ranges:
             partition = TopicPartition(topic, number)
             metadata = offset_metadata.encode(OffsetMetadata(times[number])) if number in times else ""

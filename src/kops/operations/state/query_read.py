@@ -47,13 +47,15 @@ def read_records(
     """Return the last record of each key asked for, tombstones included.
 
     A single key is looked for where the default partitioner puts it, and elsewhere only when it is not there: without a new key
-    it is in the partition that its producer chose. After a new key there is no elsewhere.
+    it is in the partition that its producer chose. After a new key there is no elsewhere, but with a
+    partitioner of the application's own.
     """
     likely, rest = list(partitions), []
     if question.key is not None and not question.compares_values:
         number = partition_for(question.key, len(partitions))
         likely = [partition for partition in partitions if partition.partition == number]
-        rest = [] if question.store.key_by else [partition for partition in partitions if partition.partition != number]
+        elsewhere = not question.store.key_by or question.store.custom_partitioner
+        rest = [] if not elsewhere else [partition for partition in partitions if partition.partition != number]
     if at.kind == "offset" and len(partitions) > 1 and question.key is None:
         raise UsageProblem(
             f"an offset is of one partition, and {question.store.changelog} has {len(partitions)}",

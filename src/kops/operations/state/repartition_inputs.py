@@ -75,7 +75,7 @@ def plan_inputs(
     if unknown:
         raise UsageProblem(f"{unknown[0]} is no input topic of {state_file.path}", hint=f"input topics: {', '.join(sorted(keyed))}")
     sizes = _sizes(services, [*keyed, *choice.instead.values()])
-    isolation = "read_committed" if state_file.exactly_once else "read_uncommitted"
+    isolation = state_file.isolation
     grow: dict[str, int] = {}
     commits: dict[TopicPartition, Committed] = {}
     warnings: list[str] = []

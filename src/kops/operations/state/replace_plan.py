@@ -131,7 +131,12 @@ def plan_replace(services: Services, state_file: StateFile, how: How) -> Plan:
             "prior": {str(partition): committed_json(cut.committed.get(partition)) for partition in commits},
             GROW: {},
         },
-        warnings=(*cut.notes, *_headers(replaced), *local_state(state_file.application, len(replaced))),
+        warnings=(
+            *cut.notes,
+            *_headers(replaced),
+            *_more_partitions(state_file, replaced, cut),
+            *local_state(state_file.application, len(replaced)),
+        ),
         notes=(*cut.origins, *(note for found in computed for note in (found.summary, *found.warnings))),
     )
     return replace(plan, guard=guard_now(services, plan))
@@ -177,7 +182,7 @@ def _change(services: Services, facts: StoreFacts) -> TopicChange:
     interrupted = unfinished_settings(services, name)
     if interrupted is not None:
         known = NewTopic(**dict(interrupted[1]))  # type: ignore[arg-type]  # as the journal has it
-        return TopicChange(None, replace(known, partitions=facts.partitions))
+        return TopicChange(None, replace(known, partitions=max(known.partitions or 0, facts.partitions)))
     return TopicChange(None, NewTopic(name, facts.partitions, None, streams_settings(facts.store)))
 
 
@@ -206,6 +211,25 @@ def _headers(replaced: Sequence[Replacement]) -> list[str]:
         for done in replaced
         if done.with_headers
     ]
+
+
+def _more_partitions(state_file: StateFile, replaced: Sequence[Replacement], cut: Cut) -> list[str]:
+    """Say where a changelog that is not there may need more partitions: as many as the greatest topic of its sub-topology has."""
+    sizes: dict[str, int] = {}
+    for place in cut.committed:
+        sizes[place.topic] = max(sizes.get(place.topic, 0), place.partition + 1)
+    said = []
+    for done in replaced:
+        count = done.change.after.partitions if done.change.after and not done.change.before else None
+        greater = {topic: size for topic, size in sorted(sizes.items()) if count is not None and size > count}
+        if greater:
+            others = ", ".join(f"{topic} ({size})" for topic, size in greater.items())
+            said.append(
+                f"{done.found.facts.store.changelog} is not there and is created with {count} partitions; {state_file.application} also"
+                f" reads {others}: if that is of the same sub-topology, Kafka Streams expects as many and refuses to start; `kops topics"
+                " create` makes it so first"
+            )
+    return said
 
 
 def _summary(state_file: StateFile, replaced: Sequence[Replacement]) -> str:

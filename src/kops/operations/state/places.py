@@ -1,0 +1,94 @@
+"""Whether keys are where the state file has them: in partitions that the store's topics feed, by the partitioner that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from kops.core.errors import Refused
+from kops.core.statefile import Store
+from kops.operations.state.exactness import Exactness, worst
+from kops.operations.state.facts import StoreFacts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+UNKNOWN = -1
+"""As ``kops.spark.partitions`` has it."""
+
+
+class Placed(Protocol):
+    """A store that was computed (``compute.Computed``)."""
+
+    @property
+    def facts(self) -> StoreFacts:
+        """Return the store and its topics."""
+
+    @property
+    def actions(self) -> Mapping[int, Mapping[str, int]]:
+        """Return how many keys are added, changed, removed, by partition."""
+
+
+def of_places(session: SparkSession, facts: StoreFacts, stage: str, actions: Mapping[int, Mapping[str, int]]) -> Exactness:
+    """Judge by keys that the changelog holds where the state file would not have them.
+
+    :param stage: of the difference, and ``actions`` in it by partition
+    """
+    removed = {number: found.get("removed", 0) for number, found in actions.items()}
+    return worst([Exactness("A"), _spare(facts, removed), _strays(session, facts, stage, sum(removed.values()))])
+
+
+def _spare(facts: StoreFacts, removed: Mapping[int, int]) -> Exactness:
+    store, beyond = facts.store, sum(removed.get(number, 0) for number in facts.spare)
+    if not beyond:
+        return Exactness("A")
+    feeding = store.repartition_topic or " and ".join(source.topic for source in store.inputs)
+    reason = f"{store.changelog} holds {beyond:,} keys beyond partition {facts.tasks - 1}, the last that {feeding} feeds: the state file"
+    return Exactness("C", (f"{reason} names not all of the store's topics, or others",))
+
+
+def _strays(session: SparkSession, facts: StoreFacts, stage: str, removed: int) -> Exactness:
+    from kops.spark.failures import explained
+    from kops.spark.partitions import strays
+    from kops.spark.windows_keys import suffix_of
+
+    store = facts.store
+    if not removed or not store.key_by or store.custom_partitioner:
+        return Exactness("A")
+    with explained(f"compare {store.name}"):
+        count, first = strays(session, stage, facts.tasks, suffix_of(store.window) if store.window else 0)
+    if first is None:
+        return Exactness("A")
+    example = f"{bytes(first.key)!r} is in {store.changelog}:{first.found}, and the default partitioner puts it in {first.partition}"
+    return Exactness(
+        "C",
+        (
+            f"{count:,} keys of the changelog are in other partitions ({example}): the application has a partitioner of its own"
+            " (partitioner: custom), or another key",
+        ),
+    )
+
+
+def refuse_unplaced(computed: Iterable[Placed]) -> None:
+    """Refuse to write keys of which nothing tells the partition.
+
+    :raises Refused: when a partitioner of the application's own chose it, and the changelog has forgotten it
+    """
+    for found in computed:
+        unplaced = sum(found.actions.get(UNKNOWN, {}).values())
+        if unplaced:
+            raise Refused(
+                f"store {found.facts.store.name}: the partition of {unplaced:,} keys is not known: the application chose it"
+                f" (partitioner: custom), and {found.facts.store.changelog} does not say it any more",
+                hint="a snapshot from before has them (`kops state restore`); else let the application process its input again",
+                store=found.facts.store.name,
+            )
+
+
+def spare_note(store: Store, tasks: int, partitions: int) -> str:
+    """Return what should be known of a changelog with more partitions than its store's own topics."""
+    feeding = store.repartition_topic or " and ".join(source.topic for source in store.inputs)
+    return (
+        f"{store.changelog} has {partitions} partitions and {feeding} has {tasks}: as where the sub-topology reads a topic with more; the"
+        " others stay empty"
+    )

@@ -1,0 +1,124 @@
+"""Where an application began to read its topics: what lies before it has never counted, so nothing of it is missing either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from kops.core.errors import ConfigError, Refused
+from kops.core.models import Bounds, TopicPartition
+from kops.core.statefile import StateFile, Store
+from kops.core.statefile.models import LATEST, TIME, Source
+from kops.core.times import time_text
+from kops.operations.services import Services
+from kops.operations.state.exactness import Exactness, worst
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Where a store's input began.
+
+    :param offsets: the first offset that the application read, of partitions where the state file says it
+    :param exactness: as far as it is not sure where that was
+    """
+
+    offsets: Mapping[TopicPartition, int]
+    exactness: Exactness
+
+    def of(self, topic: str) -> dict[int, int]:
+        """Return those of a topic, by partition."""
+        return {place.partition: offset for place, offset in self.offsets.items() if place.topic == topic}
+
+
+class StartedStore(Protocol):
+    """What is known of a store (``facts.StoreFacts``)."""
+
+    @property
+    def input_bounds(self) -> Mapping[TopicPartition, Bounds]:
+        """Return the bounds of its input."""
+
+    @property
+    def starts(self) -> Mapping[TopicPartition, int]:
+        """Return where the application began to read it."""
+
+
+def find_starts(services: Services, state_file: StateFile, store: Store, bounds: Mapping[TopicPartition, Bounds]) -> Starts:
+    """Return where a store's input began.
+
+    :param bounds: of the partitions of all its topics
+    :raises ConfigError: when the state file names other partitions than a topic has
+    :raises Refused: when a topic ends before it
+    """
+    offsets: dict[TopicPartition, int] = {}
+    judged = [Exactness("A")]
+    for source in store.inputs:
+        here = {place: bound for place, bound in bounds.items() if place.topic == source.topic}
+        if source.start is None:
+            continue
+        if source.start.kind == LATEST:
+            reason = f"where it began is not known: the application began to read {source.topic} at what was its end then (start: latest)"
+            judged.append(Exactness("D", (f"{reason}; the offsets or the time of then, as `start`, make it sure",)))
+        elif source.start.kind == TIME:
+            found, doubt = _at_time(services, source.topic, source.start.value, here)
+            offsets |= found
+            judged.append(doubt)
+        else:
+            offsets |= _at_offsets(state_file, store, source, here)
+    return Starts(offsets, worst(judged))
+
+
+def first_offsets(stores: Iterable[StartedStore]) -> dict[TopicPartition, int]:
+    """Return the first offset that any of some stores counts, of partitions where all say it."""
+    found: dict[TopicPartition, int] = {}
+    for store in stores:
+        for place in store.input_bounds:
+            found[place] = min(found.get(place, store.starts.get(place, 0)), store.starts.get(place, 0))
+    return found
+
+
+def _at_offsets(state_file: StateFile, store: Store, source: Source, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, int]:
+    start = source.start
+    if start is None:
+        return {}
+    named = dict(start.offsets) or {place.partition: start.value for place in bounds}
+    there = {place.partition for place in bounds}
+    if set(named) != there:
+        missing, unknown = sorted(there - set(named)), sorted(set(named) - there)
+        what = f"has no offset of partition {missing[0]}" if missing else f"names partition {unknown[0]}, which the topic does not have"
+        raise ConfigError(
+            f"{state_file.path}: stores.{store.name}.from.start {what}: {source.topic} has {len(there)} partitions",
+            hint="name each of them; 0 where it was read from the beginning",
+            file=state_file.path,
+            field=f"stores.{store.name}.from.start",
+        )
+    for place, bound in sorted(bounds.items()):
+        if named[place.partition] > bound.log_end_offset:
+            raise Refused(
+                f"{place} ends at {bound.log_end_offset}, and the application is said to have begun at {named[place.partition]}: the topic"
+                " was recreated, or `start` is wrong",
+                hint=f"see `start` of {source.topic} in {state_file.path}",
+            )
+    return {TopicPartition(source.topic, number): offset for number, offset in named.items()}
+
+
+def _at_time(
+    services: Services, topic: str, milliseconds: int, bounds: Mapping[TopicPartition, Bounds]
+) -> tuple[dict[TopicPartition, int], Exactness]:
+    """Return the first offset of a time on, as a reset to it finds them.
+
+    Where the oldest records are gone, one of them may have been the first of that time: at the log start surely so, as far as anyone
+    can tell, and later in the log where times did not grow with offsets.
+    """
+    found, doubts = {}, []
+    for place, offset in services.kafka.offsets.at_time(bounds, milliseconds).items():
+        bound = bounds[place]
+        at = bound.log_end_offset if offset is None else offset
+        if bound.log_start_offset == 0 or at > bound.log_start_offset:
+            found[place] = at
+        if 0 < bound.log_start_offset < at:
+            doubts.append(str(place))
+    if not doubts:
+        return found, Exactness("A")
+    reason = f"{', '.join(sorted(doubts))}: a record that is gone by now may have been the first from {time_text(milliseconds)} on"
+    return found, Exactness("C", (f"{reason}; the offsets themselves, as `start` of {topic}, make it sure",))

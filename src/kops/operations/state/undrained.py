@@ -1,0 +1,170 @@
+"""Records that wait in a repartition topic: the application will process them, so they must not count yet.
+
+What lies there beyond the committed offset was sent by the application from input that it has committed. Of one partition of that
+input, the records of a key are sent in the order of their offsets, so those that wait are its last ones with that key; their
+timestamps, which the repartition topic has too, tell how many of each partition. They are left out of the input.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kops.core.errors import Refused
+from kops.core.models import TopicPartition
+from kops.core.records import OffsetRange
+from kops.core.statefile import StateFile, Store
+from kops.core.suffixes import suffix_lengths
+from kops.operations.services import Services
+from kops.operations.state.compute import job_of
+from kops.operations.state.cut import Cut
+from kops.operations.state.engine import Engine
+from kops.operations.state.facts import StoreFacts
+from kops.operations.state.schemas import with_schemas
+from kops.operations.state.snapshot_topics import unprocessed
+
+if TYPE_CHECKING:
+    from kops.spark.undrained import Sent
+
+_MOST = 200_000
+"""Records that wait: no more are held in memory."""
+_FOREIGN_KEY = re.compile(r"-subscription-(registration|response)\b.*-topic$", re.IGNORECASE)
+"""Of the topics between the sides of a foreign-key join (``KTableImpl.doJoinOnForeignKey``)."""
+_HINT = "start the application until it has caught up, and stop it again"
+_ANY_ORDER = ("count",)
+"""Aggregates for which only key and time of a record matter."""
+
+Waiting = Mapping[bytes, Sequence[int]]
+"""Timestamps of the records that wait, by their keys, in their order."""
+
+
+def without_waiting(engine: Engine, state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodable: bool) -> StoreFacts:
+    """Return a store's facts, with the records of its input that still wait in its repartition topic.
+
+    :raises Refused: when they cannot be told
+    """
+    store = facts.store
+    waiting, places = _waiting(engine.services, state_file, facts, cut)
+    if not waiting:
+        return facts
+    hold = "holds" if len(places) == 1 else "hold"
+    where = f"{', '.join(map(str, places))} {hold} records not processed by {state_file.application}; they would count twice"
+    why = _never(store)
+    if why:
+        raise Refused(f"{where}, and {why}", hint=_HINT)
+    sent = _sent(engine, state_file, facts, cut, waiting, skip_undecodable=skip_undecodable)
+    found = _told_apart(store, waiting, sent, where)
+    later = sorted((place, offset) for place, offsets in found.items() for offset in offsets if offset >= cut.offsets[place])
+    if later:
+        place, offset = later[0]
+        raise Refused(
+            f"{where}; {place} is read again from offset {cut.offsets[place]} on, so the record of offset {offset} would count twice",
+            hint=f"name a later time; or {_HINT}",
+        )
+    return replace(facts, waiting=found)
+
+
+def _never(store: Store) -> str:
+    """Return why records that wait can never be told; empty when they can."""
+    if store.table is not None:
+        return "of a table its changes wait there, which are not records of its topics"
+    if store.explode:
+        return "a record makes several there, of which only some may wait"
+    return ""
+
+
+def _waiting(services: Services, state_file: StateFile, facts: StoreFacts, cut: Cut) -> tuple[Waiting, list[TopicPartition]]:
+    """Read what waits; markers of transactions are no records."""
+    topic = facts.store.repartition_topic
+    if topic is None:
+        return {}, []
+    partitions = [TopicPartition(topic, number) for number in range(facts.tasks)]
+    ranges = {}
+    for place, bound in services.kafka.offsets.bounds(partitions, isolation=state_file.isolation).items():
+        committed = cut.committed.get(place)
+        start = max(committed.offset if committed else 0, bound.log_start_offset)
+        if start < bound.log_end_offset:
+            ranges[place] = OffsetRange(start, bound.log_end_offset)
+    waiting: dict[bytes, list[int]] = {}
+    places: set[TopicPartition] = set()
+    count = 0
+    for batch in services.kafka.records.read(ranges, isolation=state_file.isolation) if ranges else ():
+        for record in batch:
+            count += 1
+            places.add(TopicPartition(topic, record.partition))
+            waiting.setdefault(record.key or b"", []).append(record.timestamp or 0)
+        if count > _MOST:
+            raise Refused(
+                f"{topic} holds more than {_MOST:,} records not processed by {state_file.application}; they would count twice", hint=_HINT
+            )
+    return waiting, sorted(places)
+
+
+def _sent(
+    engine: Engine, state_file: StateFile, facts: StoreFacts, cut: Cut, waiting: Waiting, *, skip_undecodable: bool
+) -> dict[bytes, list[Sent]]:
+    """Return the records that were sent on last, of the keys of which some wait."""
+    from kops.spark.failures import explained
+    from kops.spark.undrained import last_sent
+
+    sent_from = {place: found.offset for place, found in cut.committed.items()}
+    up_to_commits = replace(cut, offsets={place: sent_from.get(place, 0) for place in cut.offsets})
+    kafka = engine.kafka()
+    (job,) = with_schemas(engine.services, kafka, [job_of(state_file, facts, up_to_commits, skip_undecodable=skip_undecodable)])
+    engine.services.progress.step(f"looking for {sum(map(len, waiting.values())):,} records that wait in {facts.store.repartition_topic}")
+    by_key: dict[bytes, list[Sent]] = {}
+    with explained(f"compute {facts.store.name}"):
+        for sent in last_sent(kafka, job, {key: len(times) for key, times in waiting.items()}):
+            by_key.setdefault(sent.key, []).append(sent)
+    return by_key
+
+
+def _told_apart(store: Store, waiting: Waiting, sent: Mapping[bytes, Sequence[Sent]], where: str) -> dict[TopicPartition, tuple[int, ...]]:
+    """Return the offsets of the records that wait."""
+    offsets: dict[TopicPartition, list[int]] = {}
+    for key, times in waiting.items():
+        for one in _chosen(key, times, sent.get(key, ()), where, any_will_do=store.aggregate.kind in _ANY_ORDER):
+            offsets.setdefault(TopicPartition(one.topic, one.partition), []).append(one.offset)
+    return {place: tuple(sorted(some)) for place, some in offsets.items()}
+
+
+def _chosen(key: bytes, times: Sequence[int], sent: Iterable[Sent], where: str, *, any_will_do: bool) -> list[Sent]:
+    """Return the records of a key that wait."""
+    logs: dict[tuple[str, int], list[Sent]] = {}
+    for one in sent:
+        logs.setdefault((one.topic, one.partition), []).append(one)
+    ways = suffix_lengths(times, [[one.timestamp for one in log] for log in logs.values()])
+    if not ways:
+        what = f"the {len(times)} with the key {key!r} are not the last ones of the input that is committed"
+        raise Refused(
+            f"{where}, and {what}: after a crash an at-least-once application sends records again, or `where` and"
+            " `key_by` are others than the application's",
+            hint=_HINT,
+        )
+    if len(ways) > 1 and not any_will_do:
+        raise Refused(
+            f"{where}, and of the key {key!r}, which several partitions feed, nothing tells which they are",
+            hint=_HINT,
+        )
+    return [one for log, length in zip(logs.values(), ways[0], strict=True) for one in log[len(log) - length :]]
+
+
+def answers_waiting(services: Services, state_file: StateFile, cut: Cut) -> list[str]:
+    """Say where a foreign-key join has not seen all of what it asked and was answered: its result is computed as if it had."""
+    if not any(store.table and store.table.foreign for store in state_file.stores):
+        return []
+    begin = f"{state_file.application}-"
+    topics = [name for name in services.kafka.topics.names() if name.startswith(begin) and _FOREIGN_KEY.search(name)]
+    partitions = [
+        TopicPartition(name, found.partition)
+        for name, topic in services.kafka.topics.existing(topics).items()
+        for found in topic.partitions
+    ]
+    left = unprocessed(services, partitions, cut.committed, isolation=state_file.isolation)
+    return [
+        f"{place} holds records from offset {start} to {end} not processed by {state_file.application}: the results of its foreign-key join"
+        " are computed as if they were, and what the application holds may be behind"
+        for place, (start, end) in sorted(left.items())
+    ]
