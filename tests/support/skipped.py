@@ -1,12 +1,14 @@
 """The test run ends with what was left out, and what was missing for it.
 
-Long variants (``@pytest.mark.long``) run only with ``KOPS_TEST_LONG=1``, as ``make test-long`` sets it.
+Long variants (``support/long.py``, ``@pytest.mark.long``) run only with ``KOPS_TEST_LONG=1``, as ``make test-long`` sets it.
 """
 
 import os
 from collections import Counter
 
 import pytest
+
+from support.long import is_long
 
 LONG = "KOPS_TEST_LONG"
 _LEFT = pytest.StashKey[int]()
@@ -16,11 +18,11 @@ _LEFT = pytest.StashKey[int]()
 def pytest_collection_modifyitems(config, items):
     if os.environ.get(LONG):
         return
-    long = [item for item in items if item.get_closest_marker("long")]
+    long = {item for item in items if is_long(item)}
     if long:
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        items[:] = [item for item in items if item not in long]
         config.stash[_LEFT] = config.stash.get(_LEFT, 0) + len(long)
-        config.hook.pytest_deselected(items=long)
+        config.hook.pytest_deselected(items=list(long))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # the outermost, so that this comes last

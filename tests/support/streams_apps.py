@@ -16,6 +16,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, NewTopic, ResourceType
 
+from kops.gateways.jars import KAFKA_VERSION
 from support.programs import Program, Record
 from support.streams import java_command
 
@@ -113,12 +114,17 @@ def run_to_the_end(servers: str, program: Program, folder: Path, *options: str) 
         assert application.process.wait(SECONDS) == 0
 
 
-def run_all_to_the_end(servers: str, programs: Sequence[tuple[Program, Path]]) -> None:
-    """Run applications, each with its folder, in one process until all have processed what is there, and close them."""
+def run_all_to_the_end(servers: str, programs: Sequence[tuple[Program, Path]], version: str = KAFKA_VERSION) -> None:
+    """Run applications, each with its folder, in one process until all have processed what is there, and close them.
+
+    :param version: of Kafka Streams
+    """
     options: list[str] = []
     for program, folder in programs:
         options += [*(["--and"] if options else []), *_arguments(servers, program, folder), "--stop-when-idle"]
-    done = subprocess.run([*java_command("StreamsRunner"), *options], capture_output=True, text=True, timeout=2 * SECONDS, check=False)
+    done = subprocess.run(
+        [*java_command("StreamsRunner", version), *options], capture_output=True, text=True, timeout=2 * SECONDS, check=False
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert done.stdout.splitlines().count("STOPPED") == len(programs), done.stdout[-3000:]
 

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
-from threading import Thread
+from threading import TIMEOUT_MAX, Thread
 
 import click
 from click.shell_completion import CompletionItem
@@ -20,6 +20,8 @@ from kops.operations.names import CONNECTORS, CONTEXTS, GROUPS, SUBJECTS, TOPICS
 
 BUDGET_SECONDS = 0.7
 """For the question to the brokers; the rest of the second is Python's start."""
+BUDGET = "KOPS_COMPLETION_SECONDS"
+"""Names another budget, for brokers that are far away."""
 
 _WORD = re.compile(r"[A-Z]+(?:_[A-Z]+)*")
 _KINDS = {"TOPIC": TOPICS, "GROUP": GROUPS, "APPLICATION": GROUPS, "CONTEXT": CONTEXTS, "SUBJECT": SUBJECTS}
@@ -66,6 +68,7 @@ def kinds_of(ctx: click.Context, param: click.Parameter) -> list[str]:
 def _complete(ctx: click.Context, kinds: Iterable[str], incomplete: str) -> list[CompletionItem[str]]:
     """Ask for the names beside the main thread, which waits no longer than the budget."""
     found: list[str] = []
+    budget = _budget()
 
     def ask() -> None:
         from kops.cli.session import Session
@@ -74,15 +77,23 @@ def _complete(ctx: click.Context, kinds: Iterable[str], incomplete: str) -> list
         try:
             session = Session({**ctx.meta.get(META, {}), "quiet": True, "verbose": False})
             for kind in kinds:
-                found.extend(names(session, kind, incomplete, seconds=BUDGET_SECONDS))
+                found.extend(names(session, kind, incomplete, seconds=budget))
         except Exception:  # noqa: S110 - there is nobody to tell: a shell waits for names
             pass
 
     asking = Thread(target=ask, daemon=True)
     asking.start()
-    asking.join(BUDGET_SECONDS)
+    asking.join(budget)
     if asking.is_alive() and "_KOPS_COMPLETE" in os.environ:
         # Leaving in the usual way would wait for the client to give up.
         sys.stdout.flush()
         os._exit(0)
     return [CompletionItem(name) for name in found if visible(name) == name]  # others would act on the shell's line
+
+
+def _budget() -> float:
+    """Return the seconds that completion may take; what is no number is passed over, since there is nobody to tell."""
+    try:
+        return min(float(os.environ[BUDGET]), TIMEOUT_MAX)
+    except (KeyError, ValueError):
+        return BUDGET_SECONDS

@@ -19,7 +19,6 @@ import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.TopologyDescription.Source;
@@ -116,10 +115,27 @@ public final class StreamsRunner {
         }));
         streams.start();
         watch(streams, settings, spec, closing, stopWhenIdle);
-        boolean clean = streams.close(
-                CloseOptions.groupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP).withTimeout(PATIENCE));
+        boolean clean = close(streams);
         say(clean ? "STOPPED" : "FAILED to close in time");
         return clean ? exit[0] : 1;
+    }
+
+    /** Closes it and leaves the group; the options have been a class of their own since 4.2 (KIP-1153). */
+    private static boolean close(KafkaStreams streams) throws Exception {
+        Class<?> type;
+        Object options;
+        try {
+            type = Class.forName("org.apache.kafka.streams.CloseOptions");
+            Class<?> operation = Class.forName("org.apache.kafka.streams.CloseOptions$GroupMembershipOperation");
+            options = type.getMethod("timeout", Duration.class).invoke(null, PATIENCE);
+            type.getMethod("withGroupMembershipOperation", operation).invoke(options, operation.getEnumConstants()[0]);
+        } catch (ClassNotFoundException older) {
+            type = Class.forName("org.apache.kafka.streams.KafkaStreams$CloseOptions");
+            options = type.getConstructor().newInstance();
+            type.getMethod("timeout", Duration.class).invoke(options, PATIENCE);
+            type.getMethod("leaveGroup", boolean.class).invoke(options, true);
+        }
+        return (boolean) KafkaStreams.class.getMethod("close", type).invoke(streams, options);
     }
 
     /** Says CAUGHT_UP each time the application reaches the end of its topics after having been behind. */
