@@ -1,9 +1,5 @@
 """``kops diagnose`` on a real broker: what it finds of groups in trouble, without touching them."""
 
-import contextlib
-import http.server
-import json
-import threading
 import time
 from datetime import timedelta
 
@@ -13,6 +9,7 @@ from confluent_kafka import Producer
 from kops.cli.session import Session
 from kops.config.connection import Connection
 from kops.gateways.kafka import Kafka
+from support.connect_answers import connect_worker
 from support.consumer_groups import member
 from support.programs import Record
 from support.streams_apps import wait_for
@@ -178,24 +175,6 @@ def test_exit_codes(run_kops, broker, group, filled, cluster):
     assert run_kops("diagnose", group, *servers).code == 1
     assert run_kops("diagnose", group, "--fail-on", "critical", *servers).code == 0
     assert run_kops("diagnose", group, "-o", "name", *servers).out == f"group {group}\n"
-
-
-@contextlib.contextmanager
-def connect_worker(body):
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps(body).encode())
-
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
 
 
 def test_connectors_that_failed(diagnose, topic, cluster, monkeypatch):

@@ -12,7 +12,8 @@ from confluent_kafka import Producer
 
 from kops.cli.session import Session
 from kops.core.models import Committed, TopicPartition
-from support.consumer_groups import member
+from support.connect_answers import connect_worker
+from support.consumer_groups import STREAM_TIME_130, member
 from support.programs import Record
 from support.streams_apps import wait_for
 from support.suggested import assert_taken
@@ -230,3 +231,81 @@ def test_unread_records_that_are_about_to_expire(diagnose, cluster, group, recor
     assert (first["severity"], first["check"]) == ("critical", "expiring_unread")
     assert first["summary"].startswith(f"40 unread records of {name}:0 will be deleted before being read, the first in ")
     assert first["commands"] == [f"kops topics alter {name} --config retention.ms={2 * (HOUR + 5 * MINUTE)}"]
+
+
+def test_a_hot_partition_is_what_a_group_is_behind_on(diagnose, broker, cluster, group, records):
+    name = records(4, 4, 192, age_ms=5 * MINUTE)
+    cluster.commit(group, {(name, 0): 4, (name, 1): 4, (name, 2): 20})
+    with member(broker.bootstrap_servers, group, name):
+        first = diagnose(group, sample="0s")[0]
+    assert (first["severity"], first["check"], first["facts"]["partitions"]) == ("warning", "behind", [f"{name}:2"])
+    assert f"; {name}:2 gets 96% of the new records of {name} (last 10m): a hot key, or the partitioner" in first["summary"]
+    assert (first["facts"]["skew"], first["commands"]) == ({f"{name}:2": 0.96}, [f"kops groups lag {group}"])
+
+
+def test_a_changelog_that_was_deleted(diagnose, kops, cluster, groups, group, records):
+    name, changelog = records(5), f"{group}-totals-changelog"
+    groups.commit(group, {TopicPartition(name, 0): Committed(5, STREAM_TIME_130, 0)})
+    kops("topics", "create", changelog, "--partitions", "1", "--yes").ok()
+    assert diagnose(group) == []
+    cluster.delete_all([changelog])
+    wait_for("the changelog to be gone", lambda: changelog not in cluster.topics(changelog))
+    first = diagnose(group)[0]
+    assert (first["severity"], first["check"], first["subject"]) == ("critical", "missing_internal_topics", f"group {group}")
+    assert first["summary"].startswith(f"internal topics are missing: {changelog} (kops' journal has it (")
+    assert "`kops state rebuild FILE --write replace` recreates them" in first["summary"]
+    assert (first["commands"], first["facts"]["topics"]) == ([f"kops streams describe {group}"], [changelog])
+
+
+@pytest.mark.parametrize(
+    ("cause", "command"),
+    [
+        ("java.nio.file.NoSuchFileException: /no/such/orders.txt", "kops connect alter {sink} --config file=VALUE"),
+        ("org.apache.kafka.connect.errors.DataException: not JSON", "kops records peek connect-{sink}"),
+        ("org.apache.kafka.common.errors.TimeoutException: no leader", "kops connect restart {sink} --failed"),
+    ],
+)
+def test_a_connector_whose_task_failed(diagnose, kops, cluster, records, unique, monkeypatch, cause, command):
+    name, sink = records(3), unique("orders-archive")
+    trace = f"org.apache.kafka.connect.errors.ConnectException: Exiting WorkerSinkTask\n\tat x\nCaused by: {cause}"
+    status = {
+        "name": sink,
+        "type": "sink",
+        "connector": {"state": "RUNNING", "worker_id": "w:1"},
+        "tasks": [{"id": 0, "state": "FAILED", "worker_id": "w:1", "trace": trace}],
+    }
+    config = {"topics": name, "file": "/no/such/orders.txt"}
+    with connect_worker({sink: {"status": status, "info": {"config": config}}}) as url:
+        monkeypatch.setenv("KOPS_CONNECT_URLS", url)
+        for named in (sink, f"{sink[:-1]}*", name):
+            first = diagnose(named)[0]
+            assert (first["severity"], first["check"], first["subject"]) == ("critical", "tasks_failed", f"connector {sink}")
+            assert first["summary"] == f"1 of 1 task failed: {cause}"
+            assert first["commands"][0] == command.format(sink=sink)
+        unknown = kops("diagnose", f"{sink}x")
+    assert (unknown.code, f"there is no group, no topic and no connector {sink}x" in unknown.err) == (1, True)
+    assert f"did you mean {sink}" in unknown.err
+
+
+def test_what_kops_keeps_for_itself_is_nobodys_trouble(diagnose, kops, cluster, groups, records, unique):
+    name = records(9)
+    own, other = f"kops-redrive-{name}", unique("other")
+    try:
+        for group in (own, other):
+            cluster.commit(group, {(name, 0): 3})
+        for found in (diagnose(), diagnose(name), diagnose("*")):
+            assert f"group {own}" not in {finding["subject"] for finding in found}
+        assert "no_members" in {finding["check"] for finding in diagnose(name) if finding["subject"] == f"group {other}"}
+        assert {finding["subject"] for finding in diagnose(own)} == {f"group {own}"}  # unless it is asked for
+
+        def named(*arguments):
+            return {row["group"] for row in kops(*arguments, "-o", "json").ok().json}
+
+        assert own not in named("groups", "lag", "*")
+        assert own in named("groups", "lag", "kops-redrive-*")
+        assert own not in named("groups", "list")
+        assert own in named("groups", "list", "--all")
+        kops("offsets", "reset", "--all-groups", "--topic", name, "--to-latest", "--yes").ok()
+        assert (cluster.committed(own)[name, 0], cluster.committed(other)[name, 0]) == (3, 9)
+    finally:
+        groups.delete([own, other])

@@ -10,7 +10,7 @@ from kops.cli.session import Session
 
 
 @click.command("diagnose", cls=Command)
-@click.argument("names", metavar="[GROUP|TOPIC]...", nargs=-1)
+@click.argument("names", metavar="[GROUP|TOPIC|CONNECTOR]...", nargs=-1)
 @click.option("--group", "groups", metavar="GROUP", multiple=True, help="A group, as Apache's tools take it; repeatable.")
 @click.option("--topic", "topics", metavar="TOPIC", multiple=True, help="A topic, as Apache's tools take it; repeatable.")
 @click.option("--regex", is_flag=True, help="The names are regular expressions on the whole name.")

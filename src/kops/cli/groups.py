@@ -54,15 +54,18 @@ def group() -> None:
 @_regex
 @click.option("--state", "states", metavar="STATE", multiple=True, help="Only groups in this state, such as empty or stable; repeatable.")
 @click.option("--type", "types", metavar="TYPE", multiple=True, help="Only classic, consumer, streams, share or connect; repeatable.")
+@click.option("--all", "own", is_flag=True, help="Also the groups in which kops notes how far replays and redrives came.")
 @click.pass_obj
-def list_groups(session: Session, *, names: tuple[str, ...], regex: bool, states: tuple[str, ...], types: tuple[str, ...]) -> int:
+def list_groups(
+    session: Session, *, names: tuple[str, ...], regex: bool, states: tuple[str, ...], types: tuple[str, ...], own: bool
+) -> int:
     """List the groups of every type."""
     from kops.core.errors import ExitCode
     from kops.operations.groups import list_groups as rows
     from kops.operations.groups import unseen
     from kops.operations.groups_unlisted import unlisted
 
-    found = rows(session, names, regex=regex, states=states, types=types)
+    found = rows(session, names, regex=regex, states=states, types=types, own=own)
     session.render(found, ["group", "type", "state"])
     if sentence := unseen(found):
         session.note(sentence)

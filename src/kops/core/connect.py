@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kops.core.connect_causes import advice
 from kops.core.findings import Finding, Severity, counted
 
 RUNNING, PAUSED, STOPPED = "RUNNING", "PAUSED", "STOPPED"
@@ -125,19 +126,21 @@ def connector_findings(connector: Connector) -> Iterator[Finding]:
     """Yield what is wrong with a connector: itself or tasks failed, or not run by any worker."""
     subject, about = f"connector {connector.name}", {"connector": connector.name, "group": connector.group}
     name = shlex.quote(connector.name)
-    commands = (f"kops connect status {name} --trace", f"kops connect restart {name} --failed")
+    look = (f"kops connect status {name} --trace",)
     failed = [task for task in connector.tasks if task.state == FAILED]
     if connector.state == FAILED:
         text = f"the connector has failed: {root_cause(connector.trace)}"
+        commands = advice(connector.name, connector.group, connector.trace, connector.config)
         yield Finding(Severity.CRITICAL, "connector_failed", subject, text, commands, {**about, "trace": connector.trace})
     if failed:
         causes = list(dict.fromkeys(root_cause(task.trace) for task in failed))
         also = f" (and {counted(len(causes) - 1, 'other reason')})" if len(causes) > 1 else ""
         text = f"{len(failed)} of {counted(len(connector.tasks), 'task')} failed: {causes[0]}{also}"
         traces = [{"id": task.id, "worker": task.worker, "trace": task.trace} for task in failed]
+        commands = advice(connector.name, connector.group, failed[0].trace, connector.config)
         yield Finding(Severity.CRITICAL, "tasks_failed", subject, text, commands, {**about, "tasks": traces})
     idle = [task.id for task in connector.tasks if task.state == UNASSIGNED]
     if connector.state == UNASSIGNED or idle:
         text = "no worker runs " + ("the connector" if connector.state == UNASSIGNED else counted(len(idle), "task"))
         text += ": Connect is rebalancing, or workers are gone"
-        yield Finding(Severity.WARNING, "connector_unassigned", subject, text, commands[:1], {**about, "tasks": idle})
+        yield Finding(Severity.WARNING, "connector_unassigned", subject, text, look, {**about, "tasks": idle})

@@ -8,11 +8,12 @@ skipped: readers of committed data stop there by design.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from kops.core.diagnosis_parts import finding_about, longest, unread_text, where
 from kops.core.diagnosis_transactions import end_text, is_hanging, who
 from kops.core.findings import Finding, Severity, command, counted, names_text
-from kops.core.group_look import GroupLook, PartitionLook
+from kops.core.group_look import GroupLook, PartitionLook, Skew
 from kops.core.lag import age_text
 
 STUCK_MS = 300_000
@@ -128,16 +129,33 @@ def _slow(look: GroupLook) -> Iterator[Finding]:
     some = [one for one in look.partitions if one.behind and one not in told and look.reads(one)]
     if not some:
         return
-    unread, facts = unread_text(some), {"lag": sum(one.unread for one in some), "time_lag_ms": longest(some)}
+    facts: dict[str, Any] = {"lag": sum(one.unread for one in some), "time_lag_ms": longest(some)}
+    unread, hot = unread_text(some), _hot(look, some)
+    if hot:
+        facts["skew"] = {str(one.partition): round(one.share, 3) for one in hot}
+    skewed = "".join(_hot_text(one) for one in hot)
     closer = [command("groups", "lag", look.group.group_id)]
     if any(one.moved is None for one in some):
-        yield finding_about(look, Severity.WARNING, "behind", some, f"is behind on {where(some)}: {unread}", commands=closer, **facts)
+        yield finding_about(
+            look, Severity.WARNING, "behind", some, f"is behind on {where(some)}: {unread}{skewed}", commands=closer, **facts
+        )
         return
     gained = sum((one.moved or 0) - one.arrived for one in some)
     if gained > 0:
         left = int(facts["lag"] / gained * look.seconds * 1000)
-        text = f"is catching up on {where(some)}: {unread}; done in about {age_text(left)}"
+        text = f"is catching up on {where(some)}: {unread}; done in about {age_text(left)}{skewed}"
         yield finding_about(look, Severity.NOTE, "catching_up", some, text, commands=closer, **facts, ready_in_ms=left)
     else:
-        text = f"is falling behind on {where(some)}: {unread}; lag did not shrink during the last {look.seconds:g} s"
+        text = f"is falling behind on {where(some)}: {unread}; lag did not shrink during the last {look.seconds:g} s{skewed}"
         yield finding_about(look, Severity.WARNING, "falling_behind", some, text, commands=closer, **facts)
+
+
+def _hot(look: GroupLook, some: Sequence[PartitionLook]) -> list[Skew]:
+    """Return the partitions among some that get most of what is written to their topics."""
+    places = {one.partition for one in some}
+    return [skew for skew in look.skews if skew.partition in places]
+
+
+def _hot_text(one: Skew) -> str:
+    new = f"{one.share:.0%} of the new records of {one.partition.topic} (last {age_text(one.milliseconds)})"
+    return f"; {one.partition} gets {new}: a hot key, or the partitioner"

@@ -14,6 +14,8 @@ BEHIND_MS = 60_000
 """A record that waits for less is how batches, commits and fetches work."""
 REBALANCING = ("PREPARING_REBALANCE", "COMPLETING_REBALANCE", "ASSIGNING", "RECONCILING")
 NOT_KNOWN = TimeLag(None)
+LEAST_NEW = 100
+"""With fewer new records chance makes a partition hot."""
 CRASHES = 3
 """So many members must have left and come back, while a partition stood still, to speak of a crash loop."""
 CRASHES_WITHIN_MS = 1_800_000
@@ -76,6 +78,21 @@ class PartitionLook:
 
 
 @dataclass(frozen=True)
+class Skew:
+    """A partition that gets most of what is written to its topic.
+
+    :param share: of the new records, 0 to 1
+    :param records: that are new in all partitions
+    :param milliseconds: how long new is
+    """
+
+    partition: TopicPartition
+    share: float
+    records: int
+    milliseconds: int
+
+
+@dataclass(frozen=True)
 class GroupLook:
     """A group as it was seen, twice where there was reason to.
 
@@ -86,6 +103,7 @@ class GroupLook:
     :param settings: of the topics, by topic and name
     :param history: its commits and members of the last hours, as far as they are known
     :param topic_ids: of topics, where they matter
+    :param skews: partitions of its topics that get most of the new records
     :param at: when it was looked at, in milliseconds since the epoch
     """
 
@@ -98,6 +116,7 @@ class GroupLook:
     settings: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
     history: GroupHistory = NO_HISTORY
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    skews: tuple[Skew, ...] = ()
     at: int = 0
 
     @property
@@ -137,6 +156,19 @@ class GroupLook:
     def stuck(self) -> tuple[PartitionLook, ...]:
         """Return the partitions that somebody should be reading and that did not move, the longest waiting first."""
         return _longest_first(look for look in self.partitions if look.behind and look.moved == 0 and not look.blocked and self.reads(look))
+
+
+def skew_of(new: Mapping[TopicPartition, int], milliseconds: int) -> Skew | None:
+    """Return the partition of a topic that gets most of its new records; None when they are spread, or too few to tell.
+
+    :param new: records by partition
+    """
+    total = sum(new.values())
+    hot = max(new, key=lambda one: new[one], default=None)
+    if hot is None or len(new) < 2 or total < LEAST_NEW:  # noqa: PLR2004 - one partition has everything
+        return None
+    share = new[hot] / total
+    return Skew(hot, share, total, milliseconds) if share >= max(0.5, min(0.9, 3 / len(new))) else None
 
 
 def _longest_first(some: Iterable[PartitionLook]) -> tuple[PartitionLook, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 from kops.core.errors import AuthorizationFailed, GroupActive, KopsError, NotFound, Refused, UsageProblem
 from kops.core.groups import WorkingGroup, WorkingMember, ranges_text
 from kops.core.models import Group, Member
+from kops.core.own_names import is_meant
 from kops.core.selection import names_matching
 from kops.operations.groups_unlisted import is_settling
 from kops.operations.services import Services
@@ -40,16 +41,23 @@ POLL_SECONDS = 0.25
 
 
 def list_groups(
-    services: Services, patterns: Sequence[str] = (), *, regex: bool = False, states: Collection[str] = (), types: Collection[str] = ()
+    services: Services,
+    patterns: Sequence[str] = (),
+    *,
+    regex: bool = False,
+    states: Collection[str] = (),
+    types: Collection[str] = (),
+    own: bool = False,
 ) -> list[dict[str, Any]]:
     """Return every group of every type as a row.
 
     :param states: of these only, in Kafka's words
     :param types: of these only
+    :param own: also those that kops keeps for itself
     """
     wanted_states = {_state(state) for state in states}
     wanted_types = {name.lower() for name in types}
-    groups = {group.group_id: group for group in services.kafka.groups.listed()}
+    groups = {group.group_id: group for group in services.kafka.groups.listed() if own or is_meant(group.group_id, patterns)}
     return [
         {"group": name, "type": groups[name].type, "state": groups[name].state}
         for name in names_matching(patterns, groups, regex=regex, what="group")
@@ -81,10 +89,12 @@ def matching_groups(services: Services, patterns: Sequence[str], *, regex: bool 
 def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool = False) -> dict[str, Group]:
     """Return the groups that patterns match, as they are listed: without members and coordinator.
 
+    Those that kops keeps for itself are left out, unless a pattern names them or begins with ``kops-``.
+
     :raises NotFound: for a plain name that is no group's
     :raises AuthorizationFailed: for a plain name of a group that we may not describe
     """
-    known = {group.group_id: group for group in services.kafka.groups.listed()}
+    known = {group.group_id: group for group in services.kafka.groups.listed() if is_meant(group.group_id, patterns)}
     deadline = time.monotonic() + _SETTLING_SECONDS
     while True:
         try:

@@ -12,6 +12,7 @@ from kops.core.findings import counted
 from kops.core.models import Bounds, Group, TopicPartition
 from kops.core.moves import ABSENT, GroupMoves
 from kops.core.offsets import ToTime
+from kops.core.own_names import is_meant
 from kops.core.plan import Plan
 from kops.core.selection import is_glob, names_matching
 from kops.gateways.kafka.offsets_many import GroupOffsets
@@ -52,7 +53,7 @@ def choose_groups(
 ) -> Chosen:
     """Return the groups that names and patterns mean, and whether they may be moved.
 
-    :param every: all groups of the cluster
+    :param every: all groups of the cluster but kops' own
     :param new_group: whether groups that are named in full may not exist yet
     :param wait_milliseconds: how long to wait for their members to leave
     :raises Refused: for a group, named in full, that has members, has no committed offsets, or does not exist
@@ -60,7 +61,7 @@ def choose_groups(
     deadline = time.monotonic() + wait_milliseconds / 1000
     plain = frozenset(() if regex else (name for name in names if not is_glob(name)))
     while True:
-        listed = {group.group_id: group for group in services.kafka.groups.listed()}
+        listed = {group.group_id: group for group in services.kafka.groups.listed() if is_meant(group.group_id, names)}
         absent = plain - listed.keys()
         if absent and not new_group:
             _refuse_absent(services, sorted(absent))

@@ -49,10 +49,67 @@ def test_a_connector_that_works():
 def test_failed_tasks():
     finding = found("RUNNING", "FAILED", "RUNNING", "FAILED")["critical", "tasks_failed"]
     assert finding.summary == '2 of 3 tasks failed: java.sql.SQLException: column "amount" does not exist'
-    assert finding.commands == ("kops connect status c --trace", "kops connect restart c --failed")
+    assert finding.commands == ("kops connect status c --trace", "kops connect describe c")  # a restart would not add the column
     assert [task["id"] for task in finding.facts["tasks"]] == [0, 2]
     assert finding.facts["tasks"][0]["trace"] == TRACE
     assert finding.facts["group"] == "connect-c"
+
+
+EXITING = "org.apache.kafka.connect.errors.ConnectException: Exiting WorkerSinkTask due to unrecoverable exception.\n\tat x.Y(Y.java:1)\n"
+TOLERANCE = "org.apache.kafka.connect.errors.ConnectException: Tolerance exceeded in error handler\n\tat x.Y(Y.java:1)\n"
+LOOK = "kops connect status c --trace"
+
+
+@pytest.mark.parametrize(
+    ("trace", "kind", "expected"),
+    [
+        (
+            EXITING + "Caused by: java.nio.file.NoSuchFileException: /no/such/out.txt",
+            "sink",
+            ("kops connect alter c --config file=VALUE", LOOK),
+        ),
+        (
+            "org.apache.kafka.common.config.ConfigException: Invalid value x for tasks.max",
+            "source",
+            ("kops connect alter c --config tasks.max=VALUE", LOOK),
+        ),
+        (
+            TOLERANCE + "Caused by: org.apache.kafka.connect.errors.DataException: Converting byte[] to Kafka Connect data failed\n"
+            "Caused by: com.fasterxml.jackson.core.JsonParseException: Unexpected character",
+            "sink",
+            (
+                "kops records peek connect-c",
+                "kops connect alter c --config errors.tolerance=all --config errors.deadletterqueue.topic.name=c-dlq"
+                " --config errors.deadletterqueue.context.headers.enable=true",
+                LOOK,
+            ),
+        ),
+        (TOLERANCE, "source", (LOOK, "kops connect alter c --config errors.tolerance=all")),
+        (
+            EXITING + "Caused by: org.postgresql.util.PSQLException: FATAL: password authentication failed",
+            "sink",
+            (LOOK, "kops connect describe c"),
+        ),
+        (
+            TOLERANCE + "Caused by: org.apache.kafka.common.errors.SerializationException: Error retrieving schema\n"
+            "Caused by: java.net.ConnectException: Connection refused",
+            "sink",
+            ("kops connect restart c --failed", LOOK),
+        ),
+        (
+            "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node",
+            "source",
+            ("kops connect restart c --failed", LOOK),
+        ),
+        ("java.lang.NullPointerException", "sink", (LOOK, "kops connect describe c")),
+        ("", "sink", (LOOK, "kops connect describe c")),
+    ],
+)
+def test_the_advice_fits_the_error(trace, kind, expected):
+    config = {"topics": "orders", "file": "/no/such/out.txt", "tasks.max": "x1"}
+    status = {"connector": {"state": "FAILED", "trace": trace}, "type": kind}
+    (finding,) = connector_findings(connector_of("c", {"status": status, "info": {"config": config}}))
+    assert finding.commands == expected
 
 
 def test_a_failed_connector():

@@ -3,7 +3,7 @@
 import pytest
 
 from kops.core.diagnosis import group_findings
-from kops.core.group_look import GroupLook, PartitionLook
+from kops.core.group_look import GroupLook, PartitionLook, Skew, skew_of
 from kops.core.lag import Headroom, OpenTransaction, TimeLag
 from kops.core.models import Bounds, Committed, Group, Member, Setting, TopicPartition
 
@@ -188,3 +188,29 @@ def test_names_are_quoted_for_the_shell():
     strange = Group("my group; rm", "EMPTY", "classic")
     finding = found(look(), group=strange)["warning", "no_members"]
     assert finding.commands[0] == "kops groups lag 'my group; rm'"
+
+
+@pytest.mark.parametrize(
+    ("new", "share"),
+    [
+        ([4, 4, 192], 0.96),
+        ([50, 50, 100], None),
+        ([1, 95], 95 / 96),
+        ([200], None),
+        ([1, 1, 90], None),
+        ([10, 10, 10, 10, 10, 60], 60 / 110),
+    ],
+)
+def test_a_hot_partition(new, share):
+    new = [count * 2 for count in new] if new == [1, 95] else new
+    found_skew = skew_of({TopicPartition("t", number): count for number, count in enumerate(new)}, 600_000)
+    assert (found_skew and found_skew.share) == share
+
+
+def test_what_is_behind_on_a_hot_partition():
+    skew = Skew(TopicPartition("t", 0), 0.96, 200, 600_000)
+    finding = found(look(), skews=(skew,))["warning", "behind"]
+    assert finding.summary.endswith("; t:0 gets 96% of the new records of t (last 10m): a hot key, or the partitioner")
+    assert finding.facts["skew"] == {"t:0": 0.96}
+    other = found(look(1), skews=(skew,))["warning", "behind"]
+    assert "skew" not in other.facts

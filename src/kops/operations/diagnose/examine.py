@@ -8,7 +8,7 @@ from typing import Any
 
 from kops.core.cluster_health import cluster_findings, partition_findings
 from kops.core.cluster_observed import Observed, partition_trouble
-from kops.core.connect import concerns, connector_findings
+from kops.core.connect import Connector, concerns, connector_findings
 from kops.core.diagnosis import group_findings
 from kops.core.diagnosis_transactions import transaction_findings
 from kops.core.errors import KopsError
@@ -18,6 +18,7 @@ from kops.core.times import time_text, to_milliseconds
 from kops.operations.cluster_observe import Gaps, observe
 from kops.operations.diagnose.looks import look_at_groups, with_transactions
 from kops.operations.diagnose.scope import Scope, scope_of
+from kops.operations.diagnose.streams_topics import streams_findings
 from kops.operations.services import Services
 from kops.operations.transactions_open import HeldBack, held_back, stable_offsets
 
@@ -53,16 +54,17 @@ def diagnose(
 ) -> Diagnosis:
     """Look at some groups and topics, or at the whole cluster; nothing is changed and no group is joined.
 
-    :param names: of groups and topics; none looks at all
+    :param names: of groups, topics and connectors; none looks at all
     :param within: milliseconds, in which unread data is about to expire
     :param sample_seconds: between two looks at groups that are behind; 0 looks once
     :param history: milliseconds, for which commits of the past are looked at; 0 does not look
     :param named: how the command line named the cluster, for the commands of the findings
-    :raises NotFound: for a plain name that is neither a group's nor a topic's
+    :raises NotFound: for a plain name that is neither a group's nor a topic's nor a connector's
     :raises Unreachable: when no broker answers
     """
     gaps = Gaps()
-    scope = scope_of(services, names, regex=regex)
+    every = _connectors(services, gaps)
+    scope = scope_of(services, names, regex=regex, connectors=every or ())
     sight = observe(services, None if scope.whole else _topics_of(services, scope))
     seen = sight.observed
     gaps.errors |= sight.gaps
@@ -71,18 +73,19 @@ def diagnose(
     held = _held_back(services, seen, gaps)
     looks = with_transactions(services, looks, held, gaps)
     now = to_milliseconds(services.now())
-    connectors = _connect(services, scope, gaps)
+    connectors = None if every is None else [one for one in every if scope.whole or _concerned(one, scope)]
     findings = [
         *(cluster_findings(seen) if scope.whole else _of_scope(seen)),
+        *streams_findings(services, looks, gaps),
         *_most_behind_first(finding for look in looks for finding in group_findings(look, now)),
         *transaction_findings(held.open, now),
-        *(connectors[1] if connectors else ()),
+        *(finding for one in connectors or () for finding in connector_findings(one)),
     ]
     return Diagnosis(
         services.kafka.cluster().cluster_id,
         scope,
         len(seen.topics),
-        connectors[0] if connectors else None,
+        None if connectors is None else len(connectors),
         now,
         tuple(for_connection(by_severity(findings), named)),
         gaps.errors,
@@ -154,12 +157,12 @@ def _held_back(services: Services, seen: Observed, gaps: Gaps) -> HeldBack:
     return held
 
 
-def _connect(services: Services, scope: Scope, gaps: Gaps) -> tuple[int, list[Finding]] | None:
-    """Return the number of connectors that matter, and what is wrong with them; None when the context has no Connect."""
+def _connectors(services: Services, gaps: Gaps) -> list[Connector] | None:
+    """Return all connectors; None when they are not known, or the context has no Connect."""
     if not services.connection.connect_urls:
         return None
-    found = gaps.ask("connect", lambda: services.connect.connectors())  # noqa: PLW0108 - making the client may fail too
-    if found is None:
-        return None
-    some = [one for one in found if scope.whole or concerns(one, scope.groups, scope.topics)]
-    return len(some), [finding for one in some for finding in connector_findings(one)]
+    return gaps.ask("connect", lambda: list(services.connect.connectors()))
+
+
+def _concerned(connector: Connector, scope: Scope) -> bool:
+    return connector.name in scope.connectors or concerns(connector, scope.groups, scope.topics)

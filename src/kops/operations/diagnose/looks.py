@@ -16,6 +16,7 @@ from kops.gateways.kafka.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from kops.operations.cluster_observe import Gaps
 from kops.operations.diagnose.past import with_history
 from kops.operations.diagnose.scope import Scope
+from kops.operations.diagnose.skews import with_skews
 from kops.operations.groups import is_live_streams
 from kops.operations.groups_headroom import headrooms
 from kops.operations.groups_lag import LagReport, lag
@@ -56,7 +57,7 @@ def look_at_groups(
         again = _second_look(services, waiting, gaps)
         seconds = round(time.monotonic() - started, 1)
         looks = [replace(again.get(look.group.group_id, look), seconds=seconds) for look in looks]
-    looks = with_history(services, looks, scope, gaps, since=since)
+    looks = with_skews(services, with_history(services, looks, scope, gaps, since=since), gaps)
     records = _records(services, looks, gaps)
     return tuple(replace(look, records={one: records[one] for one in _places(look) if one in records}) for look in looks)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from kops.core.connect import Connector
 from kops.core.errors import NotFound
 from kops.core.models import Group, TopicPartition
+from kops.core.own_names import is_meant
 from kops.core.selection import is_glob, names_matching
 from kops.operations.groups import WITH_OFFSETS, similar
 from kops.operations.services import Services
@@ -20,6 +22,7 @@ class Scope:
     :param groups: with the topics of each that matter; None: all of them
     :param topics: that were named
     :param listed: every group of the cluster
+    :param connectors: that were named
     :param whole: nothing was named: all are looked at
     """
 
@@ -27,6 +30,7 @@ class Scope:
     topics: tuple[str, ...]
     listed: Mapping[str, Group]
     whole: bool
+    connectors: frozenset[str] = frozenset()
 
     def includes(self, group_id: str, partition: TopicPartition) -> bool:
         """Tell whether a partition of a group is looked at."""
@@ -34,31 +38,39 @@ class Scope:
         return topics is None or partition.topic in topics
 
 
-def scope_of(services: Services, names: Sequence[str], *, regex: bool = False) -> Scope:
-    """Return what some names mean. A name may be a group's and a topic's; a topic brings the groups that read it.
+def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, connectors: Collection[Connector] = ()) -> Scope:
+    """Return what some names mean. A name may be a group's, a topic's and a connector's.
 
-    :raises NotFound: for a plain name that is neither
+    A topic brings the groups that read it, a sink connector its group, any connector the topics that it is configured to read.
+
+    :param connectors: all that there are
+    :raises NotFound: for a plain name that is none of these
     """
-    listed = {group.group_id: group for group in services.kafka.groups.listed()}
+    listed = {group.group_id: group for group in services.kafka.groups.listed() if is_meant(group.group_id, names)}
     if not names:
         return Scope(dict.fromkeys(_with_offsets(listed, listed)), (), listed, whole=True)
-    topics = services.kafka.topics.names()
+    topics, by_name = services.kafka.topics.names(), {connector.name: connector for connector in connectors}
     plain = [name for name in names if not regex and not is_glob(name)]
     for name in plain:
-        if name not in listed and name not in topics:
-            near = similar(name, [*listed, *topics])
+        if name not in listed and name not in topics and name not in by_name:
+            near = similar(name, [*listed, *topics, *by_name])
             hint = f"did you mean {' or '.join(near)}?" if near else "`kops groups list` and `kops topics list` show what there is"
-            raise NotFound(f"there is no group and no topic {name}", hint=hint, name=name)
-    groups = _matching(names, listed, regex=regex)
+            what = "no group, no topic and no connector" if connectors else "no group and no topic"
+            raise NotFound(f"there is {what} {name}", hint=hint, name=name)
+    some = _matching(names, by_name, regex=regex)
+    groups = [*_matching(names, listed, regex=regex), *(group for name in some if (group := by_name[name].group) in listed)]
     named_topics = _matching(names, topics, regex=regex)
     wanted: dict[str, frozenset[str] | None] = {}
     if named_topics:
         readers = readers_of(services, named_topics)
         for topic in named_topics:
             for group_id in (*readers.committed[topic], *readers.active[topic]):
+                if not is_meant(group_id, names):
+                    continue
                 wanted[group_id] = (wanted.get(group_id) or frozenset()) | {topic}
-    wanted |= dict.fromkeys(groups)
-    return Scope({name: wanted[name] for name in _with_offsets(sorted(wanted), listed)}, tuple(named_topics), listed, whole=False)
+    wanted |= {group_id: None for group_id in groups if group_id is not None}
+    found = {name: wanted[name] for name in _with_offsets(sorted(wanted), listed)}
+    return Scope(found, tuple(named_topics), listed, whole=False, connectors=frozenset(some))
 
 
 def _matching(names: Sequence[str], known: Collection[str], *, regex: bool) -> list[str]:

@@ -11,6 +11,7 @@ import kops
 from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.models import Committed
+from kops.core.own_names import is_own_group
 from kops.core.selection import parse_selection
 from kops.core.times import time_text, to_milliseconds
 from kops.core.topic_settings import own_settings
@@ -21,9 +22,6 @@ from kops.operations.replay.source import Range, range_of, settings_of, source_o
 from kops.operations.replay.wanted import Wanted
 from kops.operations.services import Services
 from kops.operations.state.engine import Engine, start_engine
-
-OWN_GROUPS = ("kops-replay-", "kops-redrive-")
-"""What kops itself notes how far it came by."""
 
 
 def take_archive(
@@ -171,7 +169,7 @@ def _looked(services: Services, ranges: Mapping[int, tuple[int, int]]) -> Run:
 
 def _groups_of(services: Services, topic: str) -> tuple[dict[str, dict[int, Committed]], list[str]]:
     """Return what groups have committed of a topic, and who could not be asked."""
-    ids = [each.group_id for each in services.kafka.groups.listed() if each.type != "share" and not each.group_id.startswith(OWN_GROUPS)]
+    ids = [each.group_id for each in services.kafka.groups.listed() if each.type != "share" and not is_own_group(each.group_id)]
     answers = services.kafka.groups.committed_or_errors(ids) if ids else {}
     errors = [f"group {group}: {answer.message}" for group, answer in answers.items() if isinstance(answer, KopsError)]
     found = {

@@ -1,0 +1,82 @@
+"""Why a connector or a task failed, by the exceptions that its stack trace names, and what to do about it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+
+from kops.core.findings import command
+
+DEAD_LETTERS = "errors.deadletterqueue.topic.name"
+
+
+class Cause(Enum):
+    """What kind of trouble it is."""
+
+    LOGIN = "login"
+    SETTING = "setting"
+    RECORD = "record"
+    PASSING = "passing"
+    OTHER = "other"
+
+
+_SIGNS = (
+    (
+        Cause.LOGIN,
+        r"\w*AuthenticationException|\w*AuthorizationException|SSLHandshakeException|password authentication failed|Access denied for user"
+        r"|401 Unauthorized|403 Forbidden",
+    ),
+    (
+        Cause.RECORD,
+        r"Tolerance exceeded in error handler|DataException|SerializationException|Json(?:Parse|Mapping|Processing)Exception"
+        r"|AvroTypeException|SchemaParseException|InvalidProtocolBufferException|SchemaProjectorException",
+    ),
+    (
+        Cause.SETTING,
+        r"NoSuchFileException|FileNotFoundException|AccessDeniedException|NotDirectoryException|FileSystemException|ConfigException"
+        r"|UnknownHostException|ClassNotFoundException|NoClassDefFoundError|InvalidTopicException|No suitable driver",
+    ),
+    (
+        Cause.PASSING,
+        r"TimeoutException|DisconnectException|NetworkException|RetriableException|NotLeaderOrFollowerException|NotEnoughReplicas\w*"
+        r"|CoordinatorNotAvailableException|ConnectException: Connection refused|Connection refused|Connection reset|SocketException"
+        r"|CommunicationsException|RebalanceNeededException|ProducerFencedException",
+    ),
+)
+_KINDS = tuple((cause, re.compile(rf"(?<!\w)(?:{signs})")) for cause, signs in _SIGNS)
+
+
+def cause_of(trace: str) -> Cause:
+    """Return what kind of trouble a stack trace tells of: by its last cause that says so, which is the one that it began with."""
+    causes = [line for line in trace.splitlines() if line.strip() and not line.lstrip().startswith(("at ", "... "))]
+    return next((kind for line in reversed(causes) for kind, signs in _KINDS if signs.search(line)), Cause.OTHER)
+
+
+def advice(name: str, group: str | None, trace: str, config: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the commands that help, the first one first.
+
+    :param group: that a sink connector reads as; None for a source
+    :param config: of the connector
+    """
+    cause, look = cause_of(trace), command("connect", "status", name, "--trace")
+    if cause is Cause.PASSING:
+        return command("connect", "restart", name, "--failed"), look
+    if cause is Cause.SETTING and (key := _blamed(trace, config)):
+        return command("connect", "alter", name, "--config", f"{key}=VALUE"), look
+    if cause is Cause.RECORD:
+        tolerant = ["--config", "errors.tolerance=all"]
+        if group is None:
+            return look, command("connect", "alter", name, *tolerant)
+        if not config.get(DEAD_LETTERS):
+            tolerant += ["--config", f"{DEAD_LETTERS}={name}-dlq", "--config", "errors.deadletterqueue.context.headers.enable=true"]
+        return command("records", "peek", group), command("connect", "alter", name, *tolerant), look
+    return look, command("connect", "describe", name)
+
+
+def _blamed(trace: str, config: Mapping[str, str]) -> str | None:
+    """Return the setting whose value the trace names, or that it names itself; the longest value of several."""
+    named = [key for key, value in config.items() if len(value) > 1 and key not in ("name", "connector.class") and value in trace]
+    if named:
+        return max(named, key=lambda key: len(config[key]))
+    return next((key for key in config if re.search(rf"(?<![\w.]){re.escape(key)}(?![\w.])", trace)), None)

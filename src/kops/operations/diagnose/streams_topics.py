@@ -1,0 +1,62 @@
+"""Whether the internal topics of Kafka Streams applications are all there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from kops.core.findings import Finding
+from kops.core.group_look import GroupLook
+from kops.core.streams_missing import missing_finding, missing_topics
+from kops.core.streams_topics import is_named_of, owner_of
+from kops.operations.cluster_observe import Gaps
+from kops.operations.journal import Journal
+from kops.operations.offsets_plan import looks_like_streams
+from kops.operations.services import Services
+
+_PREFIXES = ("state.", "topics.", "streams.")
+
+
+def streams_findings(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> list[Finding]:
+    """Return what is missing of the applications among some groups."""
+    existing = (gaps.ask("topics", lambda: frozenset(services.kafka.topics.names())) if looks else None) or frozenset()
+    if not existing:
+        return []
+    groups = {look.group.group_id for look in looks}
+    owners = {owner for topic in existing if (owner := owner_of(topic, groups)) is not None}
+    found = []
+    for look in looks:
+        name = look.group.group_id
+        if name not in owners and not _is_streams(look):
+            continue
+        deleted = {partition.topic for partition, events in look.history.commits.items() if events and events[-1].committed is None}
+        missing = missing_topics(look.group, existing, deleted, _noted(services, name, existing))
+        if missing:
+            found.append(missing_finding(name, missing))
+    return found
+
+
+def _is_streams(look: GroupLook) -> bool:
+    committed = [one for one in look.partitions if one.committed is not None]
+    topics = {one.partition.topic for one in look.partitions} | {partition.topic for partition in look.history.commits}
+    return look.streams or looks_like_streams(
+        look.group.group_id, look.group, topics, (one.committed.metadata for one in committed if one.committed is not None)
+    )
+
+
+def _noted(services: Services, application: str, existing: Collection[str]) -> dict[str, str]:
+    """Return the missing internal topics that the journal mentions, with the newest entry; not those that kops deleted."""
+    noted: dict[str, str] = {}
+    over: set[str] = set()
+    cluster_id = services.kafka.cluster().cluster_id
+    journal = Journal(services.directories.state / "journal")
+    for entry in journal.entries(lambda _damaged: None, mentioning=f"{application}-"):
+        if entry.plan.cluster_id != cluster_id or not entry.plan.operation.startswith(_PREFIXES):
+            continue
+        for item in entry.plan.items:
+            topic = item.target.partition(":")[0]
+            if topic in over or topic in existing or not is_named_of(topic, application):
+                continue
+            over.add(topic)  # the newest entry decides
+            if item.action != "delete":
+                noted[topic] = entry.id
+    return noted
