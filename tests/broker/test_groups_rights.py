@@ -144,3 +144,10 @@ def test_changes_name_the_right_too(as_user, secured):
     assert moved.code != 0
     assert "lacks READ on group billing" in moved.err + moved.out
     assert Kafka(secured.connection).groups.committed(["billing"])["billing"] == PLACES
+
+
+def test_a_redrive_that_cannot_remember_what_it_sent(as_user):
+    kops = as_user((ResourceType.TOPIC, SEEN, READ))
+    refused = kops("replay", "redrive", SEEN, "--dry-run")
+    said = ("does not expire", "kops-progress", "kops topics create kops-progress --partitions 1 --config cleanup.policy=compact")
+    assert (refused.code, [part in refused.err for part in said]) == (5, [True] * 3), refused.err

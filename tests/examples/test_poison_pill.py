@@ -81,14 +81,14 @@ def test_from_the_alarm_to_the_last_dead_letter(run_kops, connect_workers, conne
             counted = kops("records", "dead-letters", "--connector", sink, "--count", "-o", "json").ok().json
             assert [(row["count"], row["stage"]) for row in counted] == [(1, "VALUE_CONVERTER")] * 2
 
-            done = kops("replay", "redrive", queue, *REPAIR, "--yes", "-o", "json").ok().json
+            done = kops("replay", "redrive", queue, *REPAIR, "--to-topics", topic, "--yes", "-o", "json").ok().json
             assert [item["value"]["records"] for item in done["items"]] == [1]
             repaired = good + Counter(["grace 12"])
             wait_for("the repaired payment", lambda: Counter(ledger()) == repaired)
             written = tmp_path / "warehouse.txt"
             wait_for("the warehouse", lambda: len(written.read_text().splitlines()) == 13)
             assert sum("customer=grace" in line for line in written.read_text().splitlines()) == 1
-            again = kops("replay", "redrive", queue, *REPAIR, "--yes", "-o", "json").ok().json
+            again = kops("replay", "redrive", queue, *REPAIR, "--to-topics", topic, "--yes", "-o", "json").ok().json
             assert {item["status"] for item in again["items"]} == {"unchanged"}
             assert kops("groups", "lag", group).code == 0
         assert (Counter(ledger()), len(cluster.read(queue))) == (repaired, 2)

@@ -7,6 +7,7 @@ import pyarrow.dataset
 import pytest
 from confluent_kafka import Producer
 
+from kops.operations.replay import archive_place
 from support.programs import Record
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -115,3 +116,34 @@ def test_archived_again_and_again_and_restored(scene, kops, tmp_path, unique, as
     path.unlink()
     damaged = kops("replay", "restore", str(folder), "--to", target, "--yes")
     assert (damaged.code, "do not hold what the manifest says" in damaged.err, scene.read(target)) == (5, True, [])
+
+
+def test_by_the_hour_with_a_gap_into_a_topic_with_times_of_appending(scene, kops, tmp_path, monkeypatch):
+    cluster, source, folder = scene.cluster, scene.topic("source"), tmp_path / "archive"
+    cluster.produce(source, many(0, 20))
+    on_disk, plain = set(), archive_place.synced
+
+    def synced(path):
+        plain(path)
+        if not (folder / "manifest.json").exists():
+            on_disk.add(path)
+
+    monkeypatch.setattr(archive_place, "synced", synced)
+    kops("replay", "archive", source, "--to", folder, "--by", "hour").ok()
+    assert on_disk >= {folder.parent, folder, folder / "records", *(folder / "records").rglob("*")}  # before a manifest named them
+    assert all(path.parent.name.startswith("hour=") for path in (folder / "records").rglob("*.parquet"))
+    cluster.produce(source, many(20, 20))
+    kops("topics", "truncate", f"{source}:0", "--to", "15", "--confirm", source).ok()
+    refused = kops("replay", "archive", source, "--to", folder)
+    assert (refused.code, "5 offsets would be missing" in refused.err) == (5, True)
+    done = kops("replay", "archive", source, "--to", folder, "--accept-gap", "-o", "json").ok().json
+    assert [(one["records"], one["gaps"]) for one in done["partitions"]] == [(15, [{"start": 10, "end": 15}]), (20, [])]
+    target = scene.topic("target", message_timestamp_type="LogAppendTime")
+    refused = kops("replay", "restore", folder, "--to", target, "--yes")
+    assert (refused.code, "LogAppendTime" in refused.err) == (5, True)
+    kops("replay", "restore", folder, "--to", target, "--rate", "1000", "--accept-new-timestamps", "--yes").ok()
+    sent = [[r for r in many(0, 40) if r.partition == number] for number in (0, 1)]
+    expected = [*sent[0][:10], *sent[0][15:], *sent[1]]
+    assert [(r.partition, r.key, r.value, r.headers) for r in scene.read(target)] == [
+        (r.partition, r.key, r.value, r.headers) for r in expected
+    ]

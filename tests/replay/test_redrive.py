@@ -62,13 +62,18 @@ def test_by_cause_and_each_once(scene, kops, as_pinned):
     }
     assert scene.read(origin) == []
 
-    change = ("--set", "headers[repaired]='yes'", "--where", "partition = 1 or dead_letter.written_by = 'spring'")
-    kops("replay", "redrive", queue, "--cause", "no answer in", "--cause", "bad id", *change, "--max-attempts", "2", "--yes").ok()
+    change = ("--set", "headers[repaired]='yes'", "--key", "string")
+    where = ("--where", "key like 'k%' and (partition = 1 or dead_letter.written_by = 'spring')")
+    chosen = ("--cause", "no answer in", "--cause", "bad id", "--range", "0..80", "--rate", "1000", "--max-attempts", "2")
+    for allowed in ((), ("--to-topics", f"{origin}-other")):
+        refused = kops("replay", "redrive", queue, *chosen, *where, *change, *allowed, "--yes")
+        assert (refused.code, f"--to-topics {origin} allows them" in refused.err, scene.read(origin)) == (5, True, [])
+    kops("replay", "redrive", queue, *chosen, *where, *change, "--to-topics", origin, "--yes").ok()
     spring = given[1:80:4]
     assert sorted(plain(r) for r in scene.read(origin)) == sorted(plain(r) for r in spring)
     assert {(r.partition, r.headers) for r in scene.read(origin)} == {(0, (("kops-redrive-attempts", b"1"), ("repaired", b"yes")))}
 
-    rest = ("--max-attempts", "2", "--parked", parked, "--route", routed)
+    rest = ("--max-attempts", "2", "--parked", parked, "--route", routed, "--to-topics", f"{origin}*")
     done = as_pinned("kops replay redrive", kops("replay", "redrive", queue, *rest, "--yes", "-o", "json").ok())
     assert sum(item["value"]["records"] for item in done["items"]) == 20 + 20 + 20 + 4 + 4
     there = scene.read(origin)
@@ -92,7 +97,7 @@ def test_by_cause_and_each_once(scene, kops, as_pinned):
     scene.cluster.produce(queue, [Record(b"k", b"v", START, tuple((f"__streams.errors.{name}", data) for name, data in gone.items()), 1)])
     missing = kops("replay", "redrive", queue, *rest, "--yes", "-o", "json")
     assert (missing.code, f"1 x late: to {origin}-gone" in missing.err, f"there is no topic {origin}-gone" in missing.err) == (
-        1,
+        5,
         True,
         True,
     )
@@ -101,19 +106,26 @@ def test_by_cause_and_each_once(scene, kops, as_pinned):
 
 
 def test_killed_and_gone_on_with(scene, kops, kops_process, broker, unique):
-    """The broker slows the writer down; after SIGKILL a new redrive is refused, and resume sends each once."""
+    """The broker slows the writer down; killed, it is refused without --take-over, killed again, and resumed: each once."""
     origin, queue = scene.topic("origin"), scene.topic("queue")
     back = (("__streams.errors.topic", origin.encode()), ("__streams.errors.partition", b"1"), ("__streams.errors.message", b"late"))
     scene.cluster.produce(queue, (Record(b"k", (b"%d-" % n).ljust(1000, b"v"), START + n, back, n % 2) for n in range(2000)))
     scene.cluster.slow_down(slow := unique("slow"), 50_000)
-    process = kops_process("replay", "redrive", queue, "--yes", "-B", broker.bootstrap_servers, "-X", f"client.id={slow}")
-    wait_for("it to send", lambda: process.poll() is not None or sum(high for _, high in scene.cluster.ends(origin).values()) > 0)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=SECONDS)
-    assert process.returncode == -signal.SIGKILL
-    refused = kops("replay", "redrive", queue, "--yes")
+    redrive = ("replay", "redrive", queue, "--to-topics", origin, "--yes")
+
+    def killed(*how):
+        before = sum(high for _, high in scene.cluster.ends(origin).values())
+        process = kops_process(*redrive, *how, "-B", broker.bootstrap_servers, "-X", f"client.id={slow}")
+        wait_for("it to send", lambda: process.poll() is not None or sum(high for _, high in scene.cluster.ends(origin).values()) > before)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=SECONDS)
+        assert process.returncode == -signal.SIGKILL
+
+    killed()
+    refused = kops(*redrive)
     assert (refused.code, "kops replay resume ID" in refused.err) == (5, True)
-    assert "proven: 2,000 records" in kops("replay", "resume", "last", "--yes").ok().err
+    killed("--take-over")
+    kops("replay", "resume", "last", "--yes").ok()
     assert sorted(plain(r) for r in scene.read(origin)) == sorted(plain(r) for r in scene.read(queue))
 
 
@@ -132,7 +144,7 @@ def test_of_a_real_connector(scene, kops, connectors, unique, tmp_path):
     scene.cluster.produce(origin, [Record(b"k%d" % n, b"poison %d" % n, START + n, (), n % 2) for n in range(20)])
     wait_for("the dead letters", lambda: len(scene.read(queue)) == 20)
     repair = ("--set", """value=concat('"', cast(value as string), '"')""")
-    kops("replay", "redrive", queue, *repair, "--yes").ok()
+    kops("replay", "redrive", queue, *repair, "--to-topics", origin, "--yes").ok()
     wait_for("the sink to take them", lambda: output.exists() and len(output.read_text().splitlines()) == 20)
     assert sorted(output.read_text().splitlines()) == sorted(f"poison {n}" for n in range(20))
     again = kops("replay", "redrive", queue, *repair, "--yes", "-o", "json").ok().json

@@ -65,7 +65,7 @@ def test_nothing_is_sent_twice_after_a_minute(forgetful, kops, kops_process):
     cluster.produce("queue", letters("origin"))
     cluster.slow_down("slow", SLOW)
     assert "creates kops-progress" in kops("replay", "run", "source", "--to", "exact", "--dry-run").ok().err
-    assert "proven: 40 records" in kops("replay", "redrive", "queue", "--yes").ok().err
+    assert "proven: 40 records" in kops("replay", "redrive", "queue", "--to-topics", "origin", "--yes").ok().err
     assert 0 < killed(kops_process, cluster, "exact") < COUNT
     exact = kops("journal", "list", "-o", "json").ok().json[0]["id"]
     assert 0 < killed(kops_process, cluster, "least", "--guarantee", "at-least-once") < COUNT
@@ -99,7 +99,7 @@ def test_nothing_is_sent_twice_after_a_minute(forgetful, kops, kops_process):
     before = cluster.read("other")
     refused = kops("replay", "resume", "last", "--yes")
     assert (refused.code, "not known any more" in refused.err, cluster.read("other") == before) == (5, True, True)
-    refused = kops("replay", "redrive", "queue", "--yes")
+    refused = kops("replay", "redrive", "queue", "--to-topics", "origin", "--yes")
     assert (refused.code, "kops-progress does not know it any more" in refused.err, len(cluster.read("origin"))) == (5, True, 40)
-    assert "proven: 40 records" in kops("replay", "redrive", "queue", "--again", "--yes").ok().err
+    assert "proven: 40 records" in kops("replay", "redrive", "queue", "--again", "--to-topics", "orig*", "--yes").ok().err
     assert len(cluster.read("origin")) == 80

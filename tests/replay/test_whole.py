@@ -81,6 +81,8 @@ def test_a_range_begins_and_ends_within_batches(scene, kops):
     assert [item["value"]["records"] for item in done["items"]] == [10]
     tail = [record for record in scene.read(target) if record.partition == 1][-10:]
     assert tail == [record for record in scene.read(source) if record.partition == 1][490:]
+    until = kops("replay", "run", f"{source}:0", "--to", target, "--until-group", f"{scene.prefix}-g", "--yes", "-o", "json").ok().json
+    assert [item["value"]["records"] for item in until["items"]] == [3]
     kops("groups", "delete", f"{scene.prefix}-g", "--confirm", f"{scene.prefix}-g")
     assert expected == scene.cluster.read(source)
 

@@ -21,6 +21,7 @@ from kops.cli.session import Session
 @click.option("--value", "value_name", metavar="FORMAT", default="bytes", help="Likewise of values.")
 @click.option("--skip-undecodable", is_flag=True, help="Leave what is not of its format.")
 @click.option("--route", metavar="TOPIC", help="Where those go that do not say where they came from.")
+@click.option("--to-topics", metavar="GLOB", multiple=True, help="Topics that headers may name; repeatable. [with --yes: none]")
 @click.option("--max-attempts", type=click.IntRange(min=1), default=3, show_default=True, help="Leave those that were sent back so often.")
 @click.option("--parked", metavar="TOPIC", help="Put those there instead, as they are.")
 @click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records a second in all.")
@@ -47,4 +48,6 @@ def redrive(session: Session, /, *, source: str, approval: Approval, **given: An
         assignments=parse_assignments(given.pop("assignments")),
         skip=given.pop("skip_undecodable"),
     )
-    return session.carry_out(plan_redrive(session, Redriven(source=source, changes=changes, **given), tell=session.note), approval)
+    unattended = approval.yes and not (approval.dry_run or approval.plan_out)
+    wanted = Redriven(source=source, changes=changes, unattended=unattended, **given)
+    return session.carry_out(plan_redrive(session, wanted, tell=session.note), approval)

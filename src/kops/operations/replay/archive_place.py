@@ -86,7 +86,7 @@ class Place:
         top = Path(self.records(run))
         try:
             for path in (*top.rglob("*"), top, top.parent, self.folder, self.folder.parent):
-                _synced(path)
+                synced(path)
         except OSError as error:
             raise OperationFailed(f"cannot write {top} to disk: {error.strerror}", hint="the archive is as it was") from error
 
@@ -145,14 +145,14 @@ def _write_local(folder: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         part.rename(folder / FILE)
-        _synced(folder)
+        synced(folder)
     except OSError as error:
         raise OperationFailed(f"cannot write {folder / FILE}: {error.strerror}", hint="the archive is as it was") from error
     finally:
         part.unlink(missing_ok=True)
 
 
-def _synced(path: Path) -> None:
+def synced(path: Path) -> None:
     """Wait until a file's content, or a folder's entries, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

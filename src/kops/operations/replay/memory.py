@@ -34,10 +34,12 @@ class Memory:
 
     :param create: it is to be created first
     :param problem: why it cannot be used; empty when it can
+    :param hint: what somebody with the right can do about it
     """
 
     create: bool = False
     problem: str = ""
+    hint: str = ""
 
     @property
     def topic(self) -> str | None:
@@ -52,10 +54,14 @@ def memory_of(services: Services) -> Memory:
             return _as_it_is(services)
         error = services.kafka.topics.create([_NEW], validate_only=True)[PROGRESS_TOPIC]
     except AuthorizationFailed as refused:
-        return Memory(problem=refused.message)
+        return Memory(problem=refused.message, hint=_CREATION)
     if isinstance(error, AlreadyExists):
         return _as_it_is(services)
-    return Memory(create=True) if error is None else Memory(problem=f"{PROGRESS_TOPIC} is not there and cannot be created: {error.message}")
+    return (
+        Memory(create=True)
+        if error is None
+        else Memory(problem=f"{PROGRESS_TOPIC} is not there and cannot be created: {error.message}", hint=_CREATION)
+    )
 
 
 def create_memory(services: Services) -> None:
@@ -142,6 +148,7 @@ def kept_text(services: Services) -> str:
     return f"{_RETENTION} of the brokers" if kept is None else f"{duration_text(kept)} ({_RETENTION})"
 
 
+_CREATION = f"let somebody who may create it: `kops topics create {PROGRESS_TOPIC} --partitions 1 --config cleanup.policy=compact`"
 _NEW = NewTopic(PROGRESS_TOPIC, 1, None, SETTINGS)
 
 
@@ -149,4 +156,7 @@ def _as_it_is(services: Services) -> Memory:
     policy = services.kafka.topics.settings([PROGRESS_TOPIC])[PROGRESS_TOPIC].get(POLICY)
     if policy is not None and policy.value == "compact":
         return Memory()
-    return Memory(problem=f"{PROGRESS_TOPIC} has cleanup.policy={policy.value if policy else None}, so brokers would delete what it holds")
+    return Memory(
+        problem=f"{PROGRESS_TOPIC} has cleanup.policy={policy.value if policy else None}, so brokers would delete what it holds",
+        hint=f"`kops topics alter {PROGRESS_TOPIC} --config cleanup.policy=compact`",
+    )

@@ -18,7 +18,7 @@ from kops.core.intervals import Intervals, below, intervals_of, intervals_text, 
 from kops.core.models import Committed, TopicPartition
 from kops.core.topic_names import PROGRESS_TOPIC, no_topics
 from kops.operations.journal import Journal
-from kops.operations.replay.memory import SETTINGS, create_memory, memory_of, recall, remember
+from kops.operations.replay.memory import create_memory, memory_of, recall, remember
 from kops.operations.replay.progress import progress_of
 from kops.operations.services import Services
 
@@ -77,11 +77,7 @@ def require_memory(services: Services) -> list[str]:
     """
     memory = memory_of(services)
     if memory.problem:
-        settings = " ".join(f"--config {name}={value}" for name, value in SETTINGS.items())
-        raise Refused(
-            f"what is sent back cannot be noted where it does not expire: {memory.problem}",
-            hint=f"let somebody who may do it once: `kops topics create {PROGRESS_TOPIC} --partitions 1 {settings}`",
-        )
+        raise Refused(f"what is sent back cannot be noted where it does not expire: {memory.problem}", hint=memory.hint)
     return [f"creates {PROGRESS_TOPIC}, a compacted topic that holds which dead letters were sent back"] if memory.create else []
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import secrets
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -49,6 +51,8 @@ class Redriven:
     :param changes: formats, ``--where`` and ``--set``
     :param take_over: count a redrive that was never finished as it is
     :param again: choose among those too that were sent back before
+    :param to_topics: patterns of topics that headers may name
+    :param unattended: nobody looks at the plan before it is carried out
     """
 
     source: str
@@ -62,6 +66,8 @@ class Redriven:
     accept_new_times: bool = False
     take_over: bool = False
     again: bool = False
+    to_topics: tuple[str, ...] = ()
+    unattended: bool = False
     master: str | None = None
 
 
@@ -69,7 +75,6 @@ def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], 
     """Read the dead letters, and decide which go back.
 
     :param tell: is given what there is by cause, a line each, where no plan comes of it that has them
-    :raises NotFound: naming all topics that they came from and that are not there
     :raises Refused: with the reason, before anything is sent
     """
     for form in (wanted.changes.key, wanted.changes.value):
@@ -93,10 +98,12 @@ def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], 
     _refuse_scattered(found.topic, noted, chosen)
     sent = [group for group in groups if group.fate in ("send", "parked")]
     topics = sorted({str(group.topic) for group in sent})
+    named = sorted({str(group.topic) for group in sent if group.fate == "send"} - {wanted.route})
     look = Wanted(source=found.topic, target=None, accept_new_times=wanted.accept_new_times)
     try:
         if found.topic in topics:
             raise Refused(f"dead letters of {found.topic} say that they came from {found.topic} itself", hint="leave them out with --where")
+        _refuse_topics(found.topic, named, wanted)
         targets = targets_of(services, topics, look) if topics else Targets({}, {}, {}, {}, own=False)
     except KopsError as error:
         for line in causes_lines(groups):
@@ -192,6 +199,24 @@ def _refuse_scattered(topic: str, done: Mapping[int, Done], chosen: Mapping[int,
                 f"what is chosen of {topic}:{number} is too scattered to be noted: {len(some):,} pieces",
                 hint="send a part of it: a narrower --range first, or all causes of a range at once",
             )
+
+
+def _refuse_topics(topic: str, named: Sequence[str], wanted: Redriven) -> None:
+    """Refuse topics that nobody agreed to: who may write to a dead-letter topic chooses by a header where a redrive writes.
+
+    :param named: the topics that headers name
+    """
+    if not wanted.to_topics and not wanted.unattended:
+        return  # the plan lists them, and somebody approves it
+    others = [name for name in named if not any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted.to_topics)]
+    if others:
+        given = f"--to-topics does not name ({', '.join(wanted.to_topics)})" if wanted.to_topics else "nobody has approved, with --yes"
+        allow = " ".join(f"--to-topics {shlex.quote(name)}" for name in others)
+        raise Refused(
+            f"headers of dead letters of {topic} name topics that {given}: {', '.join(others)}",
+            hint=f"whoever writes to {topic} chooses these topics: {allow} allows them, --where leaves out what goes there",
+            topics=others,
+        )
 
 
 def _placement(sent: Sequence[Group], targets: Targets, changes: Changes) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kops.core.durations import duration_text
-from kops.core.errors import NotFound, Refused
+from kops.core.errors import Refused
 from kops.core.findings import counted
 from kops.core.models import Bounds, Setting, TopicPartition
 from kops.core.topic_names import no_topics
@@ -70,14 +70,13 @@ class Targets:
 def targets_of(services: Services, topics: Sequence[str], wanted: Wanted) -> Targets:
     """Look at the topics.
 
-    :raises NotFound: naming all that are not there
-    :raises Refused: when one would set its own timestamps
+    :raises Refused: naming all that are not there, or one that would set its own timestamps
     """
     found = services.kafka.topics.existing(topics)
     missing = sorted(set(topics) - set(found))
     if missing:
         make = f"`kops topics create {missing[0]}`" if len(missing) == 1 else "`kops topics create NAME`, or `kops topics apply FILE`"
-        raise NotFound(
+        raise Refused(
             f"{no_topics(missing)}: nothing was sent",
             hint=f"make {'it' if len(missing) == 1 else 'them'} first: {make}"
             + ("" if wanted.target else "; or leave out with --where what goes there"),
