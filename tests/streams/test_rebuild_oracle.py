@@ -84,8 +84,9 @@ def rebuilt(oracle, cluster, run_kops_alone, tmp_path_factory):
     def kops(verb: str, *options: str):
         return run_kops_alone("state", verb, str(file), "-B", cluster.servers, "-o", "json", *options)
 
+    damaged = [option for case in cases[::2] for option in ("--damaged", case.program.store)]
     some = [option for name in SOME for option in ("--store", name)]
-    outcomes = [kops("verify", *some), kops("rebuild", "--yes"), kops("verify", *some)]
+    outcomes = [kops("verify", *some), kops("rebuild", "--yes", *damaged), kops("verify", *some)]
     actual = {case.name: cluster.read(case.program.changelog) for case in cases}
     outcomes.append(kops("rebuild", "--yes", *some))
     again = sum(len(cluster.read(case.program.changelog)) for case in cases)

@@ -34,7 +34,8 @@ def test_killed_after_the_topic_was_deleted(cluster, prefix, tmp_path, run_kops,
     cluster.commit(program.application, {(program.topic, at): KEYS // PARTITIONS for at in range(PARTITIONS)})
     file = tmp_path / "state.yaml"
     file.write_text(json.dumps(program.state_file()), encoding="utf-8")
-    command = ("state", "rebuild", str(file), "-B", cluster.servers, "--write", "replace", "--confirm", changelog)
+    damaged = ("--damaged", program.store)
+    command = ("state", "rebuild", str(file), "-B", cluster.servers, *damaged, "--write", "replace", "--confirm", changelog)
     cluster.slow_down(prefix, SLOW)
     process = kops_process(*command, "-X", f"client.id={prefix}", *SLOWLY)
 

@@ -240,7 +240,7 @@ def test_reports_say_what_was_wrong_what_was_written_and_what_was_read_back(scen
     scene.cluster.produce(scene.program.changelog, strange)
     looked, rebuilt = scene.folder / "verify.html", scene.folder / "rebuild.html"
     assert scene.kops("verify", scene.file, "--report", looked).code == 1
-    scene.kops("rebuild", scene.file, "--yes", "--report", rebuilt).ok()
+    scene.kops("rebuild", scene.file, "--damaged", scene.program.store, "--yes", "--report", rebuilt).ok()
     assert scene.values() == EXPECTED
     for file, said in ((looked, "2 keys of the changelogs are not as they should be"), (rebuilt, "read back as it was written")):
         text = file.read_text(encoding="utf-8")

@@ -149,15 +149,16 @@ def test_a_versioned_store_is_made_anew_and_restored_with_its_partitions_and_the
     right, settings = observable(cluster.read(changelog)), cluster.config(changelog)
     assert settings["min.compaction.lag.ms"] == str(HISTORY_MS + 86_400_000)
     cluster.produce(changelog, [Record(b"key-0", b"never", times[199], (), 0)])
-    refused = run_kops("state", "rebuild", *common, "--yes")
+    damaged = (*common, "--damaged", "v")
+    refused = run_kops("state", "rebuild", *damaged, "--yes")
     assert refused.code == 5
     assert "--write replace" in refused.err
     cluster.recreate(changelog, PARTITIONS + 1)
     cluster.produce(changelog, [Record(b"key-0", b"never", times[199], (), 3)])
-    refused = run_kops("state", "rebuild", *common, "--yes")
+    refused = run_kops("state", "rebuild", *damaged, "--yes")
     assert refused.code == 5
     assert "--write replace" in refused.err
-    done = run_kops("state", "rebuild", *common, "--write", "replace", "--confirm", changelog).ok()
+    done = run_kops("state", "rebuild", *damaged, "--write", "replace", "--confirm", changelog).ok()
     assert f"rm -r STATE_DIR/{prefix}" in done.err
     assert (observable(cluster.read(changelog)), cluster.config(changelog)) == (right, settings)
     assert cluster.topics(changelog)[changelog] == PARTITIONS

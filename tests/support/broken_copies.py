@@ -49,7 +49,8 @@ def rebuild(*copies: Copy, options: Sequence[str] = ()) -> None:
     wrong = copies[0].kops("state", "verify", copies[0].state_file)
     assert wrong.code == 1, wrong
     for copy in copies:
-        copy.kops("state", "rebuild", copy.state_file, "--yes", *options).ok()
+        damaged = [option for store in copy.changelogs for option in ("--damaged", store)]
+        copy.kops("state", "rebuild", copy.state_file, "--yes", *damaged, *options).ok()
 
 
 def assert_same_stores(copy: Copy, twin: Copy) -> None:

@@ -35,7 +35,9 @@ def approve(plan: Plan, approval: Approval, connection: Connection, show: Callab
     asking = not agreed and not wrong and sys.stdin.isatty() and sys.stderr.isatty()
     show(plan, asking)
     if asking:
-        if not (all(map(_typed, missing)) if names else _answer("Do it? [y/N] ").lower() in ("y", "yes")):
+        about = plan.arguments.get("question") if isinstance(plan.arguments, dict) else None
+        before = f"{visible(about)} " if about else ""
+        if not (all(_typed(name, before) for name in missing) if names else _answer(f"{before}Do it? [y/N] ").lower() in ("y", "yes")):
             raise ApprovalRequired("not approved", hint="nothing was changed")
     elif not agreed:
         _refuse(names, missing, wrong)
@@ -66,8 +68,8 @@ def _refuse(names: Sequence[str], missing: Sequence[str], wrong: Sequence[str]) 
     raise ApprovalRequired("there is no terminal to ask on", hint=hint, **details)
 
 
-def _typed(name: str) -> bool:
-    return _answer(f"Type {visible(name)} to go on: ") in (name, visible(name))
+def _typed(name: str, before: str) -> bool:
+    return _answer(f"{before}Type {visible(name)} to go on: ") in (name, visible(name))
 
 
 def _answer(question: str) -> str:

@@ -51,6 +51,9 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--from-archive", "archives", metavar="PATH", multiple=True, help="Read before its topic, see `kops replay archive`; repeatable."
     )
+    @click.option(
+        "--damaged", metavar="STORE[:PARTITIONS]", multiple=True, help="Its keys prove nothing, such as totals or totals:0,2; repeatable."
+    )
     @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable records.")
     @spark_option()
     @wraps(command)
@@ -60,17 +63,26 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
         stores: tuple[str, ...],
         at: str,
         archives: tuple[str, ...],
+        damaged: tuple[str, ...],
         on_error: str,
         master: str | None,
         **rest: Any,
     ) -> Any:
         from kops.operations.state.cut import parse_cut
+        from kops.operations.state.evidence import parse_damaged
         from kops.operations.state.files import read_state_file
         from kops.operations.state.how import How
 
         session: Session = click.get_current_context().obj
-        how = How(at=parse_cut(at, session.now()), skip_undecodable=on_error == "skip", archives=archives, master=master)
-        return command(session, read_state_file(file, stores), how, **rest)
+        state_file = read_state_file(file, stores)
+        how = How(
+            at=parse_cut(at, session.now()),
+            skip_undecodable=on_error == "skip",
+            archives=archives,
+            master=master,
+            damaged=parse_damaged(damaged, state_file),
+        )
+        return command(session, state_file, how, **rest)
 
     return wrapped
 
@@ -122,6 +134,8 @@ def rebuild(
         raise click.UsageError("--offsets-of goes with --into")
     if into and way == "replace":
         raise click.UsageError("--into writes into an application of its own: there is nothing to --write replace")
+    if into and how.damaged:
+        raise click.UsageError("--into compares with no changelog: --damaged has nothing to leave out")
     if report:
         refuse_report(report)
     if not approval.dry_run and not approval.plan_out:
@@ -144,7 +158,11 @@ def rebuild(
 @computing
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
 def verify(session: Session, state_file: Any, how: Any, *, report: str | None) -> int:
-    """Compare the changelogs with what they should hold, and count; exit 1 when they differ."""
+    """Compare the changelogs with what they should hold, and count.
+
+    Exit 1 when they differ, and 7 when that cannot be told: the computation failed, its result cannot be exact, or there is nothing to
+    compare with.
+    """
     from kops.operations.state.compare import verify as compare
     from kops.operations.state.report import refuse_report, report_of_verify, write_report
 
@@ -161,7 +179,7 @@ def verify(session: Session, state_file: Any, how: Any, *, report: str | None) -
     for note in found.notes:
         session.note(note)
     session.render(found.rows, VERIFY_COLUMNS)
-    return 1 if found.differing else 0
+    return _code(found.status)
 
 
 @group.command("diff")
@@ -169,7 +187,7 @@ def verify(session: Session, state_file: Any, how: Any, *, report: str | None) -
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="The most keys to show for each store.")
 @click.option("--against", metavar="APPLICATION", help="Compare with the changelogs of this application, computing nothing.")
 def diff(session: Session, state_file: Any, how: Any, *, limit: int, against: str | None) -> int:
-    """Show the keys whose changelog differs from what it should hold; exit 1 when there are any.
+    """Show the keys whose changelog differs from what it should hold; exit 1 when there are any, 7 when that cannot be told.
 
     With --against two applications with the same stores are compared, as they are now: what is expected is the state file's.
     """
@@ -179,6 +197,8 @@ def diff(session: Session, state_file: Any, how: Any, *, limit: int, against: st
 
     if against and how.archives:
         raise click.UsageError("--against compares changelogs: nothing is read --from-archive")
+    if against and how.damaged:
+        raise click.UsageError("--against compares changelogs: --damaged is for what is computed")
     if against:
         found = diff_against(session, state_file, against, limit=limit, master=how.master)
     else:
@@ -186,7 +206,14 @@ def diff(session: Session, state_file: Any, how: Any, *, limit: int, against: st
     for note in found.notes:
         session.note(note)
     show_differences(session, found.rows)
-    return 1 if found.differing else 0
+    return _code(found.status)
+
+
+def _code(status: str) -> int:
+    """Return the exit code of a comparison."""
+    from kops.core.errors import ExitCode
+
+    return {"equal": ExitCode.DONE, "different": ExitCode.FAILED, "unclear": ExitCode.UNCLEAR}[status]
 
 
 group.add_command(init)

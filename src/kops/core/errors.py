@@ -13,6 +13,7 @@ code  meaning
 4     timed out, outcome unknown
 5     refused before any change
 6     partial: some items failed
+7     could not tell: nothing was found different, and nothing equal
 130   interrupted (143: terminated)
 ====  =====================================================
 """
@@ -33,6 +34,7 @@ class ExitCode(IntEnum):
     TIMED_OUT = 4
     REFUSED = 5
     PARTIAL = 6
+    UNCLEAR = 7
     INTERRUPTED = 130
     TERMINATED = 143
 
@@ -62,6 +64,13 @@ class KopsError(Exception):
         if self.details:
             body["details"] = self.details
         return body
+
+
+class CouldNotTell(KopsError):
+    """A comparison came to no result: whether something differs is not known."""
+
+    exit_code = ExitCode.UNCLEAR
+    slug = "could_not_tell"
 
 
 class OperationFailed(KopsError):

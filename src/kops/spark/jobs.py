@@ -12,6 +12,7 @@ from kops.formats.record_batch_header import UnreadableBatch
 from kops.spark.added_up import adds_up
 from kops.spark.aggregates import depends_on_order
 from kops.spark.difference import all_added, compacted_view, difference
+from kops.spark.observing import watched
 from kops.spark.prepare import prepare
 from kops.spark.source import KafkaSource, TopicRange
 from kops.spark.stage import Staged, write_stage
@@ -41,6 +42,7 @@ class Job:
     :param others: what is read of its further topics
     :param loose: of a grouped table: not every change of the table is known, or not their order
     :param places: what tells where keys belong, where a partitioner of the application's own does; None: the changelog
+    :param damaged: partitions of the changelog whose keys are not counted as surviving
     """
 
     state_file: StateFile
@@ -52,6 +54,7 @@ class Job:
     others: tuple[TopicRange, ...] = ()
     loose: bool = False
     places: TopicRange | None = None
+    damaged: frozenset[int] = frozenset()
 
     @property
     def sources(self) -> tuple[TopicRange, ...]:
@@ -69,6 +72,7 @@ class Counts:
     :param mixed: keys whose records' order is not known, where it matters
     :param staged: what its changelog lacks
     :param noted: what else was counted, by name (``kops.spark.views.Seen``)
+    :param surviving: live keys that the changelog holds, outside of damaged partitions
     """
 
     read: int
@@ -77,6 +81,7 @@ class Counts:
     mixed: int
     staged: Staged
     noted: Mapping[str, int] = field(default_factory=dict)
+    surviving: int = 0
 
 
 class Viewer(Protocol):
@@ -148,18 +153,25 @@ def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | No
     """Compute and stage; None when the view does not count."""
     try:
         if job.changelog.records:
-            stage = difference(view.rows, view.live(_held(kafka, job, view)), empty=view.empty)
+            held, of_held = watched(view.live(_held(kafka, job, view)), {"surviving": f"count_if({_testifies(job)})"})
+            staged = write_stage(difference(view.rows, held, empty=view.empty), path)
+            seen = replace(view.seen(), surviving=of_held.get["surviving"])
         else:
-            stage = all_added(view.rows)
-        staged = write_stage(stage, path)
-        seen = view.seen()
+            staged = write_stage(all_added(view.rows), path)
+            seen = view.seen()
     finally:
         view.done()
     return None if seen.void else _counts(staged, seen)
 
 
 def _counts(staged: Staged, seen: Seen) -> Counts:
-    return Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted)
+    return Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted, seen.surviving)
+
+
+def _testifies(job: Job) -> str:
+    """Return SQL that tells whether a row of the changelog's view is a live key outside of damaged partitions."""
+    damaged = ", ".join(map(str, sorted(job.damaged)))
+    return f"value is not null and partition not in ({damaged})" if damaged else "value is not null"
 
 
 def _held(kafka: KafkaSource, job: Job, view: View) -> DataFrame:

@@ -123,9 +123,9 @@ def added_contents(rows: Sequence[Row]) -> dict[int, Content]:
     return {number: _content([row for row in rows if row.partition == number]) for number in {row.partition for row in rows}}
 
 
-def differing_rows(session: SparkSession, path: str, limit: int) -> list[Row]:
-    """Return the first rows of a stage that a compacted view shows, by partition and key."""
-    return read_stage(session, path).where("action != 'erased'").orderBy("partition", "key").limit(limit).collect()
+def differing_rows(session: SparkSession, path: str, limit: int, where: str) -> list[Row]:
+    """Return the first rows of a stage of which a condition (Spark SQL) holds, by partition and key."""
+    return read_stage(session, path).where(where).orderBy("partition", "key").limit(limit).collect()
 
 
 def _written_by_tasks(stage: DataFrame, path: str) -> list[Row]:

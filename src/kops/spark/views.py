@@ -30,6 +30,7 @@ class Seen:
     :param void: how often something was met that only a slower way of computing can judge, such as a sum that another order
         of additions would have changed: the view does not count
     :param noted: what else was counted, by name: of windows, see ``kops.spark.windows_view.NOTED``
+    :param surviving: live keys of the changelog that can testify to what was computed: those outside of damaged partitions
     """
 
     read: int
@@ -38,6 +39,7 @@ class Seen:
     mixed: int
     void: int = 0
     noted: Mapping[str, int] = field(default_factory=dict)
+    surviving: int = 0
 
 
 def _whole(current: DataFrame) -> DataFrame:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kops.spark.jobs import Job
     from kops.spark.source import TopicRange
 
-_NUMBERS = (*COUNTED, *TOLD, *EXPIRY, "keys")
+_NUMBERS = (*COUNTED, *TOLD, *EXPIRY, "keys", "surviving")
 _SCHEMA = ", ".join([SUMS_SCHEMA, *(f"{name} bigint" for name in _NUMBERS)])
 _LEFT = ".left"
 """A file beside those of the stage: a task has found that the store is to be left to Spark, and the others need not go on."""
@@ -77,6 +77,7 @@ def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[S
 
     rows = batches.by_task(len(pieces), _SCHEMA, run).collect() if pieces else []
     counts = {name: sum(row[name] for row in rows) for name in _NUMBERS}
+    counts["surviving"] = sum(row.surviving for row in rows if row.partition not in job.damaged)
     if counts["unfit"]:
         return None
     return staged_of([row for row in rows if row.records is not None]), _seen(job, counts)
@@ -97,12 +98,12 @@ def _piece(wanted: TopicRange, partition: int) -> Piece | None:
 def _seen(job: Job, counts: dict[str, int]) -> Seen:
     dropped = {name: counts.get(name, 0) for name in FATES.values()}
     if job.store.window is None:
-        return Seen(counts["read"], dropped, counts["keys"], 0)
+        return Seen(counts["read"], dropped, counts["keys"], 0, surviving=counts["surviving"])
     noted = {name: counts.get(name, 0) for name in NOTED}
     trimmed = job.source.trimmed.values()
     noted["trimmed"] = len(trimmed)
     noted["uncovered"] += sum(start == end for start, end in trimmed)
-    return Seen(counts["read"], dropped, counts["keys"], 0, noted=noted)
+    return Seen(counts["read"], dropped, counts["keys"], 0, noted=noted, surviving=counts["surviving"])
 
 
 class _Left(Exception):
@@ -133,6 +134,7 @@ class _Compute:
             Path(self.folder, _LEFT).touch()
             return _row(partition, [], counts | {"unfit": 1})
         counts["keys"] = wanted.num_rows - wanted["value"].null_count
+        counts["surviving"] = found.num_rows - found["value"].null_count
         return _row(partition, list(write_file(stage_rows(wanted, found, partition, timed=self.timed), self.folder)), counts)
 
     def _sides(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.operations.state.amount import amount_text
 from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, new_stage
+from kops.operations.state.evidence import Proof, class_of, proof_of
+from kops.operations.state.evidence_proven import Proven, proven_text
 from kops.operations.state.exactness import Exactness, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.places import of_places, spare_note
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 _AT_A_TIME = 4
 _NAMED = 3
+EQUAL, DIFFERENT, UNCLEAR = "equal", "different", "unclear"
 
 DROPPED = {
     "undecodable": "could not be decoded",
@@ -41,12 +44,35 @@ class Computed:
 
     :param stage: where its differences are
     :param counts: what was seen on the way, and how much is staged
+    :param computed_as: the class before the keys of its changelog have testified
+    :param proof: what survived of its changelog; None where its topic is its changelog
+    :param proven: the last ``verify`` that proved it by the same state file
     """
 
     facts: StoreFacts
     stage: str
     counts: Counts
     exactness: Exactness
+    computed_as: str
+    proof: Proof | None = None
+    proven: Proven | None = None
+
+    @property
+    def grade(self) -> str:
+        """Return the class as it is told: a bare A or B only where something testifies to it."""
+        return class_of(self.exactness, self.proof)
+
+    @property
+    def judgement(self) -> dict[str, Any]:
+        """Return how exact it is, and what testifies to that, as JSON."""
+        proof = self.proof.as_json() if self.proof else None
+        proven = asdict(self.proven) if self.proven else None
+        return {"class": self.grade, "reasons": list(self.exactness.reasons), "proof": proof, "proven": proven}
+
+    @property
+    def evidence(self) -> str:
+        """Return what testifies to it, in words; empty for a store that is its own changelog."""
+        return f"{self.proof.text}; {proven_text(self.proven)}" if self.proof else ""
 
     @property
     def actions(self) -> Mapping[int, Mapping[str, int]]:
@@ -62,6 +88,14 @@ class Computed:
     def differing(self) -> int:
         """Return how many keys of the compacted view differ."""
         return sum(count for found in self.actions.values() for name, count in found.items() if name != "erased")
+
+    @property
+    def status(self) -> str:
+        """Return what a comparison has shown: equal, different, or unclear."""
+        if self.differing:
+            return DIFFERENT if self.computed_as <= "B" else UNCLEAR
+        nothing_to_compare = self.proof is not None and not self.counts.keys and self.changelog_is_empty
+        return UNCLEAR if self.exactness.hides or nothing_to_compare else EQUAL
 
     @property
     def must_write(self) -> bool:
@@ -88,7 +122,13 @@ class Computed:
                 " the application restores up to its committed offset: there is nothing to write"
             )
         what = "versions" if store.type == VERSIONED else "keys"
-        return f"{store.name}: {self.counts.keys:,} {what} from {self.counts.read:,} records of {topics}; {self.exactness.text}"
+        return f"{store.name}: {self.counts.keys:,} {what} from {self.counts.read:,} records of {topics}; {self.how_exact}"
+
+    @property
+    def how_exact(self) -> str:
+        """Return how exact it is and what testifies to that, in words."""
+        text = replace(self.exactness, grade=self.grade).text
+        return f"{text}; {self.evidence}" if self.proof else text
 
     @property
     def warnings(self) -> list[str]:
@@ -102,14 +142,27 @@ class Computed:
 
 
 def compute_stores(
-    engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: Cut, *, skip_undecodable: bool
+    engine: Engine,
+    state_file: StateFile,
+    facts: Sequence[StoreFacts],
+    cut: Cut,
+    *,
+    skip_undecodable: bool,
+    damaged: Mapping[str, frozenset[int] | None] | None = None,
+    apart: Collection[str] = (),
 ) -> list[Computed]:
     """Compute stores, several at a time, and stage what their changelogs lack.
 
     An application with many small stores waits for Spark's planning more than for its tasks. The first error, or Ctrl-C, ends
     the jobs of all, and leaves no stage behind.
+
+    :param damaged: store -> partitions of its changelog that testify to nothing; None: all of them
+    :param apart: stores whose changelogs are of other offsets, or of another state, than what is computed: they testify to nothing
     """
-    jobs = [job_of(state_file, found, cut, skip_undecodable=skip_undecodable) for found in facts]
+    jobs = [
+        replace(job_of(state_file, found, cut, skip_undecodable=skip_undecodable), damaged=_damaged(found, damaged or {}))
+        for found in facts
+    ]
     names = ", ".join(job.store.name for job in jobs[:_NAMED]) + (f" and {len(jobs) - _NAMED} more stores" if len(jobs) > _NAMED else "")
     sources = [engine.in_kafka(source) for job in jobs for source in job.sources]
     older = sum(source.records for job in jobs for source in job.sources) - sum(source.records for source in sources)
@@ -122,7 +175,8 @@ def compute_stores(
     try:
         with engine.reading(*(source for job in jobs for source in job.sources), *(job.changelog for job in jobs)):
             running = [pool.submit(_compute, kafka, found, job, stage) for found, job, stage in zip(facts, jobs, stages, strict=True)]
-            return [future.result() for future in running]
+            computed = [future.result() for future in running]
+            return [_unproven(found) if found.facts.store.name in apart else found for found in computed]
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         engine.cancel_jobs()
@@ -163,6 +217,15 @@ def job_of(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodab
     )
 
 
+def _unproven(found: Computed) -> Computed:
+    return replace(found, proof=found.proof and Proof(0, 0, found.counts.keys))
+
+
+def _damaged(facts: StoreFacts, damaged: Mapping[str, frozenset[int] | None]) -> frozenset[int]:
+    chosen = damaged.get(facts.store.name, frozenset())
+    return frozenset(facts.changelog_bounds) if chosen is None else chosen
+
+
 def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str) -> Computed:
     from kops.spark.failures import explained
     from kops.spark.jobs import stage_difference
@@ -175,9 +238,13 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str) -> Com
         of_order(store, keys, counts.mixed),
         of_time(store, keys, counts.noted.get("timed", 0)),
         of_windows(store, keys, counts.noted, cache=job.state_file.may_find_expired),
-        of_places(kafka.session, facts, stage, counts.staged.actions),
     ]
-    return Computed(facts, stage, counts, worst([facts.exactness, *seen]))
+    places = of_places(kafka.session, facts, stage, counts.staged.actions)
+    proof = None
+    if not store.reuses_source:
+        proof = proof_of(surviving=counts.surviving, expected=keys, actions=counts.staged.actions, damaged=job.damaged)
+    exactness = worst([facts.exactness, *seen])
+    return Computed(facts, stage, counts, worst([exactness, places]), exactness.grade, proof)
 
 
 def changelog_range(state_file: StateFile, facts: StoreFacts) -> TopicRange:

@@ -22,17 +22,23 @@ MEANINGS = {
 class Exactness:
     """A class from A to D, and why.
 
+    :param grade: the class; ``kops.operations.state.evidence.class_of`` adds ``if the file is right`` to those that nothing testifies to
+    :param hides: something may be wrong that a comparison does not show
     :param reasons: a sentence each; what keeps it from A, or what makes it A against expectation
     """
 
     grade: str
     reasons: tuple[str, ...] = ()
+    hides: bool = False
 
     @property
     def text(self) -> str:
         """Return it in words."""
         why = f": {'; '.join(self.reasons)}" if self.reasons else ""
-        return f"exactness {self.grade}, {MEANINGS[self.grade]}{why}"
+        return f"exactness {self.grade}, {MEANINGS[self.grade[0]]}{why}"
+
+
+SURE = Exactness("A")
 
 
 def of_input(
@@ -136,4 +142,5 @@ def of_order(store: Store, keys: int, mixed: int) -> Exactness:
 def worst(judgements: Sequence[Exactness]) -> Exactness:
     """Return the worst class, with the reasons of all that are not A."""
     grade = max(judgement.grade for judgement in judgements)
-    return Exactness(grade, tuple(dict.fromkeys(reason for judgement in judgements for reason in judgement.reasons)))
+    reasons = tuple(dict.fromkeys(reason for judgement in judgements for reason in judgement.reasons))
+    return Exactness(grade, reasons, any(judgement.hides for judgement in judgements))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from kops.core.times import Position
 from kops.operations.state.cut import COMMITTED
@@ -16,6 +17,8 @@ class How:
     :param skip_undecodable: pass over records that are not of the formats
     :param accept_inexact: compute also what cannot be exact (classes C and D)
     :param archives: paths of archives of input topics, which are read before the topics
+    :param damaged: store -> partitions of its changelog whose keys say nothing about what was computed; None: all of them
+    :param has_witnesses: the changelogs as they are tell whether what was computed is right
     :param master: where Spark runs: a master, or ``sc://HOST:PORT``; None: where the context says, or here
     """
 
@@ -24,3 +27,5 @@ class How:
     accept_inexact: bool = False
     archives: tuple[str, ...] = ()
     master: str | None = None
+    damaged: Mapping[str, frozenset[int] | None] = field(default_factory=dict)
+    has_witnesses: bool = True

@@ -17,10 +17,13 @@ from kops.formats.streams.offset_metadata import OffsetMetadata
 from kops.operations.offsets_items import committed_json
 from kops.operations.services import Services
 from kops.operations.state.archived_input import open_archives
+from kops.operations.state.completeness import local_state, still_open, uncovered_changelogs, uncovered_note
 from kops.operations.state.compute import Computed, compute_stores
 from kops.operations.state.cut import Cut, application_group, find_cut, refuse_alive
 from kops.operations.state.engine import Engine, drop_stage, start_engine
-from kops.operations.state.exactness import MEANINGS
+from kops.operations.state.evidence import Proof
+from kops.operations.state.evidence_journal import read_past
+from kops.operations.state.exactness import MEANINGS, SURE, worst
 from kops.operations.state.facts import StoreFacts, read_facts, refuse_timestamps
 from kops.operations.state.from_archive import with_shares
 from kops.operations.state.guard import guard_of
@@ -29,6 +32,7 @@ from kops.operations.state.places import refuse_unplaced
 from kops.operations.state.starts import first_offsets
 from kops.operations.state.undrained import answers_waiting, without_waiting
 from kops.operations.state.windows import counted, emitted_again, fading
+from kops.operations.state.witnesses import question_of, testified
 
 OPERATION = "state.rebuild"
 ACTIONS = ("added", "changed", "removed", "erased")
@@ -50,6 +54,7 @@ def plan_rebuild(services: Services, state_file: StateFile, how: How) -> Plan:
             refuse_timestamps(found.facts, content.earliest, content.latest, now_ms)
             refuse_time_zero(services, state_file, found.facts.store, content.earliest)
     commits = moved_offsets(engine, state_file, facts, cut)
+    uncovered, wipes = uncovered_changelogs(services, state_file), local_state(computed)
     items = [item for found in computed for item in _append_items(found)] + move_items(cut, commits)
     return Plan(
         operation=OPERATION,
@@ -68,9 +73,11 @@ def plan_rebuild(services: Services, state_file: StateFile, how: How) -> Plan:
             "stores": {found.facts.store.name: _store_arguments(found) for found in computed if not found.facts.store.reuses_source},
             "commit": {str(partition): committed_json(committed) for partition, committed in commits.items()},
             "prior": {str(partition): committed_json(cut.committed.get(partition)) for partition in commits},
+            "question": question_of(computed),
+            "open": still_open(computed, uncovered, wipes),
         },
-        warnings=(*cut.notes, *_local_state(computed), *_of_windows(computed, is_moved=bool(commits), now_ms=now_ms)),
-        notes=(*cut.origins, *(note for found in computed for note in _notes(found))),
+        warnings=(*cut.notes, *wipes, *_of_windows(computed, is_moved=bool(commits), now_ms=now_ms)),
+        notes=(*cut.origins, *(note for found in computed for note in _notes(found)), *uncovered_note(state_file, uncovered)),
     )
 
 
@@ -94,18 +101,29 @@ def compute_all(
     archived = open_archives(engine, state_file, how.archives)
     facts = read_facts(services, state_file, replacing=replacing, archived=archived)
     cut = find_cut(services, state_file, facts, how.at)
+    past = read_past(services, state_file.application, state_file.stores, cut.committed, _starts(facts))
+    facts = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
     for found in facts:
         if not how.accept_inexact and found.exactness.grade > "B":
             raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
     cut = with_shares(engine, archived, cut, how.at, first_offsets(facts))
     cut = replace(cut, notes=(*cut.notes, *answers_waiting(services, state_file, cut)))
     facts = [without_waiting(engine, state_file, found, cut, skip_undecodable=how.skip_undecodable) for found in facts]
-    computed = compute_stores(engine, state_file, facts, cut, skip_undecodable=how.skip_undecodable)
+    computed = compute_stores(
+        engine,
+        state_file,
+        facts,
+        cut,
+        skip_undecodable=how.skip_undecodable,
+        damaged=how.damaged,
+        apart=past.apart if how.has_witnesses and not cut.moves else {found.store.name for found in facts},
+    )
+    computed = [testified(engine, state_file, found, past) for found in computed]
     for done in computed:
         if not how.accept_inexact and done.exactness.grade > "B":
             for other in computed:
                 drop_stage(other.stage)
-            raise _inexact(done.facts.store.name, done.exactness.grade, done.exactness.reasons)
+            raise _inexact(done.facts.store.name, done.exactness.grade, done.exactness.reasons, proof=done.proof)
     if must_be_empty:
         try:
             refuse_unplaced(computed)
@@ -114,6 +132,15 @@ def compute_all(
                 drop_stage(done.stage)
             raise
     return facts, cut, computed
+
+
+def _starts(facts: Sequence[StoreFacts]) -> dict[TopicPartition, int]:
+    """Return the first offset of each partition that may count: where the log starts, or where the application began."""
+    return {
+        partition: max(bound.log_start_offset, found.starts.get(partition, 0))
+        for found in facts
+        for partition, bound in found.input_bounds.items()
+    }
 
 
 def _refuse_versions(computed: Sequence[Computed]) -> None:
@@ -154,13 +181,16 @@ def _of_windows(computed: Sequence[Computed], *, is_moved: bool, now_ms: int) ->
 
 
 def _notes(found: Computed) -> list[str]:
-    return [*([found.summary] if found.exactness.reasons or found.facts.store.reuses_source else []), *found.warnings]
+    if found.exactness.reasons or found.proof is None:
+        return [found.summary, *found.warnings]
+    return [f"{found.facts.store.name}: {found.evidence}", *found.warnings]
 
 
-def _inexact(store: str, grade: str, reasons: Sequence[str]) -> Refused:
+def _inexact(store: str, grade: str, reasons: Sequence[str], proof: Proof | None = None) -> Refused:
+    damaged = f"where these keys are the damage, say so: --damaged {store} or --damaged {store}:PARTITION,...; "
     return Refused(
         f"store {store} would be rebuilt with exactness {grade} ({MEANINGS[grade]}): {'; '.join(reasons)}",
-        hint="--accept-inexact does it nevertheless",
+        hint=f"{damaged if proof and proof.differing else ''}--accept-inexact does it nevertheless",
         store=store,
         exactness=grade,
         reasons=list(reasons),
@@ -178,7 +208,7 @@ def _append_items(found: Computed) -> list[Item]:
             items.append(Item(target, "none", end, end, reason))
             continue
         counts = ", ".join(f"{actions[name]:,} {name}" for name in ACTIONS if actions.get(name))
-        items.append(Item(target, "append", end, end + content.records, f"{counts} (exactness {found.exactness.grade})"))
+        items.append(Item(target, "append", end, end + content.records, f"{counts} (exactness {found.grade})"))
     return items
 
 
@@ -213,7 +243,7 @@ def _store_arguments(found: Computed) -> dict[str, Any]:
     return {
         "changelog": found.facts.store.changelog,
         "stage": found.stage,
-        "exactness": {"class": found.exactness.grade, "reasons": list(found.exactness.reasons)},
+        "exactness": found.judgement,
         "read": found.counts.read,
         "keys": found.counts.keys,
         "dropped": found.counts.dropped,
@@ -237,21 +267,9 @@ def watched_topics(facts: Sequence[StoreFacts]) -> list[str]:
     )
 
 
-def _local_state(computed: Sequence[Computed]) -> list[str]:
-    """Say where local stores would not follow: a log that was emptied or made anew tells them nothing about old keys."""
-    emptied = [found.facts.store.changelog for found in computed if found.must_write and found.changelog_is_empty]
-    if not emptied:
-        return []
-    what = ", ".join(emptied)
-    return [
-        f"{what} {'is' if len(emptied) == 1 else 'are'} empty: delete the application's local state (state.dir) on every instance before it"
-        " starts, else it may keep stale keys"
-    ]
-
-
 def _summary(state_file: StateFile, computed: Sequence[Computed]) -> str:
     records = sum(content.records for found in computed if found.must_write for content in found.contents.values())
-    stores = [f"{found.facts.store.name} {found.counts.keys:,} keys, exactness {found.exactness.grade}" for found in computed[:_NAMED]]
+    stores = [f"{found.facts.store.name} {found.counts.keys:,} keys, exactness {found.grade}" for found in computed[:_NAMED]]
     more = f"; and {len(computed) - _NAMED} more stores" if len(computed) > _NAMED else ""
     what = f"({'; '.join(stores)}{more})"
     if not records:

@@ -13,6 +13,7 @@ from kops.operations.offsets_items import committed_of_json, partition_of, verif
 from kops.operations.protocol import Mutation, compare_guard, failed
 from kops.operations.services import Services
 from kops.operations.state.appending import read_back_judged, target_of, written_results
+from kops.operations.state.completeness import before_starting
 from kops.operations.state.cut import refuse_alive
 from kops.operations.state.engine import Engine, start_engine
 from kops.operations.state.guard import guard_of, log_ends
@@ -100,7 +101,10 @@ class Rebuild(Mutation):
         """Say what to do next."""
         if any(result.status is not Status.DONE for result in results):
             return ("run the same command again: what is right already is recognised",)
-        return (f"{plan.arguments['application']} can be started: its stores follow their changelogs",)
+        application = plan.arguments["application"]
+        if plan.arguments.get("backwards"):
+            return (f"the changelogs of {application} hold what they held before the rebuild",)
+        return before_starting(application, plan.arguments.get("open", ()))
 
 
 REBUILD = Rebuild()

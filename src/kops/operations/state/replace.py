@@ -15,6 +15,7 @@ from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.journal import Journal
 from kops.operations.journal_actions import is_unfinished
 from kops.operations.services import Services
+from kops.operations.state.completeness import before_starting
 from kops.operations.state.switch import Switch
 
 APPEND, REPLACE = "append", "replace"
@@ -35,7 +36,9 @@ class Replace(Switch):
         """Say what has to be done before the application starts."""
         if any(result.status not in (Status.DONE, Status.UNCHANGED) for result in results):
             return ("run the same command again, or `kops journal finish`: what is staged is written whole",)
-        return local_state(plan.arguments["application"], len(plan.arguments["topics"]))
+        if not plan.arguments.get("open"):
+            return local_state(plan.arguments["application"], len(plan.arguments["topics"]))
+        return before_starting(plan.arguments["application"], plan.arguments["open"])
 
 
 STATE_REPLACE = Replace()

@@ -14,6 +14,7 @@ from kops.core.times import to_milliseconds
 from kops.core.topic_settings import own_settings
 from kops.operations.offsets_items import committed_json
 from kops.operations.services import Services
+from kops.operations.state.completeness import still_open, uncovered_changelogs, uncovered_note
 from kops.operations.state.compute import Computed, changelog_range, compute_stores, job_of
 from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, new_stage, start_engine
@@ -24,6 +25,7 @@ from kops.operations.state.plans import compute_all, move_items, moved_offsets, 
 from kops.operations.state.replace import STATE_REPLACE, local_state, unfinished_settings
 from kops.operations.state.switch import GROW, guard_now
 from kops.operations.state.switch_topics import TopicChange, changes_json, topic_ids
+from kops.operations.state.witnesses import question_of
 
 if TYPE_CHECKING:
     from kops.spark.stage import Staged
@@ -60,7 +62,7 @@ class Replacement:
             "changelog": self.found.facts.store.changelog,
             "stage": self.stage,
             "backwards": False,
-            "exactness": {"class": self.found.exactness.grade, "reasons": list(self.found.exactness.reasons)},
+            "exactness": self.found.judgement,
             "read": self.found.counts.read,
             "keys": self.found.counts.keys,
             "dropped": self.found.counts.dropped,
@@ -72,7 +74,7 @@ class Replacement:
 
     def items(self) -> list[Item]:
         """Return the change of the topic, and one item for each partition that is written."""
-        topic, exactness = self.found.facts.store.changelog, self.found.exactness.grade
+        topic, exactness = self.found.facts.store.changelog, self.found.grade
         return [
             self.change.item("deleted and made anew with its settings" if self.change.before else "made anew: it is not there"),
             *(
@@ -110,6 +112,7 @@ def plan_replace(services: Services, state_file: StateFile, how: How) -> Plan:
         if found not in wrong
     ]
     names = [done.found.facts.store.changelog for done in replaced]
+    uncovered = uncovered_changelogs(services, state_file)
     plan = Plan(
         operation=STATE_REPLACE.name,
         summary=_summary(state_file, replaced),
@@ -130,6 +133,8 @@ def plan_replace(services: Services, state_file: StateFile, how: How) -> Plan:
             "commit": {str(partition): committed_json(committed) for partition, committed in commits.items()},
             "prior": {str(partition): committed_json(cut.committed.get(partition)) for partition in commits},
             GROW: {},
+            "question": question_of(computed),
+            "open": still_open(computed, uncovered, local_state(state_file.application, len(replaced))),
         },
         warnings=(
             *cut.notes,
@@ -137,7 +142,11 @@ def plan_replace(services: Services, state_file: StateFile, how: How) -> Plan:
             *_more_partitions(state_file, replaced, cut),
             *local_state(state_file.application, len(replaced)),
         ),
-        notes=(*cut.origins, *(note for found in computed for note in (found.summary, *found.warnings))),
+        notes=(
+            *cut.origins,
+            *(note for found in computed for note in (found.summary, *found.warnings)),
+            *uncovered_note(state_file, uncovered),
+        ),
     )
     return replace(plan, guard=guard_now(services, plan))
 

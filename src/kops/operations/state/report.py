@@ -14,9 +14,9 @@ from kops.core.statefile import StateFile, Store
 from kops.core.times import time_text, to_milliseconds
 from kops.operations.journal import Entry, Journal
 from kops.operations.services import Services
-from kops.operations.state.compare import key_rows
 from kops.operations.state.compute import Computed
 from kops.operations.state.engine import Engine, start_engine
+from kops.operations.state.key_rows import key_rows
 from kops.output.report import BAD, GOOD, NEUTRAL, Report, Section, Table, report_html
 from kops.output.report_chart import Chart
 
@@ -163,7 +163,7 @@ def _compared(engine: Engine, found: Computed) -> Section:
             ("changelog", found.facts.store.changelog),
             ("records read", found.counts.read),
             ("keys", found.counts.keys),
-            ("exactness", found.exactness.text),
+            ("exactness", found.how_exact),
         ],
         notes=found.warnings,
         chart=_chart(engine, found.stage),

@@ -70,6 +70,7 @@ def plan_restore(
         arguments={
             "application": manifest.application,
             "snapshot": str(folder),
+            "taken_of": {"cluster_id": original.cluster_id, "application": original.application},
             "exactly_once": manifest.exactly_once,
             "master": engine.master,
             "topics": changes_json(changes),

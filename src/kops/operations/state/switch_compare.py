@@ -10,8 +10,10 @@ from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile
 from kops.core.topic_names import topics_not_found
 from kops.operations.services import Services
-from kops.operations.state.compare import Comparison, key_rows
+from kops.operations.state.compare import Comparison
+from kops.operations.state.compute import DIFFERENT, EQUAL
 from kops.operations.state.engine import drop_stage, new_stage, start_engine
+from kops.operations.state.key_rows import key_rows
 from kops.operations.state.switch_names import renamed
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ def diff_against(services: Services, state_file: StateFile, other: str, *, limit
         rows += shown
         if found > len(shown):
             notes.append(f"{store.name}: {found:,} keys differ, {len(shown):,} are shown; --limit shows more")
-    return Comparison(rows, differing, notes or _equal(state_file, other, differing))
+    return Comparison(rows, differing, notes or _equal(state_file, other, differing), DIFFERENT if differing else EQUAL)
 
 
 def _equal(state_file: StateFile, other: str, differing: int) -> list[str]:

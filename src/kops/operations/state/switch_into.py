@@ -25,6 +25,7 @@ from kops.operations.state.switch_names import missing_topics, renamed
 from kops.operations.state.switch_planned import with_topics
 from kops.operations.state.switch_refusals import refuse_time_zero
 from kops.operations.state.switch_topics import TopicChange, changes_json
+from kops.operations.state.witnesses import question_of
 from kops.operations.topics_create import prepare_creation
 
 
@@ -67,7 +68,8 @@ def plan_into(services: Services, state_file: StateFile, into: str, how: How, *,
     engine = start_engine(services, how.master)
     creation = prepare_creation(services, missing_topics(services, named, state_file), services.kafka.topics.names())
     planned = with_topics(services, creation.topics)
-    _, cut, computed = compute_all(planned, replace(named, application=source.application), engine, how, must_be_empty=False)
+    unproven = replace(how, has_witnesses=False)  # the changelogs of the other application hold nothing, or another state
+    _, cut, computed = compute_all(planned, replace(named, application=source.application), engine, unproven, must_be_empty=False)
     computed = [_writable(engine, named, found, cut, skip_undecodable=how.skip_undecodable) for found in computed]
     for found in computed:
         refuse_time_zero(services, found.facts.store.changelog, found.contents.values(), exactly_once=state_file.exactly_once)
@@ -97,6 +99,7 @@ def plan_into(services: Services, state_file: StateFile, into: str, how: How, *,
             "commit": {str(p): committed_json(found) for p, found in commits.items() if str(p) in moved},
             "prior": {str(p): committed_json(prior.get(p)) for p in commits if str(p) in moved},
             GROW: {},
+            "question": question_of(computed),
         },
         warnings=(*cut.notes, *_running(services, source.application), *(local_state_warning(into) if changes and prior else ())),
         notes=(*cut.origins, *(note for found in computed for note in (found.summary, *found.warnings))),
@@ -163,7 +166,7 @@ def _arguments(found: Computed) -> dict[str, Any]:
         "stage": found.stage,
         "backwards": False,
         "in_order": found.facts.store.type == VERSIONED,
-        "exactness": {"class": found.exactness.grade, "reasons": list(found.exactness.reasons)},
+        "exactness": found.judgement,
         "read": found.counts.read,
         "keys": found.counts.keys,
         "actions": {str(number): dict(actions) for number, actions in found.actions.items()},
@@ -182,7 +185,7 @@ def _items(found: Computed) -> list[Item]:
             items.append(Item(target, "none", end, end, "as it should be"))
             continue
         counts = ", ".join(f"{count:,} {name}" for name, count in found.actions.get(number, {}).items() if count)
-        items.append(Item(target, "append", end, end + contents[number].records, f"{counts} (exactness {found.exactness.grade})"))
+        items.append(Item(target, "append", end, end + contents[number].records, f"{counts} (exactness {found.grade})"))
     return items
 
 

@@ -1,0 +1,125 @@
+"""What of an application is not covered by what was computed, and what is still to be done before it can be started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kops.core.models import Bounds, TopicPartition
+from kops.core.statefile import StateFile
+from kops.core.topic_names import streams_application
+from kops.operations.services import Services
+from kops.operations.state.compute import Computed
+
+CHANGELOG = "-changelog"
+_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Uncovered:
+    """A changelog of the application that was not looked at.
+
+    :param emptied: its partitions without records that once had some; all of them where the whole topic is empty
+    """
+
+    topic: str
+    partitions: int
+    emptied: tuple[int, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether it has no records at all."""
+        return len(self.emptied) == self.partitions
+
+    @property
+    def text(self) -> str:
+        """Return it in a few words."""
+        if self.is_empty:
+            return f"{self.topic} (empty)"
+        return f"{self.topic} (partitions {', '.join(map(str, self.emptied))} were emptied)" if self.emptied else self.topic
+
+
+def uncovered_changelogs(services: Services, state_file: StateFile) -> list[Uncovered]:
+    """Return the changelogs of the application that the chosen stores of its state file do not have, empty ones first."""
+    application = state_file.application
+    covered = {store.changelog for store in state_file.stores} | {
+        store.window.buffer for store in state_file.stores if store.window and store.window.buffer
+    }
+    groups = {*services.kafka.groups.ids(), application}
+    names = [
+        name
+        for name in services.kafka.topics.names()
+        if name.endswith(CHANGELOG) and name not in covered and streams_application(name, groups) == application
+    ]
+    described = services.kafka.topics.existing(names)
+    partitions = {name: [TopicPartition(name, each.partition) for each in topic.partitions] for name, topic in described.items()}
+    bounds = services.kafka.offsets.bounds([at for found in partitions.values() for at in found])
+    found = [Uncovered(name, len(several), _emptied([bounds[at] for at in several])) for name, several in partitions.items()]
+    return sorted(found, key=lambda each: (not each.is_empty, not each.emptied, each.topic))
+
+
+def _emptied(bounds: Sequence[Bounds]) -> tuple[int, ...]:
+    empty = [number for number, bound in enumerate(bounds) if bound.log_start_offset == bound.log_end_offset]
+    if len(empty) == len(bounds):
+        return tuple(empty)
+    return tuple(number for number in empty if bounds[number].log_end_offset > 0)
+
+
+def uncovered_note(state_file: StateFile, uncovered: Sequence[Uncovered]) -> list[str]:
+    """Return what was not looked at, in a sentence."""
+    if not uncovered:
+        return []
+    some = ", ".join(each.text for each in uncovered[:_NAMED])
+    more = f" and {len(uncovered) - _NAMED} more" if len(uncovered) > _NAMED else ""
+    return [f"not looked at, since no chosen store of {state_file.path} has it: {some}{more}"]
+
+
+def local_state(computed: Iterable[Computed]) -> list[str]:
+    """Say where local stores would not follow: a log that was emptied or made anew tells them nothing about old keys."""
+    lost: dict[str, list[int]] = {}
+    for found in computed:
+        if not found.must_write:
+            continue
+        numbers = [number for number in sorted(found.contents) if _lacks_most(found, number)]
+        if numbers:
+            topic = found.facts.store.changelog
+            lost[topic if len(numbers) == len(found.facts.changelog_bounds) else f"{topic}:{','.join(map(str, numbers))}"] = numbers
+    if not lost:
+        return []
+    verb = "is" if len(lost) == 1 else "are"
+    return [
+        f"{', '.join(lost)} {verb} empty, or without most of the keys: delete the application's local state (state.dir) on every instance"
+        " before it starts. A local store whose checkpoint lies below the new end of its changelog keeps stale keys and says nothing"
+    ]
+
+
+def _lacks_most(found: Computed, number: int) -> bool:
+    bound = found.facts.changelog_bounds[number]
+    held = bound.log_end_offset - bound.log_start_offset
+    return held <= found.actions.get(number, {}).get("added", 0) + found.actions.get(number, {}).get("erased", 0)
+
+
+def still_open(computed: Sequence[Computed], uncovered: Sequence[Uncovered], wipes: Sequence[str]) -> list[str]:
+    """Return what keeps kops from saying that the application can be started, a sentence each."""
+    judged: Mapping[str, str] = {found.facts.store.name: found.grade for found in computed if found.grade not in ("A", "B")}
+    emptied = [each for each in uncovered if each.emptied]
+    return [
+        *wipes,
+        *(
+            [f"see that these stores are right: {', '.join(f'{name} (exactness {grade})' for name, grade in judged.items())}"]
+            if judged
+            else []
+        ),
+        *(
+            [f"these changelogs lost records, and nothing was done about them: {', '.join(each.text for each in emptied)}"]
+            if emptied
+            else []
+        ),
+    ]
+
+
+def before_starting(application: str, sentences: Sequence[str]) -> tuple[str, ...]:
+    """Return what to say of an application after its state was written."""
+    if not sentences:
+        return (f"{application} can be started: its stores follow their changelogs",)
+    return (f"before {application} is started:", *(f"- {sentence}" for sentence in sentences))

@@ -1,0 +1,229 @@
+"""What kops itself did to an application, as its journal has it: which state it wrote, and where it moved the group.
+
+State that kops computed cannot testify to what kops computes. And what is computed from the log start up to the committed offsets is the
+state of the application only while nothing but the application moves these: a move by kops contradicts it, until the store is rebuilt.
+Only entries of this machine are seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kops.core.models import Committed, TopicPartition
+from kops.core.moves import moves_of_json
+from kops.core.plan import MOVES, Plan
+from kops.core.statefile import Store
+from kops.operations.journal import Entry, EntryStatus, Journal
+from kops.operations.offsets_items import committed_of_json
+from kops.operations.services import Services
+from kops.operations.state.exactness import Exactness
+
+RESET = "streams.reset"
+COMPUTED = ("state.rebuild", "state.replace", "state.into")
+"""Operations that write what kops has computed."""
+_MOVES = ("offsets.move", "offsets.delete")
+_MANY = ("offsets.move_many",)
+_NOTHING_DONE = (EntryStatus.REFUSED, EntryStatus.FAILED)
+_NAMED = 3
+
+Steps = Mapping[TopicPartition, "tuple[int | None, int | None]"]
+"""Committed offsets before and after, by partition; None: no commit."""
+
+
+@dataclass(frozen=True)
+class _Move:
+    """A partition of the input that kops moved the group in.
+
+    :param before: where the application had come to
+    :param now: where kops has put it; None: no commit any more
+    :param begins: its state was deleted, so it holds only what comes from there on
+    """
+
+    entry: Entry
+    before: int | None
+    now: int | None
+    begins: bool = False
+
+
+@dataclass
+class _OfStore:
+    """What happened to one store since kops last computed it whole."""
+
+    moves: dict[TopicPartition, list[_Move]] = field(default_factory=dict)
+    carried: list[Entry] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Past:
+    """What the journal says of the stores of an application.
+
+    :param written: changelog -> partition -> live keys that kops wrote there
+    :param apart: stores whose changelogs are of other offsets than the committed ones: kops moved the group, and nothing ran since
+    :param judged: store -> C, where the journal contradicts what is computed
+    """
+
+    written: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    apart: frozenset[str] = frozenset()
+    judged: Mapping[str, Exactness] = field(default_factory=dict)
+
+
+def read_past(
+    services: Services,
+    application: str,
+    stores: Iterable[Store],
+    committed: Mapping[TopicPartition, Committed],
+    starts: Mapping[TopicPartition, int],
+) -> Past:
+    """Read what kops did to an application on this cluster.
+
+    :param committed: its committed offsets now
+    :param starts: the first offsets of its input that may count
+    """
+    journal, cluster = Journal(services.directories.state / "journal"), services.kafka.cluster().cluster_id
+    entries = [
+        entry
+        for entry in journal.entries(lambda _damaged: None, mentioning=application)
+        if entry.plan.cluster_id == cluster and entry.status not in _NOTHING_DONE
+    ]
+    entries.reverse()
+    apart, judged = set(), {}
+    for store in stores:
+        found = _of_store(entries, application, store)
+        reasons = [_carried(entry) for entry in found.carried]
+        for at, moves in sorted(found.moves.items()):
+            standing = committed[at].offset if at in committed else None
+            for move in moves:
+                if move.begins:
+                    if move.now is None or move.now > starts.get(at, 0):
+                        reasons.append(_moved(at, move))
+                elif move.now == standing and move is moves[-1]:
+                    apart.add(store.name)
+                else:
+                    reasons.append(_moved(at, move))
+        if reasons:
+            more = [f"and {len(reasons) - _NAMED} more such moves"] if len(reasons) > _NAMED else []
+            judged[store.name] = Exactness("C", (*reasons[:_NAMED], *more))
+    return Past(_written(entries, application), frozenset(apart), judged)
+
+
+def _of_store(entries: Iterable[Entry], application: str, store: Store) -> _OfStore:
+    """Follow one store through the entries, the oldest first."""
+    found, topics = _OfStore(), {source.topic for source in store.inputs}
+    for entry in entries:
+        plan = entry.plan
+        operation, is_net = plan.operation, not entry.undoes and not entry.undone_by
+        if operation in COMPUTED:
+            if plan.arguments["application"] == application and is_net:
+                if store.name in plan.arguments["stores"]:
+                    found = _OfStore()
+                else:
+                    _note(found, entry, _only(topics, _of_commit(plan)))
+            continue
+        if operation in ("state.repartition", "state.restore"):
+            if plan.arguments["application"] == application and is_net and _is_carried(plan, store):
+                found.carried.append(entry)
+            continue
+        steps = _only(topics, _steps(plan, application))
+        if operation == RESET:
+            begun = {at: [_Move(entry, before, after, begins=True)] for at, (before, after) in steps.items()}
+            found = _OfStore(begun) if steps else found
+        else:
+            _note(found, entry, steps)
+    return found
+
+
+def _note(found: _OfStore, entry: Entry, steps: Steps) -> None:
+    """Take a move in, joined with the one before where the application has not gone on between them."""
+    for at, (before, after) in steps.items():
+        moves = found.moves.setdefault(at, [])
+        if moves and moves[-1].now == before and not moves[-1].begins:
+            first = moves.pop()
+            if first.before != after:
+                moves.append(_Move(first.entry, first.before, after))
+        else:
+            moves.append(_Move(entry, before, after))
+        if not moves:
+            del found.moves[at]
+
+
+def _only(topics: set[str], steps: Steps) -> Steps:
+    return {at: step for at, step in steps.items() if at.topic in topics and step[0] != step[1]}
+
+
+def _steps(plan: Plan, application: str) -> Steps:
+    """Return the moves of the application's group in a plan of committed offsets."""
+    arguments: Any = plan.arguments
+    if plan.operation == RESET:
+        return _of_write(arguments["offsets"]) if arguments["application"] == application and arguments["offsets"] else {}
+    if plan.operation in _MOVES:
+        return _of_write(arguments) if arguments["group"] == application else {}
+    if plan.operation in _MANY or plan.operation == "groups.delete":
+        body = arguments[MOVES] if plan.operation in _MANY else arguments["prior"]
+        groups = [group for group in moves_of_json(body) if group.group == application]
+        after = {at: one for group in groups for at, one in group.writes().items()}
+        before = {at: one for group in groups for at, one in group.writes(inverse=True).items()}
+        return {at: (_offset(before.get(at)), _offset(one)) for at, one in after.items()}
+    return {}
+
+
+def _of_write(arguments: Mapping[str, Any]) -> Steps:
+    prior = committed_of_json(arguments["prior"])
+    return {at: (_offset(prior.get(at)), _offset(one)) for at, one in committed_of_json(arguments["write"]).items()}
+
+
+def _of_commit(plan: Plan) -> Steps:
+    prior = committed_of_json(plan.arguments["prior"])
+    return {at: (_offset(prior.get(at)), _offset(one)) for at, one in committed_of_json(plan.arguments["commit"]).items()}
+
+
+def _offset(committed: Committed | None) -> int | None:
+    return None if committed is None else committed.offset
+
+
+def _is_carried(plan: Plan, store: Store) -> bool:
+    """Tell whether a store holds what its input, as it is now, does not say."""
+    arguments: Any = plan.arguments
+    if store.name not in arguments["stores"]:
+        return False
+    if plan.operation == "state.restore":
+        origin = arguments.get("taken_of", {})
+        return bool(origin) and origin != {"cluster_id": plan.cluster_id, "application": arguments["application"]}
+    grown = set(arguments["grow"])
+    replaced = {at.topic for at in committed_of_json(arguments["commit"])} - set(arguments["repartitions"]) - grown
+    inputs = {source.topic for source in store.inputs}
+    return bool(inputs & replaced) or (bool(inputs & grown) and not store.key_by)
+
+
+def _carried(entry: Entry) -> str:
+    return (
+        f"its state was carried over by {entry.plan.operation} on {entry.started[:10]} (journal {entry.id}): it cannot be computed from the"
+        " log start of its input"
+    )
+
+
+def _moved(at: TopicPartition, move: _Move) -> str:
+    before, now = ("no commit" if offset is None else f"offset {offset}" for offset in (move.before, move.now))
+    which = f"{move.entry.plan.operation}, journal {move.entry.id}"
+    return (
+        f"kops moved the application in {at} from {before} to {now} on {move.entry.started[:10]} ({which}), and it went on from there:"
+        " its state is not that of all records from the log start"
+    )
+
+
+def _written(entries: Iterable[Entry], application: str) -> dict[str, dict[int, int]]:
+    found: dict[str, dict[int, int]] = {}
+    for entry in _computed(entries, application):
+        for store in entry.plan.arguments["stores"].values():
+            of_changelog = found.setdefault(store["changelog"], {})
+            for number, content in store.get("contents", {}).items():
+                of_changelog[int(number)] = of_changelog.get(int(number), 0) + content["records"] - content["tombstones"]
+    return found
+
+
+def _computed(entries: Iterable[Entry], application: str) -> Iterator[Entry]:
+    for entry in entries:
+        plan = entry.plan
+        if plan.operation in COMPUTED and plan.arguments["application"] == application and not entry.undoes and not entry.undone_by:
+            yield entry

@@ -1,0 +1,92 @@
+"""What ``verify`` has proven on this machine, remembered: a file below kops' state folder for each store and content of its state file."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from kops.core.models import TopicPartition
+from kops.core.statefile import StateFile, Store
+from kops.core.times import time_text, to_milliseconds
+from kops.operations.services import Services
+from kops.operations.state.exactness import REDUCER
+
+FOLDER = "proven"
+
+
+@dataclass(frozen=True)
+class Proven:
+    """A ``verify`` in which every surviving key of a store was equal, and enough of them to prove it.
+
+    :param at: when, ISO 8601 in UTC
+    :param keys: that were equal
+    :param offsets: up to where the input counted, by partition
+    """
+
+    at: str
+    keys: int
+    offsets: Mapping[str, int]
+
+    @property
+    def text(self) -> str:
+        """Return it as ``proven on 2026-11-20 over 1,204,331 keys``."""
+        return f"proven on {self.at[:10]} over {self.keys:,} keys"
+
+
+def proven_text(proven: Proven | None) -> str:
+    """Return when a store was proven, or that it never was."""
+    return proven.text if proven else "never proven"
+
+
+def remembered(services: Services, state_file: StateFile, store: Store) -> Proven | None:
+    """Return the last proof of a store by this very state file; None: it was never proven on this machine."""
+    try:
+        body = json.loads(_path(services, state_file, store).read_text(encoding="utf-8"))
+        return Proven(body["at"], body["keys"], body["offsets"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def remember(services: Services, state_file: StateFile, store: Store, keys: int, offsets: Mapping[TopicPartition, int]) -> Proven:
+    """Keep that a store was proven, and return it.
+
+    :raises OSError: when it cannot be written
+    """
+    path = _path(services, state_file, store)
+    topics = {source.topic for source in store.inputs}
+    ends = {str(at): offset for at, offset in sorted(offsets.items()) if at.topic in topics}
+    proven = Proven(time_text(to_milliseconds(services.now())), keys, ends)
+    about = {"application": state_file.application, "cluster_id": services.kafka.cluster().cluster_id, "store": store.name}
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(json.dumps({**about, "digest": path.stem, **asdict(proven)}))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    return proven
+
+
+def _path(services: Services, state_file: StateFile, store: Store) -> Path:
+    """Return where the proof of a store is kept: another cluster, application, store, state file or reducer is another place."""
+    parts: list[Any] = [services.kafka.cluster().cluster_id, state_file.application, store.name]
+    digest = hashlib.sha256(json.dumps(parts).encode())
+    digest.update(Path(state_file.path).read_bytes())
+    if store.aggregate.kind == REDUCER:
+        digest.update(_code(store.aggregate.expression))
+    return services.directories.state / FOLDER / f"{digest.hexdigest()}.json"
+
+
+def _code(reference: str) -> bytes:
+    """Return the source of the module that a reducer is in; the reference where that cannot be read."""
+    try:
+        spec = importlib.util.find_spec(reference.partition(":")[0])
+        return Path(spec.origin).read_bytes() if spec and spec.origin else reference.encode()
+    except (ImportError, OSError, ValueError):
+        return reference.encode()

@@ -1,0 +1,62 @@
+"""What the surviving keys of changelogs say about computed stores, with the first that contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from kops.core.models import TopicPartition
+from kops.core.statefile import StateFile
+from kops.operations.services import Services
+from kops.operations.state.compute import EQUAL, Computed
+from kops.operations.state.engine import Engine
+from kops.operations.state.evidence import IF_RIGHT, with_survivors
+from kops.operations.state.evidence_journal import Past
+from kops.operations.state.evidence_proven import Proven, remember, remembered
+from kops.operations.state.key_rows import differing_keys
+
+_SHOWN = 5
+
+
+def testified(engine: Engine, state_file: StateFile, found: Computed, past: Past) -> Computed:
+    """Return a store judged by the keys of its changelog that survived, and with its last proof."""
+    if found.proof is None:
+        return found
+    store = found.facts.store
+    proof = found.proof.without_own(past.written.get(store.changelog, {}))
+    rows = differing_keys(engine, store, found.stage, _SHOWN, without=proof.damaged) if proof.differing else []
+    return replace(
+        found,
+        proof=proof,
+        exactness=with_survivors(found.exactness, proof, rows),
+        proven=remembered(engine.services, state_file, store),
+    )
+
+
+def remember_proofs(
+    services: Services, state_file: StateFile, computed: Sequence[Computed], offsets: Mapping[TopicPartition, int]
+) -> tuple[list[Computed], list[str]]:
+    """Remember which stores a comparison has proven.
+
+    :return: the stores with their newest proof, and why a proof could not be kept, if so
+    """
+    proven, problems = [], []
+    for found in computed:
+        if found.status != EQUAL or found.proof is None or found.grade not in ("A", "B"):
+            proven.append(found)
+            continue
+        try:
+            newest: Proven | None = remember(services, state_file, found.facts.store, found.proof.equal, offsets)
+        except OSError as error:
+            problems.append(f"that {found.facts.store.name} was proven cannot be kept in {services.directories.state}: {error.strerror}")
+            newest = found.proven
+        proven.append(replace(found, proven=newest))
+    return proven, problems
+
+
+def question_of(computed: Sequence[Computed]) -> str:
+    """Return what the person has to agree to before stores are written to which nothing testifies; empty when there is none."""
+    names = [found.facts.store.name for found in computed if found.must_write and found.grade.endswith(IF_RIGHT)]
+    if not names:
+        return ""
+    return f"Nothing proves the keys of {', '.join(names)}: they are right only if the state file is."

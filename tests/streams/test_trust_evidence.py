@@ -1,0 +1,181 @@
+"""What kops says of real applications whose state file, or whose history, is not what it seems: certain only of what it has seen.
+
+All applications run in one JVM, twice: what makes the difference often lies between two runs.
+"""
+
+import struct
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import twins
+from support.programs import Program, Record
+
+pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
+
+KEYS = 30
+PARTITIONS = 3
+START = 1_760_000_000_000
+COUNT = Program("count", "long", value="string")
+
+
+def counted(first: int = 0) -> list[Record]:
+    """A record for each key."""
+    return [Record(f"k{number}".encode(), b"x", START + first + number) for number in range(KEYS)]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An application: what it reads in its first and in its second run.
+
+    :param between: what kops is asked to do between the runs
+    :param started_at: offset of each partition that is committed before the first run
+    """
+
+    program: Program
+    first: tuple[Record, ...]
+    second: tuple[Record, ...] = ()
+    between: tuple[str, ...] = ()
+    partitions: int = PARTITIONS
+    started_at: int = 0
+    guarantee: str = "at_least_once"
+
+
+def cases() -> dict[str, Case]:
+    plain = (*counted(), *counted(KEYS))
+    return {
+        "right": Case(COUNT, plain),
+        "lost": Case(COUNT, plain),
+        "started": Case(COUNT, plain, started_at=5),
+        "moved": Case(
+            COUNT,
+            tuple(counted()),
+            tuple(counted(KEYS)),
+            between=("offsets", "reset", "{application}", "--topic", "{topic}:0", "--to-offset", "1"),
+        ),
+    }
+
+
+@dataclass
+class Scene:
+    """The applications after their runs, and kops beside them."""
+
+    twins: dict[str, twins.Twin]
+    run_kops: Any
+
+    def kops(self, name: str, verb: str, *options: object, file: str = "") -> Any:
+        twin = self.twins[name]
+        return self.run_kops("state", verb, file or twin.state_file, "-B", twin.cluster.servers, *options)
+
+    def verified(self, name: str, *options: object, code: int = 0) -> dict[str, Any]:
+        found = self.kops(name, "verify", *options, "-o", "json")
+        assert found.code == code, found
+        return found.json[0]
+
+    def lose(self, name: str, *partitions: int) -> None:
+        """Lose partitions of the changelog; all of them when none is named."""
+        twin = self.twins[name]
+        if not partitions:
+            twin.cluster.empty(twin.program.changelog)
+            return
+        changelog, ends = twin.program.changelog, twin.cluster.ends(twin.program.changelog)
+        twin.cluster.set_config(changelog, cleanup_policy="delete")
+        twin.cluster.trim(changelog, {number: ends[number][1] for number in partitions})
+        twin.cluster.set_config(changelog, cleanup_policy="compact")
+
+
+@pytest.fixture(scope="module")
+def scene(cluster, tmp_path_factory, run_kops_alone):
+    prefix = f"trust-{uuid.uuid4().hex[:8]}"
+    made = {}
+    for name, case in cases().items():
+        folder = tmp_path_factory.mktemp(name)
+        made[name] = twins.make(cluster, case.program, f"{prefix}-{name}", folder, case.guarantee, case.partitions)
+        if case.started_at:
+            topic = made[name].program.topic
+            cluster.commit(made[name].program.application, {(topic, number): case.started_at for number in range(case.partitions)})
+    twins.process_each([(made[name], case.first) for name, case in cases().items()])
+    for name, case in cases().items():
+        if case.between:
+            program = made[name].program
+            words = [word.format(application=program.application, topic=program.topic) for word in case.between]
+            run_kops_alone(*words, "--yes", "-B", cluster.servers).ok()
+    again = [(made[name], case.second) for name, case in cases().items() if case.second]
+    if again:
+        twins.process_each(again)
+    yield Scene(made, run_kops_alone)
+    cluster.delete_all(cluster.topics(prefix))
+
+
+def test_surviving_keys_testify(scene):
+    found = scene.verified("right")
+    assert (found["status"], found["exactness"]) == ("equal", "A")
+    assert found["proof"] == {
+        "surviving": KEYS,
+        "equal": KEYS,
+        "expected": KEYS,
+        "sufficient": True,
+        "damaged": [],
+        "written_by_kops": 0,
+        "unclear": 0,
+    }
+    assert (found["proven"]["keys"], sum(found["proven"]["offsets"].values())) == (KEYS, 2 * KEYS)
+
+
+def test_what_verify_has_proven_is_remembered_for_this_state_file_only(scene, tmp_path):
+    told = scene.kops("right", "verify").ok()
+    assert f"proof: {KEYS} of {KEYS} surviving keys equal; proven on 20" in told.err
+    plan = scene.kops("right", "rebuild", "--dry-run").ok()
+    assert f" over {KEYS} keys" in plan.err
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(Path(scene.twins["right"].state_file).read_text().replace("value.", "value. ") + "\n")
+    plan = scene.kops("right", "rebuild", "--dry-run", file=str(changed)).ok()
+    assert "never proven" in plan.err
+
+
+def test_what_is_left_of_a_changelog_testifies_to_what_is_lost(scene):
+    scene.lose("lost", 1)
+    kept = sum(entry.partition != 1 for entry in scene.twins["right"].view().values())
+    found = scene.verified("lost", code=1)
+    assert (found["exactness"], found["missing"], found["proof"]["surviving"]) == ("A", KEYS - kept, kept)
+    damage = [Record(b"k0", struct.pack(">q", 7), START)]
+    twin = scene.twins["lost"]
+    twin.cluster.produce(twin.program.changelog, damage)
+    number = twin.view()[b"k0"].partition
+    refused = scene.kops("lost", "rebuild", "--yes")
+    assert refused.code == 5
+    assert "k0 of partition" in refused.err
+    assert "computed 2, found 7" in refused.err
+    assert "--damaged totals" in refused.err
+    scene.kops("lost", "rebuild", "--yes", "--damaged", f"totals:{number}").ok()
+    found = scene.verified("lost")
+    assert (found["status"], found["exactness"]) == ("equal", "A if the file is right")  # most of it is what kops has written
+    assert found["proof"]["written_by_kops"] > 0
+    assert {key: entry.value for key, entry in twin.view().items()} == {f"k{n}".encode(): struct.pack(">q", 2) for n in range(KEYS)}
+
+
+def test_an_application_that_began_later_than_its_topic_is_not_written(scene):
+    found = scene.verified("started", code=1)
+    assert found["exactness"] == "C"
+    assert found["proof"]["equal"] < found["proof"]["surviving"]
+    refused = scene.kops("started", "rebuild", "--yes")
+    assert refused.code == 5
+    assert "surviving keys differ" in refused.err
+    scene.lose("started")
+    plan = scene.kops("started", "rebuild", "--dry-run").ok()
+    assert "proof: none, nothing to compare with" in plan.err
+    assert "exactness A if the file is right" in plan.err
+
+
+def test_a_move_by_kops_contradicts_once_the_application_has_gone_on(scene):
+    twin = scene.twins["moved"]
+    assert struct.pack(">q", 3) in {entry.value for entry in twin.view().values()}  # counted twice
+    found = scene.verified("moved", code=7)
+    assert (found["status"], found["exactness"]) == ("unclear", "C")
+    assert any("kops moved the application in" in reason and "journal 20" in reason for reason in found["reasons"])
+    scene.lose("moved")
+    refused = scene.kops("moved", "rebuild", "--yes")
+    assert (refused.code, "kops moved the application in" in refused.err) == (5, True)

@@ -1,0 +1,111 @@
+"""What kops reads in its journal of the applications whose state it computes."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from kops.core.models import Committed, TopicPartition
+from kops.core.plan import Plan
+from kops.core.statefile import parse_state_file
+from kops.operations.journal import EntryStatus, Journal
+from kops.operations.state.evidence_journal import read_past
+
+AT = TopicPartition("in", 0)
+OWN = {"from": {"topic": "in", "key": "string", "value": "long"}, "aggregate": {"count": True}}
+KEYED = {**OWN, "key_by": "value", "key_as": "long"}
+FILE = parse_state_file("f", {"application": "app", "stores": {"own": OWN, "keyed": {**KEYED, "repartition": "app-keyed-repartition"}}})
+
+
+@pytest.fixture
+def past(tmp_path):
+    """Write entries, and return what kops makes of them: ``past(entry, ..., committed=10)``."""
+    journal = Journal(tmp_path / "journal")
+    services = SimpleNamespace(
+        directories=SimpleNamespace(state=tmp_path), kafka=SimpleNamespace(cluster=lambda: SimpleNamespace(cluster_id="here"))
+    )
+
+    def read(*entries, committed=10, start=0):
+        for operation, arguments, *more in entries:
+            plan = Plan(operation, "", more[0] if more else "here", "", (), arguments=arguments)
+            journal.close(journal.open(plan), EntryStatus.DONE, ())
+        return read_past(services, "app", FILE.stores, {AT: Committed(committed)}, {AT: start})
+
+    return read
+
+
+def offset(number):
+    return None if number is None else {"offset": number, "metadata": "", "leader_epoch": None}
+
+
+def move(before, after, group="app", operation="offsets.move"):
+    return operation, {"group": group, "write": {str(AT): offset(after)}, "prior": {str(AT): offset(before)}}
+
+
+def reset(before, after):
+    return "streams.reset", {"application": "app", "offsets": move(before, after)[1], "topics": []}
+
+
+def computed(operation="state.rebuild", stores=("own", "keyed"), commit=(), contents=None):
+    body = {name: {"changelog": f"app-{name}-changelog", "contents": contents or {}} for name in stores}
+    write, prior = ({str(AT): offset(number)} for number in commit[::-1]) if commit else ({}, {})
+    return operation, {"application": "app", "stores": body, "commit": write, "prior": prior}
+
+
+def repartition(grow=(), commit=()):
+    arguments = computed("state.repartition")[1]
+    commits = {f"{topic}:0": offset(0) for topic in (*commit, "app-keyed-repartition")}
+    return "state.repartition", {**arguments, "grow": dict.fromkeys(grow, 4), "commit": commits, "repartitions": ["app-keyed-repartition"]}
+
+
+def restore(cluster, application):
+    body = {**computed("state.restore")[1], "taken_of": {"cluster_id": cluster, "application": application}, "grow": {}}
+    return "state.restore", body
+
+
+@pytest.mark.parametrize(
+    ("entries", "contradicted"),
+    [
+        ([], set()),
+        ([move(3, 5)], {"own", "keyed"}),
+        ([move(3, None, operation="offsets.delete")], {"own", "keyed"}),
+        ([move(3, 5, group="another")], set()),
+        ([(*move(3, 5), "another cluster")], set()),
+        ([move(3, 5), move(5, 3)], set()),
+        ([move(3, 5), computed()], set()),
+        ([move(3, 5), computed(stores=("own",))], {"keyed"}),
+        ([computed(), move(3, 5)], {"own", "keyed"}),
+        ([computed(stores=("own",), commit=(3, 7))], {"keyed"}),
+        ([reset(9, 0)], set()),
+        ([reset(9, 4)], {"own", "keyed"}),
+        ([move(3, 5), reset(9, 0)], set()),
+        ([repartition()], set()),
+        ([repartition(grow=["in"])], {"own"}),
+        ([repartition(commit=["in"])], {"own", "keyed"}),
+        ([repartition(grow=["in"]), computed()], set()),
+        ([restore("here", "app")], set()),
+        ([restore("there", "app")], {"own", "keyed"}),
+        ([restore("here", "older")], {"own", "keyed"}),
+    ],
+)
+def test_what_kops_did_contradicts_computing_from_the_log_start(past, entries, contradicted):
+    found = past(*entries)
+    assert set(found.judged) == contradicted
+    assert all(judged.grade == "C" and "journal 20" in judged.reasons[0] for judged in found.judged.values())
+    assert not found.apart
+
+
+def test_a_reset_to_the_log_start_of_a_trimmed_topic_is_no_contradiction(past):
+    assert not past(reset(9, 4), start=4).judged
+
+
+def test_where_nothing_ran_since_the_move_the_changelog_is_of_other_offsets(past):
+    found = past(move(3, 10))
+    assert (found.apart, found.judged) == ({"own", "keyed"}, {})
+    found = past(move(10, 20), committed=20)
+    assert (found.apart, found.judged) == ({"own", "keyed"}, {})
+
+
+def test_what_kops_wrote_is_counted_by_partition(past):
+    some, more = {"0": {"records": 5, "tombstones": 1}}, {"0": {"records": 2, "tombstones": 0}, "1": {"records": 7, "tombstones": 0}}
+    found = past(computed(stores=("own",), contents=some), computed("state.into", stores=("own",), contents=more))
+    assert found.written == {"app-own-changelog": {0: 6, 1: 7}}
