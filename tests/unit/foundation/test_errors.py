@@ -9,6 +9,7 @@ from kops.core.errors import ExitCode, KopsError, Terminated
 
 CODES = {
     "OperationFailed": 1,
+    "CouldNotTell": 7,
     "NotFound": 1,
     "VerificationFailed": 1,
     "UndecodableRecord": 1,
