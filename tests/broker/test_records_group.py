@@ -194,3 +194,15 @@ def test_peek_over_gaps_and_at_a_poison_pill(records, broker, cluster, topic, gr
 def test_peek_at_a_group_that_is_not_there(records, unique):
     missing = records("peek", unique("nobody"))
     assert (missing.code, "no such group" in missing.err or "there is no group" in missing.err) == (1, True)
+
+
+def test_a_value_that_is_nested_without_end_is_passed_and_committed(records, broker, cluster, topic, group):
+    name = topic()
+    produce(broker, name, [b'"first"', b"[" * 700 + b"]" * 700, b'{"a":' * 300 + b"1" + b"}" * 300, b'"last"'])
+    stopped = records("consume", name, "--group", group, "--value", "json", "-o", "json")
+    assert (stopped.code, [json.loads(line)["value"] for line in stopped.out.splitlines()]) == (1, ["first"])
+    assert f"the value of {name}:0 at offset 1 is not json: nested deeper than 200 levels" in stopped.err
+    assert cluster.committed(group) == {(name, 0): 1}
+    passed = records("consume", name, "--group", group, "--value", "json", "-o", "json", "--on-error", "skip").ok()
+    assert [json.loads(line)["value"] for line in passed.out.splitlines()] == ["last"]
+    assert cluster.committed(group) == {(name, 0): 4}

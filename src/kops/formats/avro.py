@@ -6,14 +6,19 @@ import datetime
 import decimal
 import io
 import json
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kops.core.errors import OperationFailed, UndecodableRecord, UsageProblem
+from kops.formats.avro_guard import check_bounds, needs_guard
 from kops.formats.base import as_text_or_base64, number_as_json
 
 T = TypeVar("T")
-_BROKEN = (EOFError, ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError, decimal.InvalidOperation)
+_BROKEN = (
+    *(EOFError, ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError, RecursionError),
+    *(decimal.InvalidOperation, struct.error),
+)
 """What fastavro raises for bytes that are not of a schema."""
 
 
@@ -36,9 +41,10 @@ class AvroSchema:
             for _, each in referenced:
                 fastavro.parse_schema(json.loads(each), named_schemas=self._named)
             self._parsed = fastavro.parse_schema(json.loads(text), named_schemas=self._named)
+            self._guarded = needs_guard(self._parsed, self._named)
         except UnknownType as wrong:
             raise OperationFailed(f"no Avro schema that can be read: there is no type {str(wrong.name)[:200]}") from wrong
-        except (SchemaParseException, ValueError, KeyError, TypeError) as wrong:
+        except (SchemaParseException, ValueError, KeyError, TypeError, AttributeError, RecursionError) as wrong:
             raise OperationFailed(f"no Avro schema that can be read: {str(wrong)[:200]}") from wrong
 
     def decode(self, data: bytes, read_as: AvroSchema | None = None) -> Any:
@@ -49,7 +55,11 @@ class AvroSchema:
         """
         stream = io.BytesIO(data)
         try:
+            if self._guarded:
+                check_bounds(self._parsed, self._named, data)
             value = self._read(stream, self._parsed, None if read_as is None else read_as._parsed)
+        except UndecodableRecord as wrong:
+            raise UndecodableRecord(f"not of its Avro schema: {wrong.message}") from wrong
         except _BROKEN as wrong:
             raise UndecodableRecord(f"not of its Avro schema: {wrong or type(wrong).__name__}") from wrong
         except self._unresolvable as wrong:
@@ -74,7 +84,7 @@ class AvroSchema:
         stream = io.BytesIO()
         try:
             fastavro.schemaless_writer(stream, self._parsed, avro_value(self._parsed, value, self._named))
-        except (NotOfSchema, ValueError, TypeError, KeyError, OverflowError) as wrong:
+        except (NotOfSchema, ValueError, TypeError, KeyError, OverflowError, RecursionError) as wrong:
             raise UsageProblem(f"not of its Avro schema: {wrong}") from wrong
         return stream.getvalue()
 

@@ -10,6 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from kops.core.errors import UndecodableRecord
 
+MOST_DEPTH = 200
+"""Levels that a value may be nested: what shows and writes it calls itself a few times for each, and Python ends that at 1,000."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
@@ -76,6 +78,25 @@ def decode_at(form: Format, data: bytes | None, place: Place) -> Any:
             format=form.name,
             **as_text_or_base64(data[:64]),
         ) from wrong
+
+
+def refuse_deep(value: Any) -> None:
+    """Refuse a value of mappings and lists that is nested too deep to be shown.
+
+    :raises UndecodableRecord: deeper than ``MOST_DEPTH``
+    """
+    level, depth = [value], 0
+    while level:
+        if depth >= MOST_DEPTH:
+            raise UndecodableRecord(f"nested deeper than {MOST_DEPTH} levels")
+        level = [
+            part
+            for each in level
+            if isinstance(each, (dict, list))
+            for part in (each.values() if isinstance(each, dict) else each)
+            if isinstance(part, (dict, list))
+        ]
+        depth += 1
 
 
 def readable_text(data: bytes) -> str | None:

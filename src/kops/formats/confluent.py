@@ -99,7 +99,7 @@ class Registered(ABC):
         """Return the value of a JSON text."""
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UsageProblem(f"{text[:60]!r} is not JSON: {error}", hint=f"{self.name} is written as JSON on the command line") from error
 
 

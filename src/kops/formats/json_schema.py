@@ -7,11 +7,11 @@ up in the schema itself and in those that it was registered with.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kops.core.errors import OperationFailed
+from kops.formats.ecma_patterns import UncheckedPattern, matches
 
 _MOST_DEPTH = 200
 
@@ -43,18 +43,22 @@ class JsonChecker:
         try:
             self._root = json.loads(text)
             self._others = {name: json.loads(each) for name, each in referenced}
-        except ValueError as wrong:
+            declared = list(_declared(self._root, ""))
+        except (ValueError, RecursionError) as wrong:
             raise OperationFailed(f"no JSON Schema that can be read: {wrong}") from wrong
         if not isinstance(self._root, (dict, bool)):
             raise OperationFailed("no JSON Schema: it is neither an object nor true or false")
-        for place, kinds in _declared(self._root, ""):
+        for place, kinds in declared:
             unknown = [kind for kind in kinds if not isinstance(kind, str) or kind not in _TYPES]
             if unknown:
                 raise OperationFailed(f"no JSON Schema: {place or 'its top'} has the type {json.dumps(unknown[0])}")
 
     def problems(self, value: Any) -> list[str]:
         """Return what is wrong with a value, a sentence each; none when it fits."""
-        return list(self._check(value, self._root, self._root, "", 0))
+        try:
+            return list(self._check(value, self._root, self._root, "", 0))
+        except RecursionError:
+            return ["the value is nested too deep"]
 
     def _check(self, value: Any, schema: Any, root: Any, path: str, depth: int) -> Iterator[str]:
         where = path or "the value"
@@ -130,7 +134,11 @@ class JsonChecker:
         properties, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
         for name, each in value.items():
             place = _joined(path, name)
-            matching = [part for pattern, part in patterns.items() if re.search(pattern, name)]
+            try:
+                matching = [part for pattern, part in patterns.items() if matches(pattern, name)]
+            except UncheckedPattern as unchecked:
+                yield f"{place} cannot be checked against the patterns {', '.join(patterns)}: {unchecked}"
+                continue
             known = [*([properties[name]] if name in properties else []), *matching]
             if not known:
                 extra = schema.get("additionalProperties", True)
@@ -188,8 +196,12 @@ def _number(value: Any, schema: Any, where: str) -> Iterator[str]:
 def _text(value: str, schema: Any, where: str) -> Iterator[str]:
     if len(value) < schema.get("minLength", 0) or len(value) > schema.get("maxLength", len(value)):
         yield f"{where} has {len(value)} characters"
-    if "pattern" in schema and not re.search(schema["pattern"], value):
-        yield f"{where} is {_short(value)}, which {schema['pattern']} does not match"
+    if "pattern" in schema:
+        try:
+            if not matches(schema["pattern"], value):
+                yield f"{where} is {_short(value)}, which {schema['pattern']} does not match"
+        except UncheckedPattern as unchecked:
+            yield f"{where} cannot be checked against the pattern {schema['pattern']}: {unchecked}"
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kops.core.errors import UndecodableRecord, UsageProblem
-from kops.formats.base import as_text_or_base64, number_as_json
+from kops.formats.base import MOST_DEPTH, as_text_or_base64, number_as_json, refuse_deep
 
 _DIGITS = re.compile(r"[+-]?[0-9]{1,20}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
@@ -174,9 +174,12 @@ class Json:
     def decode(self, data: bytes) -> Any:
         """Return the value."""
         try:
-            return json.loads(data.decode(), parse_constant=_no_constant)
+            value = json.loads(data.decode(), parse_constant=_no_constant)
         except (ValueError, RecursionError) as wrong:
             raise UndecodableRecord(f"{wrong}") from wrong
+        if data.count(b"{") + data.count(b"[") > MOST_DEPTH:
+            refuse_deep(value)
+        return value
 
     def show(self, value: Any) -> Any:
         """Return the value; a number too big for a double as text."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kops.core.errors import MissingRequirement, OperationFailed, UndecodableRecord
+from kops.formats.base import refuse_deep
 
 _MAIN = "schema.proto"
 _GOOGLE = "google/protobuf/"
@@ -79,9 +80,9 @@ class ProtobufSchema:
 
         try:
             made.ParseFromString(data[start:])
-        except (DecodeError, ValueError) as wrong:
+            return _value_of(made)
+        except (DecodeError, ValueError, OverflowError, MemoryError, RecursionError) as wrong:
             raise UndecodableRecord(f"not of its Protobuf schema: {made.DESCRIPTOR.full_name}: {wrong}") from wrong
-        return _value_of(made)
 
     def messages(self) -> list[Any]:
         """Return the descriptors of the messages that do not stand in others."""
@@ -179,9 +180,13 @@ def _as_json(message: Any) -> Any:
     from google.protobuf import json_format
 
     try:
-        return json_format.MessageToDict(message)
-    except (TypeError, ValueError, json_format.Error):  # an Any of a type that nobody knows
-        return {"type_url": message.type_url, "value": message.value}
+        found = json_format.MessageToDict(message)
+        refuse_deep(found)
+        return found
+    except (TypeError, ValueError, json_format.Error) as wrong:
+        if message.DESCRIPTOR.full_name == "google.protobuf.Any":  # of a type that nobody knows
+            return {"type_url": message.type_url, "value": message.value}
+        raise UndecodableRecord(f"not of its Protobuf schema: {message.DESCRIPTOR.full_name}: {wrong}") from wrong
 
 
 _SPECIAL: dict[str, Callable[[Any], Any]] = {

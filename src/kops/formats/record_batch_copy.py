@@ -10,10 +10,10 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from kops.formats.record_batch_header import COMPRESSION, HEADER_BYTES, TRANSACTIONAL, Batch, Producer, framed
+from kops.formats.record_batch_header import COMPRESSION, HEADER_BYTES, TRANSACTIONAL, Batch, HugeBatch, Producer, framed
 from kops.formats.record_batches import Columns, columns_of
 from kops.formats.record_columns import RecordColumns
-from kops.formats.record_compression import decompressed
+from kops.formats.record_compression import TooManyBytes, decompressed
 from kops.formats.record_headers import sections_of_columns
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ def fingerprint(data: bytes, batch: Batch, *, inflated: bool = False) -> int:
     import google_crc32c
 
     records, codec = data[batch.at + HEADER_BYTES : batch.end], batch.attributes & COMPRESSION
-    content = decompressed(records, codec) if inflated and codec else records
+    try:
+        content = decompressed(records, codec) if inflated and codec else records
+    except TooManyBytes as error:
+        raise HugeBatch(f"the batch at offset {batch.base_offset} cannot be read: {error}") from error
     more = struct.pack(">qi", batch.base_timestamp, batch.records)
     high: int = google_crc32c.extend(google_crc32c.value(content), more)
     return high << 32 | zlib.crc32(more, zlib.crc32(content))

@@ -21,6 +21,10 @@ class UnreadableBatch(ValueError):
     """A batch that is damaged, or of a format before Kafka 0.11."""
 
 
+class HugeBatch(Exception):
+    """Batches whose records, decompressed, take more memory than they may. Unlike with one that is damaged, no other reader does better."""
+
+
 @dataclass(frozen=True)
 class Producer:
     """Who writes, for the broker's recognition of batches that it has already (KIP-98).

@@ -7,36 +7,57 @@ import zlib
 from collections.abc import Callable
 
 _XERIAL = b"\x82SNAPPY\x00"
+MOST_BYTES = 256 << 20
+"""Of the records of one batch, decompressed: a broker takes batches of about 1 MB, and data that anybody needs is not packed 250 times."""
+_AT_ONCE = 4 << 20
 _MORE = 0x80  # the bit of a varint's octet that says that more follow
+
+
+class TooManyBytes(Exception):
+    """The records of a batch, decompressed, take more than ``MOST_BYTES``."""
+
+    def __init__(self) -> None:
+        super().__init__(f"its records take more than {MOST_BYTES >> 20} MiB decompressed")
 
 
 def decompressed(records: bytes, codec: int) -> bytes:
     """Return the records of a batch decompressed.
 
     :param codec: of the batch's attributes: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd
+    :raises TooManyBytes: when they take more than ``MOST_BYTES``
     :raises ValueError: when that is not possible, or there is no such codec
     """
     if codec not in _CODECS:
         raise ValueError(f"no compression has the number {codec}")
     try:
         return _CODECS[codec](records)
-    except (OSError, IndexError, struct.error, zlib.error) as error:
+    except (OSError, IndexError, struct.error, zlib.error, OverflowError) as error:
         raise ValueError(f"compression {codec}: {error}") from error
 
 
 def _gzip(records: bytes) -> bytes:
-    return zlib.decompress(records, wbits=31)
+    inflater = zlib.decompressobj(wbits=31)
+    found = inflater.decompress(records, MOST_BYTES + 1)
+    if len(found) > MOST_BYTES:
+        raise TooManyBytes
+    if not inflater.eof:
+        raise ValueError("its end is missing")
+    return found
 
 
 def _snappy(records: bytes) -> bytes:
     """Decompress one block, or the frames of snappy-java: a header of 16 bytes, and blocks that say their length."""
     if not records.startswith(_XERIAL):
         return _snappy_block(records)
-    parts, at = [], 16
+    parts, at, size = [], 16, 0
     while at < len(records):
         (length,) = struct.unpack_from(">i", records, at)
+        if length <= 0:
+            raise ValueError(f"a frame of {length} bytes")
         parts.append(_snappy_block(records[at + 4 : at + 4 + length]))
-        at += 4 + length
+        at, size = at + 4 + length, size + len(parts[-1])
+        if size > MOST_BYTES:
+            raise TooManyBytes
     return b"".join(parts)
 
 
@@ -49,6 +70,8 @@ def _snappy_block(block: bytes) -> bytes:
         if block[at] < _MORE:
             break
         shift, at = shift + 7, at + 1
+    if size > MOST_BYTES:  # as the block says of itself
+        raise TooManyBytes
     return pyarrow.decompress(block, size, codec="snappy", asbytes=True)  # type: ignore[no-any-return]
 
 
@@ -57,7 +80,13 @@ def _streamed(codec: str) -> Callable[[bytes], bytes]:
         import pyarrow
 
         with pyarrow.CompressedInputStream(pyarrow.py_buffer(records), codec) as stream:
-            return stream.read()  # type: ignore[no-any-return]
+            parts, size = [], 0
+            while part := stream.read(_AT_ONCE):
+                parts.append(part)
+                size += len(part)
+                if size > MOST_BYTES:
+                    raise TooManyBytes
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     return decompress
 

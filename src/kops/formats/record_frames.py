@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kops.formats.record_batch_header import COMPRESSION, HEADER_BYTES, LOG_APPEND_TIME, Batch, UnreadableBatch, is_sound
-from kops.formats.record_compression import decompressed
+from kops.formats.record_batch_header import COMPRESSION, HEADER_BYTES, LOG_APPEND_TIME, Batch, HugeBatch, UnreadableBatch, is_sound
+from kops.formats.record_compression import TooManyBytes, decompressed
 from kops.formats.record_varints import MORE, read_varints, varint_at
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pyarrow
     from numpy.typing import NDArray
 
+MOST_AT_ONCE = 1 << 30
+"""Bytes of decompressed records that are held at once; positions in them fit 32 bits."""
 _FEW, _MANY = 32, 4096
 
 
@@ -55,12 +57,27 @@ def compacted(frames: Frames) -> Frames:
     return Frames(content, frames.offsets, frames.timestamps, ends - lengths, ends)
 
 
+def frames_in_parts(data: bytes, batches: Sequence[Batch]) -> Iterator[Frames]:
+    """Find the records of batches, in several parts where they take more than ``MOST_AT_ONCE`` decompressed; see ``frames_of``."""
+    try:
+        found = frames_of(data, batches)
+    except HugeBatch:
+        if len(batches) == 1:
+            raise
+        middle = len(batches) // 2
+        yield from frames_in_parts(data, batches[:middle])
+        yield from frames_in_parts(data, batches[middle:])
+    else:
+        yield found
+
+
 def frames_of(data: bytes, batches: Sequence[Batch], only: NDArray[numpy.int64] | None = None) -> Frames:
     """Find the records of batches.
 
     :param data: what the batches stand in
     :param only: offsets, in their order, of which all others may be left out: few records of many are found faster
     :raises UnreadableBatch: when a checksum is wrong, or a batch cannot be decompressed
+    :raises HugeBatch: when they take too much memory, one of them or all together
     """
     import numpy
 
@@ -94,9 +111,13 @@ def _contents(data: bytes, batches: Sequence[Batch]) -> tuple[bytes, list[int]]:
             part = decompressed(data[batch.at + HEADER_BYTES : batch.end], batch.attributes & COMPRESSION)
         except ValueError as error:
             raise UnreadableBatch(f"the batch at offset {batch.base_offset} cannot be decompressed: {error}") from error
+        except TooManyBytes as error:
+            raise HugeBatch(f"the batch at offset {batch.base_offset} cannot be read: {error}") from error
         begins.append(at)
         parts.append(part)
         at += len(part)
+        if at > MOST_AT_ONCE:
+            raise HugeBatch(f"the batches up to offset {batch.base_offset} take more than {MOST_AT_ONCE >> 20} MiB decompressed")
     return b"".join(parts), begins
 
 
@@ -192,6 +213,8 @@ def cut_out(data: bytes, at: NDArray[numpy.int64], lengths: NDArray[numpy.int64]
     import pyarrow
 
     count = len(at)
+    if len(data) > numpy.iinfo(numpy.int32).max:
+        raise HugeBatch(f"{len(data):,} bytes of records at once are too many")
     bounds = numpy.empty(2 * count + 1, dtype=numpy.int32)
     bounds[0:-1:2] = at
     bounds[1:-1:2] = at + numpy.maximum(lengths, 0)

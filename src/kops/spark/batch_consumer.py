@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kops.formats.record_batch_header import Batch, batches_of
-from kops.formats.record_columns import RecordColumns, decode, offsets_between, without_aborted
+from kops.formats.record_batch_header import Batch, HugeBatch, batches_of
+from kops.formats.record_columns import RecordColumns, decode_in_parts, offsets_between, without_aborted
 from kops.spark.connections import await_quota, connected, refresh
 
 PATIENCE_SECONDS = 120.0
@@ -61,11 +61,16 @@ class BatchConsumer:
         """Yield the records with start <= offset < end, in their order, as they come: some megabytes at a time.
 
         :raises kops.formats.record_batch_header.UnreadableBatch: when a batch is damaged or of an old format; else as ``batches``
+        :raises kops.formats.record_batch_header.HugeBatch: when a batch takes too much memory
         """
         for data, batches in self.batches(partition, start, end):
-            columns = offsets_between(decode(data, batches), start, end)
-            if len(columns):
-                yield columns
+            try:
+                for part in decode_in_parts(data, batches):
+                    columns = offsets_between(part, start, end)
+                    if len(columns):
+                        yield columns
+            except HugeBatch as huge:
+                raise HugeBatch(f"{self.topic}:{partition}: {huge}") from huge
 
     def batches(self, partition: int, start: int, end: int) -> Iterator[tuple[bytes, list[Batch]]]:
         """Yield what each fetch brought of the batches with records from ``start`` to before ``end``; the outer ones may reach beyond.

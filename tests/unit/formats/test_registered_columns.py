@@ -179,3 +179,13 @@ def test_state_files_with_a_registry():
     for source, store, message in wrong:
         with pytest.raises(ConfigError, match=message):
             parsed(source, **store)
+
+
+def test_a_list_without_end_is_one_value_of_another_format():
+    """A worker that decoded it would end, and be started again for ever."""
+    node = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
+    (_, decode) = column_of(Form("avro", registered=(RegisteredSchema(1, "AVRO", json.dumps(node)),)))
+    assert decode(b"\0\0\0\0\1" + b"\2" * 50_000 + b"\0") is WRONG
+    nulls = {"type": "array", "items": "null"}
+    (_, decode) = column_of(Form("avro", registered=(RegisteredSchema(1, "AVRO", json.dumps(nulls)),)))
+    assert decode(b"\0\0\0\0\1" + b"\x80\xda\xc4\x09" + b"\0") is WRONG

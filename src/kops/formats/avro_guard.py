@@ -1,0 +1,154 @@
+"""Bounds what a record of a few bytes may unfold to in Avro, before fastavro's C code decodes it. Pure.
+
+Values of a recursive schema may be nested until C's stack is full, which ends the process; and an array whose items take no bytes (nulls,
+records without fields) may claim any number of them. Schemas that can do neither need no look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kops.core.errors import UndecodableRecord
+from kops.formats.base import MOST_DEPTH
+
+MOST_WEIGHTLESS = 100_000
+"""Items without bytes in all arrays of one value."""
+_FIXED_WIDTH = {"null": 0, "boolean": 1, "float": 4, "double": 8}
+_RECORDS = ("record", "error")
+_LONG_BITS = 70
+
+
+def needs_guard(schema: Any, named: Mapping[str, Any]) -> bool:
+    """Tell whether values of a schema can be nested without end, or deeper than ``MOST_DEPTH``, or hold items without bytes.
+
+    :param schema: as ``fastavro.parse_schema`` returns it
+    :param named: named types by their full names
+    """
+    return _Schema(named).unbounded(schema, ())
+
+
+class _Schema:
+    def __init__(self, named: Mapping[str, Any]) -> None:
+        self._named = named
+        self._found: dict[str, bool] = {}
+
+    def unbounded(self, schema: Any, inside: tuple[str, ...], depth: int = 0) -> bool:
+        schema = _resolved(schema, self._named)
+        if depth > MOST_DEPTH:
+            return True
+        if isinstance(schema, list):
+            return any(self.unbounded(branch, inside, depth) for branch in schema)
+        kind = schema["type"] if isinstance(schema, dict) else schema
+        if isinstance(kind, (list, dict)):
+            return self.unbounded(kind, inside, depth)
+        if kind in ("array", "map"):
+            inner = schema["items" if kind == "array" else "values"]
+            return (kind == "array" and self.weightless(inner, ())) or self.unbounded(inner, inside, depth + 1)
+        return kind in _RECORDS and self._record(schema, inside, depth)
+
+    def _record(self, schema: Any, inside: tuple[str, ...], depth: int) -> bool:
+        name = str(schema["name"])
+        if name in inside:
+            return True
+        if name not in self._found:
+            self._found[name] = any(self.unbounded(field["type"], (*inside, name), depth + 1) for field in schema["fields"])
+        return self._found[name]
+
+    def weightless(self, schema: Any, inside: tuple[str, ...]) -> bool:
+        """Tell whether a value of a schema takes no bytes."""
+        schema = _resolved(schema, self._named)
+        if isinstance(schema, list):
+            return False
+        kind = schema["type"] if isinstance(schema, dict) else schema
+        if isinstance(kind, (list, dict)):
+            return self.weightless(kind, inside)
+        if kind in _RECORDS and schema["name"] not in inside:
+            return all(self.weightless(field["type"], (*inside, schema["name"])) for field in schema["fields"])
+        return kind == "null" or kind in _RECORDS or (kind == "fixed" and schema["size"] == 0)
+
+
+def check_bounds(schema: Any, named: Mapping[str, Any], data: bytes) -> None:
+    """Walk over a value without making it.
+
+    :raises UndecodableRecord: when it is nested deeper than ``MOST_DEPTH``, has too many items, or ends too early
+    """
+    _Walk(named, data).over(schema, 0)
+
+
+class _Walk:
+    def __init__(self, named: Mapping[str, Any], data: bytes) -> None:
+        self._named = named
+        self._schema = _Schema(named)
+        self._data = data
+        self._at = 0
+        self._weightless = 0
+
+    def over(self, schema: Any, depth: int) -> None:
+        schema = _resolved(schema, self._named)
+        if depth > MOST_DEPTH:
+            raise UndecodableRecord(f"nested deeper than {MOST_DEPTH} levels")
+        if isinstance(schema, list):
+            branch = self._long()
+            if not 0 <= branch < len(schema):
+                raise UndecodableRecord(f"a union has no branch {branch}")
+            self.over(schema[branch], depth)
+            return
+        kind = schema["type"] if isinstance(schema, dict) else schema
+        if isinstance(kind, (list, dict)):
+            self.over(kind, depth)
+        elif kind in _FIXED_WIDTH:
+            self._pass(_FIXED_WIDTH[kind])
+        elif kind in ("int", "long", "enum"):
+            self._long()
+        elif kind in ("bytes", "string"):
+            self._pass(self._long())
+        elif kind == "fixed":
+            self._pass(schema["size"])
+        elif kind in ("array", "map"):
+            self._blocks(schema, str(kind), depth)
+        else:
+            for field in schema["fields"]:
+                self.over(field["type"], depth + 1)
+
+    def _blocks(self, schema: Any, kind: str, depth: int) -> None:
+        inner = schema["items"] if kind == "array" else schema["values"]
+        weightless = kind == "array" and self._schema.weightless(inner, ())
+        while count := self._long():
+            if count < 0:
+                count = -count
+                self._long()  # the bytes of the block
+            if weightless:
+                self._weightless += count
+                if self._weightless > MOST_WEIGHTLESS:
+                    raise UndecodableRecord(f"claims {count:,} items that take no bytes, more than {MOST_WEIGHTLESS:,}")
+                self.over(inner, depth + 1)  # the others are as deep
+                continue
+            if count > len(self._data) - self._at:
+                raise UndecodableRecord(f"claims {count:,} items in {len(self._data) - self._at} bytes")
+            for _ in range(count):
+                if kind == "map":
+                    self._pass(self._long())
+                self.over(inner, depth + 1)
+
+    def _pass(self, length: int) -> None:
+        if not 0 <= length <= len(self._data) - self._at:
+            raise UndecodableRecord(f"{len(self._data)} bytes end within a value of {length}")
+        self._at += length
+
+    def _long(self) -> int:
+        number = shift = 0
+        while shift < _LONG_BITS:
+            if self._at >= len(self._data):
+                raise UndecodableRecord(f"{len(self._data)} bytes end within a number")
+            byte = self._data[self._at]
+            self._at += 1
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:  # noqa: PLR2004 - the bit that says there is more
+                return (number >> 1) ^ -(number & 1)
+            shift += 7
+        raise UndecodableRecord("a number has too many bytes")
+
+
+def _resolved(schema: Any, named: Mapping[str, Any]) -> Any:
+    return named.get(schema, schema) if isinstance(schema, str) else schema
