@@ -1,5 +1,6 @@
 """A cluster with ACLs: who lacks a right is told which, and on what, and what may be seen is still shown."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -18,10 +19,13 @@ from confluent_kafka.admin import (
 
 from kops.config.connection import Secret
 from kops.core.errors import AuthorizationFailed, TimedOut
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import Committed, NewRecord, TopicPartition
+from kops.core.models import NewTopic as Topic
+from kops.core.topic_settings import own_settings
 from kops.gateways.kafka import Kafka
 from kops.sandbox import storage
 from kops.sandbox.model import USERNAME
+from support.programs import Program
 from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
@@ -70,7 +74,7 @@ def as_user(secured, unique, home, run_kops):
     """Run kops as a new user who has only these rights: ``as_user((ResourceType.GROUP, "billing", AclOperation.DESCRIBE), ...)``."""
 
     def make(*rights):
-        admin, user = AdminClient(secured.client), unique("u")[:40]
+        admin, user = AdminClient(secured.client), unique("u")[-40:]
         secret = UserScramCredentialUpsertion(user, ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096), b"secret")
         admin.alter_user_scram_credentials([secret])[user].result(30)
         bindings = [
@@ -151,3 +155,67 @@ def test_a_redrive_that_cannot_remember_what_it_sent(as_user):
     refused = kops("replay", "redrive", SEEN, "--dry-run")
     said = ("does not expire", "kops-progress", "kops topics create kops-progress --partitions 1 --config cleanup.policy=compact")
     assert (refused.code, [part in refused.err for part in said]) == (5, [True] * 3), refused.err
+
+
+CREATE, WRITE, CONFIGS = AclOperation.CREATE, AclOperation.WRITE, AclOperation.DESCRIBE_CONFIGS
+SETTINGS = {"cleanup.policy": "compact", "max.message.bytes": "20000", "min.insync.replicas": "1", "segment.ms": "70000000"}
+
+
+@pytest.fixture
+def counted(secured, unique, tmp_path):
+    """An application that was stopped, whose changelog has a wrong value: its program, the rights that a rebuild needs, its state file."""
+    program = Program("count", "long", value="bytes").named(unique())
+    kafka = Kafka(secured.connection)
+    made = kafka.topics.create([Topic(program.topic, 1, 1), Topic(program.changelog, 2, 1, SETTINGS)])
+    assert set(made.values()) == {None}
+    kafka.produce(program.topic, [NewRecord(b"laptop", b"x", partition=0)])
+    kafka.produce(program.changelog, [NewRecord(b"laptop", b"\x00" * 8, partition=0)])
+    kafka.groups.commit(program.application, {TopicPartition(program.topic, 0): Committed(1)})
+    file = tmp_path / "state.yaml"
+    file.write_text(json.dumps(program.state_file()), encoding="utf-8")
+    rights = [(ResourceType.GROUP, program.application, READ), (ResourceType.TOPIC, program.topic, READ)]
+    rights += [(ResourceType.TOPIC, program.topic, CONFIGS)]
+    rights += [(ResourceType.TOPIC, program.changelog, one) for one in (READ, CONFIGS)]
+    return program, rights, file
+
+
+@pytest.mark.spark
+def test_no_changelog_is_deleted_that_could_not_be_created_again(as_user, secured, counted, monkeypatch):
+    program, rights, file = counted
+    changelog, kafka = program.changelog, Kafka(secured.connection)
+    command = ("state", "rebuild", file, "--write", "replace", "--confirm", changelog)
+    may = {right: (ResourceType.TOPIC, changelog, right) for right in (CREATE, WRITE, DELETE)}
+    before = kafka.topics.existing([changelog])
+    for granted, said in (
+        ([may[WRITE]], "lacks DELETE on topic"),
+        ([may[WRITE], may[DELETE]], f"CREATE on topic {changelog}"),
+        (list(may.values()), f"grant CREATE on topics that begin with {changelog}"),
+    ):
+        kops = as_user(*rights, *granted)
+        refused = kops(*command)
+        assert (refused.code, said in refused.err, "could not be created again" in refused.err) == (5, True, True), refused
+    assert kafka.topics.existing([changelog]) == before
+    assert kops("journal", "list", "-o", "json").ok().json == []
+
+    kops = as_user(*rights, may[WRITE], may[DELETE])
+    with monkeypatch.context() as patch:  # as if the right had been there until the topic was gone
+        for module in ("kops.operations.state.switch", "kops.operations.state.replace_plan"):
+            patch.setattr(f"{module}.refuse_unless_recreatable", lambda *_: None)
+        broken = kops(*command, "-o", "json")
+    assert (broken.code, broken.json["status"]) == (6, "partial"), broken
+    assert f"{changelog} is deleted, and was not created again" in broken.json["errors"][0]["message"]
+    assert kafka.topics.existing([changelog]) == {}
+    assert [row["id"] for row in kops("journal", "list", "--unfinished", "-o", "json").ok().json] == [broken.json["journal_id"]]
+
+    kops = as_user(*rights, *may.values())  # now it is
+    kops(*command).ok()
+    assert own_settings(kafka.topics.settings([changelog])[changelog]) == SETTINGS
+    kops("state", "verify", file).ok()
+    assert kops("journal", "list", "--unfinished", "-o", "json").ok().json == []
+
+    kops = as_user(*rights, *may.values(), (ResourceType.TOPIC, "*", CREATE))
+    kops("undo", "last", "--confirm", program.application).ok()
+    (there,) = kafka.topics.existing([changelog]).values()
+    assert len(there.partitions) == 2
+    assert own_settings(kafka.topics.settings([changelog])[changelog]) == SETTINGS
+    assert kops("state", "verify", file).code != 0, "what it held at first is wrong"

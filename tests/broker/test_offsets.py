@@ -224,8 +224,11 @@ def test_other_metadata_is_dropped_and_comes_back_with_undo(kops, groups, group,
 def test_undo_says_what_would_be_lost(kops, cluster, group, orders):
     kops("offsets", "seek", group, f"{orders}:0=1", "--yes").ok()
     cluster.commit(group, {(orders, 0): 3})
-    undone = kops("undo", "last", "--yes").ok()
-    assert f"{orders}:0 moved on since" in undone.err
+    refused = kops("undo", "last", "--yes")
+    assert (refused.code, "would lose" in refused.err, "--accept-loss" in refused.err) == (5, True, True)
+    assert offsets(cluster, group) == {0: 3, 1: 5}
+    undone = kops("undo", "last", "--yes", "--accept-loss").ok()
+    assert f"lost by this: {orders}:0 of group {group} moved on since" in undone.err
     assert offsets(cluster, group) == {0: 5, 1: 5}
 
 

@@ -128,8 +128,11 @@ def test_undo_says_what_was_changed_since(topics, topic, run_kops, admin):
     name = topic()
     done = topics("alter", name, "--config", "segment.ms=60000", "--yes", "-o", "json").ok().json
     topics("alter", name, "--config", "segment.ms=70000", "--yes").ok()
-    undone = run_kops("undo", done["journal_id"], "--yes").ok()
-    assert f"{name} changed again since" in undone.err
+    refused = run_kops("undo", done["journal_id"], "--yes")
+    assert (refused.code, f"{name} was changed since: segment.ms=70000" in refused.err) == (5, True)
+    assert own(admin, name) == {"segment.ms": "70000"}
+    undone = run_kops("undo", done["journal_id"], "--yes", "--accept-loss").ok()
+    assert f"lost by this: {name} was changed since" in undone.err
     assert own(admin, name) == {}
 
 

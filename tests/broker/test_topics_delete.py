@@ -81,9 +81,10 @@ def test_undo_of_create_deletes_only_that_topic_and_only_when_it_is_named(topics
     name = unique()
     entry = topics("create", name, "--yes", "-o", "json").ok().json["journal_id"]
     produce(broker, name)
-    refused = run_kops("undo", entry, "--yes")
-    assert refused.code == 5
-    assert "with 3 records" in refused.err
+    refused = run_kops("undo", entry, "--confirm", name)
+    assert (refused.code, f"{name} has 3 more records" in refused.err, "--accept-loss" in refused.err) == (5, True, True)
+    refused = run_kops("undo", entry, "--yes", "--accept-loss")
+    assert (refused.code, "with 3 records" in refused.err, f"lost by this: {name} has 3 more records" in refused.err) == (5, True, True)
     topics("delete", name, "--confirm", name).ok()
     gone = run_kops("undo", entry, "--confirm", name)
     assert gone.code == 5

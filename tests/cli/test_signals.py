@@ -16,7 +16,7 @@ def journal(run_kops):
     return run_kops("journal", "list", "-o", "json").ok().json
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
 def test_interrupted_says_what_was_done_and_can_be_undone(slow, run_kops, number, code):
     process = slow.start("apply", slow.plan, "--yes", "-o", "json")
     slow.wait_for("waiting")

@@ -168,6 +168,12 @@ def test_a_task_that_fails_is_restarted_until_it_runs(kops, connectors, connect_
     assert again.code == 1
     assert f"{name}: task 0 failed again: " in again.out
     assert "NoSuchFileException" in again.out
+    taken = kops("alter", name, "--config", "errors.tolerance=none", "--yes", "-o", "json")
+    assert (taken.code, taken.json["status"], taken.json["items"][0]["status"]) == (6, "partial", "partial")
+    assert "has failed: " in taken.json["errors"][0]["message"]
+    kops("stop", name, "--yes").ok()
+    resumed = kops("resume", name, "--yes", "-o", "json")
+    assert (resumed.code, resumed.json["items"][0]["value"]) == (6, {"state": "RUNNING", "tasks": ["FAILED"]})
     folder.mkdir()
     fine = kops("restart", name, "--task", "0", "--yes", "-o", "json").ok().json
     assert fine["items"][0]["value"] == {"state": "RUNNING", "tasks": ["RUNNING"]}

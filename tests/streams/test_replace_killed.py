@@ -54,9 +54,15 @@ def test_killed_after_the_topic_was_deleted(cluster, prefix, tmp_path, run_kops,
     missing = run_kops("state", "verify", str(file), "-B", cluster.servers)
     assert missing.code == 2
     assert "--write replace" in missing.err
-    for again in (command, ("journal", "finish", entry["id"], "-B", cluster.servers, "--confirm", changelog)):
-        run_kops(*again).ok()
-        right(cluster, program)
+    assert [row["id"] for row in run_kops("journal", "list", "--unfinished", "-o", "json").ok().json] == [entry["id"]]
+    run_kops(*command).ok()
+    right(cluster, program)
+    assert run_kops("journal", "list", "--unfinished", "-o", "json").ok().json == []
+    assert run_kops("journal", "finish", entry["id"], "-B", cluster.servers, "--confirm", changelog).code == 5
+    run_kops("undo", "last", "-B", cluster.servers, "--confirm", program.application).ok()
+    assert [(record.key, record.value) for record in cluster.read(changelog)] == [(b"key-1", b"wrong")], "what it held at first"
+    assert cluster.topics(changelog)[changelog] == PARTITIONS + 1
+    assert cluster.config(changelog) == SETTINGS
 
 
 def right(cluster, program: Program) -> None:

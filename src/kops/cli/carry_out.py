@@ -15,11 +15,11 @@ from kops.cli.approve import approve
 from kops.cli.options import Approval
 from kops.cli.plan_view import COLUMNS as PLAN_COLUMNS
 from kops.cli.plan_view import MOST_ITEMS, plan_text
-from kops.core.errors import UsageProblem
+from kops.core.errors import Terminated, UsageProblem
 from kops.core.plan import ItemResult, Plan, Result, Status, plan_document
 from kops.core.visible import indented, visible
 from kops.operations.protocol import carry_out as run_protocol
-from kops.operations.protocol import refuse_read_only
+from kops.operations.protocol import mark_covered, refuse_read_only
 from kops.operations.registry import mutation_named
 from kops.output.json_text import write_json
 from kops.output.render import cell
@@ -50,6 +50,8 @@ def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str =
         finish(session, Result(tuple(unchanged(plan))), None)
         if finishes:
             session.journal.mark_finished(finishes, by=finishes)
+        else:
+            mark_covered(session.journal, plan, mutation_named(plan.operation))
         return 0
     refuse_read_only(session.connection)
     result, entry = run_protocol(
@@ -61,7 +63,11 @@ def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str =
         undoes=undoes,
         finishes=finishes,
     )
-    finish(session, result, entry)
+    try:
+        finish(session, result, entry)
+    except (KeyboardInterrupt, Terminated):
+        said = f"interrupted while the result was shown; the plan was carried out: {result.status.value}"
+        session.note(f"\n{said}; `kops journal show {entry.id}` has it whole")
     return int(result.exit_code)
 
 
@@ -91,8 +97,9 @@ def plan_rows(plan: Plan) -> list[dict[str, Any]]:
 
 
 def remarks(plan: Plan) -> list[str]:
-    """Return what the plan says beside its items: its notes, then its warnings."""
-    return [*map(indented, plan.notes), *(f"warning: {indented(warning)}" for warning in plan.warnings)]
+    """Return what the plan says beside its items: its notes, its warnings, and what is lost by it."""
+    warnings, losses = map(indented, plan.warnings), map(indented, plan.losses)
+    return [*map(indented, plan.notes), *(f"warning: {one}" for one in warnings), *(f"lost by this: {one}" for one in losses)]
 
 
 def note_remarks(session: Session, plan: Plan) -> None:

@@ -19,7 +19,7 @@ def group() -> None:
 
 
 @group.command("list")
-@click.option("--unfinished", is_flag=True, help="Only entries that are open, interrupted or crashed.")
+@click.option("--unfinished", is_flag=True, help="Only entries that are open, interrupted, crashed or partly done.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many, newest first.")
 @click.pass_obj
 def list_entries(session: Session, *, unfinished: bool, limit: int) -> None:
@@ -61,26 +61,34 @@ def show(session: Session, *, entry_id: str) -> None:
 
 @group.command("finish")
 @click.argument("entry_id", metavar="ID")
+@click.option("--take-over", is_flag=True, help="Also of an entry that another machine left open; asks for HOST:PID of it.")
 @mutation
 @click.pass_obj
-def finish(session: Session, *, entry_id: str, approval: Approval) -> int:
-    """Do what is left of an entry that was interrupted or crashed. ID may be `last`."""
-    from kops.operations.journal_actions import plan_finish
+def finish(session: Session, *, entry_id: str, take_over: bool, approval: Approval) -> int:
+    """Do what is left of an entry that was interrupted, crashed or partly done. ID may be `last`: of this cluster."""
+    from kops.operations.journal_actions import entry_named, plan_finish
 
-    entry = session.journal.read(entry_id)
-    return session.carry_out(plan_finish(session, entry), approval, finishes=entry.id)
+    entry = entry_named(session, session.journal, entry_id)
+    return session.carry_out(plan_finish(session, entry, take_over=take_over), approval, finishes=entry.id)
 
 
 @click.command("undo", cls=Command)
 @click.argument("entry_id", metavar="ID")
+@click.option("--accept-loss", is_flag=True, help="Go on where something has happened since that is lost then.")
+@click.option("--take-over", is_flag=True, help="Also of an entry that another machine left open; asks for HOST:PID of it.")
 @mutation
 @click.pass_obj
-def undo(session: Session, *, entry_id: str, approval: Approval) -> int:
-    """Take back a journal entry: its prior values, through the same protocol. ID may be `last`."""
-    from kops.operations.journal_actions import plan_undo
+def undo(session: Session, *, entry_id: str, accept_loss: bool, take_over: bool, approval: Approval) -> int:
+    """Take back a journal entry: its prior values, through the same protocol. ID may be `last`: of this cluster.
 
-    entry = session.journal.read(entry_id)
-    return session.carry_out(plan_undo(session, entry), approval, undoes=entry.id)
+    Refused when something has happened since that would be lost: records, commits, settings of others. With --accept-loss the plan
+    shows what.
+    """
+    from kops.operations.journal_actions import entry_named, plan_undo
+
+    entry = entry_named(session, session.journal, entry_id)
+    plan = plan_undo(session, session.journal, entry, accept_loss=accept_loss, take_over=take_over)
+    return session.carry_out(plan, approval, undoes=entry.id)
 
 
 @click.command("apply", cls=Command)

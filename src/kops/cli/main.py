@@ -98,7 +98,7 @@ def _run(argv: list[str]) -> int:
 
 
 def _terminate_orderly() -> None:
-    """Let SIGTERM end a mutation as Ctrl-C does: said and journalled."""
+    """Let SIGTERM, and SIGHUP (the terminal is gone), end a mutation as Ctrl-C does: said and journalled."""
     import signal
 
     from kops.core.errors import Terminated
@@ -108,6 +108,8 @@ def _terminate_orderly() -> None:
 
     try:
         signal.signal(signal.SIGTERM, terminate)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup: to go on without a terminal
+            signal.signal(signal.SIGHUP, terminate)
     except ValueError:  # not the main thread: the embedding program decides
         return
 

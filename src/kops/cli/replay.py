@@ -82,17 +82,18 @@ def run(session: Session, /, *, to_context: str | None, approval: Approval, mast
 
 @group.command("resume")
 @click.argument("entry_id", metavar="ID")
+@click.option("--take-over", is_flag=True, help="Also of an entry that another machine left open; asks for HOST:PID of it.")
 @mutation
 @click.pass_obj
-def resume(session: Session, *, entry_id: str, approval: Approval) -> int:
+def resume(session: Session, *, entry_id: str, take_over: bool, approval: Approval) -> int:
     """Go on with a replay that was killed or failed; no record is sent twice. ID may be `last`."""
     from kops.core.errors import UsageProblem
-    from kops.operations.journal_actions import plan_finish
+    from kops.operations.journal_actions import entry_named, plan_finish
 
-    entry = session.journal.read(entry_id)
+    entry = entry_named(session, session.journal, entry_id)
     if entry.plan.operation not in ("replay.run", "replay.restore", "replay.redrive"):
         raise UsageProblem(f"{entry.id} is a {entry.plan.operation}, no replay", hint="`kops journal finish` is for all kinds")
-    return session.carry_out(plan_finish(session, entry), approval, finishes=entry.id)
+    return session.carry_out(plan_finish(session, entry, take_over=take_over), approval, finishes=entry.id)
 
 
 group.add_command(archive)

@@ -103,6 +103,7 @@ class Plan:
     :param arguments: what applying needs beyond the items
     :param warnings: what the approver should be wary of, a sentence each
     :param notes: what the approver should know: a sentence each
+    :param losses: what happened since the entry that this plan takes back, and is lost with it: a sentence each
     """
 
     operation: str
@@ -116,6 +117,7 @@ class Plan:
     arguments: Json = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
     version: int = PLAN_VERSION
 
     @property
@@ -139,7 +141,10 @@ class Plan:
 
 
 def plan_document(plan: Plan) -> dict[str, Json]:
-    """Return what ``-o json`` prints and ``--plan-out`` saves: the plan whole, with a digest that tells when it was changed."""
+    """Return what ``-o json`` prints and ``--plan-out`` saves: the plan whole, with a digest.
+
+    The digest tells accidents only, such as an edit by hand: it is no signature, and whoever edits a plan can compute it.
+    """
     body = plan.as_json()
     return body | {"digest": _digest(body)}
 
@@ -178,9 +183,9 @@ def plan_from_json(body: Json) -> Plan:
             items = MoveItems(moves_of_json(body["arguments"][MOVES]))
         else:
             items = tuple(Item(**item) for item in body["items"])
-        sentences = {"warnings": tuple(body["warnings"]), "notes": tuple(body["notes"])}
+        sentences = {"warnings": tuple(body["warnings"]), "notes": tuple(body["notes"]), "losses": tuple(body.get("losses", ()))}
         plan = Plan(**{**body, "items": items, "severity": Severity(body["severity"]), **sentences})
-        texts = [plan.operation, plan.summary, plan.cluster_id, plan.context, plan.confirm, *plan.warnings, *plan.notes]
+        texts = [plan.operation, plan.summary, plan.cluster_id, plan.context, plan.confirm, *plan.warnings, *plan.notes, *plan.losses]
         texts += [text for item in items for text in (item.target, item.action, item.reason)]
         if not all(isinstance(text, str) for text in texts):
             raise TypeError("something else where a text belongs")  # noqa: TRY301 - told like the other damages
@@ -221,10 +226,10 @@ class Result:
     def status(self) -> Status:
         """Sum the items up: done, unchanged, partial, failed or unknown."""
         seen = {item.status for item in self.items}
-        bad = seen & {Status.FAILED, Status.UNKNOWN}
+        bad = seen & {Status.FAILED, Status.UNKNOWN, Status.PARTIAL}
         if not bad:
             return Status.DONE if Status.DONE in seen else Status.UNCHANGED
-        if Status.DONE in seen:
+        if seen & {Status.DONE, Status.PARTIAL}:
             return Status.PARTIAL
         return Status.FAILED if Status.FAILED in bad else Status.UNKNOWN
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved, VerificationFailed
@@ -146,8 +147,9 @@ class DeleteGroups(Mutation):
             topics, moved_on = moved_back(prior[name], found, set())
             strayed += moved_on
             groups.append(GroupMoves(name, listed[name].state if name in listed else ABSENT, topics))
-        warnings = [f"{strayed} partitions were committed since: what was committed there is lost"] if strayed else []
-        return plan_many(services, groups, summary="make groups again with their offsets", warnings=warnings, within_log=False)
+        undo = plan_many(services, groups, summary="make groups again with their offsets", within_log=False)
+        lost = f"{counted(strayed, 'partition')} {'was' if strayed == 1 else 'were'} committed since: what was committed there is lost"
+        return replace(undo, losses=(lost,) if strayed else ())
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say what undo gives back."""

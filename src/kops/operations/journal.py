@@ -50,6 +50,7 @@ class Entry:
     :param process_started: tells the process from a later one with the same pid
     :param started: ISO-8601 UTC; ``ended`` likewise, empty while open
     :param rest: the status of every changing item that ``results`` does not list; empty when it lists them all
+    :param left: what ``aftermath.look`` saw when it ended; None: nothing to look at, or it was stopped in the middle
     :param undoes: the entry that this one takes back; ``undone_by`` is the other direction
     :param finishes: the entry of which this one does what was left; ``finished_by`` is the one that did
     """
@@ -66,6 +67,7 @@ class Entry:
     results: tuple[Json, ...] = ()
     rest: str = ""
     error: Json = None
+    left: Json = None
     undoes: str = ""
     undone_by: str = ""
     finishes: str = ""
@@ -105,16 +107,22 @@ class Journal:
             undoes=undoes,
             finishes=finishes,
         )
-        self._write(entry)
+        try:
+            self._write(entry)
+        except OSError as error:
+            raise ConfigError(
+                f"cannot write the journal in {self.folder}: {error.strerror}; nothing was changed",
+                hint="every change is written down before it starts: make room there, or set XDG_STATE_HOME to a folder that is yours",
+            ) from error
         return entry
 
-    def close(self, entry: Entry, status: EntryStatus, results: Sequence[ItemResult], *, error: Json = None) -> Entry:
+    def close(self, entry: Entry, status: EntryStatus, results: Sequence[ItemResult], *, error: Json = None, left: Json = None) -> Entry:
         """Write what became of an entry."""
         rest = ""
         if isinstance(entry.plan.items, DerivedItems) and status in (EntryStatus.DONE, EntryStatus.PARTIAL) and error is None:
             results, rest = [result for result in results if result.status is not Status.DONE], Status.DONE.value
         bodies = tuple(result.as_json() for result in results)
-        closed = replace(entry, status=status, results=bodies, rest=rest, error=error, ended=_iso(self._clock()))
+        closed = replace(entry, status=status, results=bodies, rest=rest, error=error, left=left, ended=_iso(self._clock()))
         self._write(closed)
         return closed
 
@@ -123,9 +131,12 @@ class Journal:
         self._write(replace(self.read(entry_id), undone_by=by))
 
     def mark_finished(self, entry_id: str, *, by: str) -> None:
-        """Note on an entry that another one did what was left of it, and on all that were to finish it before and were stopped too."""
+        """Note on an entry that another one did what was left of it, and on all that were to finish it before and were stopped too.
+
+        :param by: the entry itself where nothing was left to do
+        """
         for entry in self._family(entry_id):
-            if entry.id != by and entry.status is not EntryStatus.DONE:
+            if entry.status is not EntryStatus.DONE:
                 self._write(replace(entry, finished_by=by))
 
     def _family(self, entry_id: str) -> list[Entry]:
@@ -139,13 +150,31 @@ class Journal:
             family += [entry for entry in later if entry.finishes == elder.id]
         return family
 
-    def read(self, entry_id: str) -> Entry:
+    def left_behind(self, entry: Entry) -> Json:
+        """Return what an entry, and those that finished it, left behind; None when one was stopped in the middle."""
+        left = entry.left
+        seen = {entry.id}
+        while entry.finished_by and entry.finished_by not in seen and (self.folder / f"{entry.finished_by}.json").is_file():
+            entry = self.read(entry.finished_by)
+            seen.add(entry.id)
+            if entry.left is None:
+                return None
+            left = {key: {**((left or {}).get(key) or {}), **found} for key, found in entry.left.items()}
+        return left
+
+    def read(self, entry_id: str, *, cluster_id: str = "") -> Entry:
         """Return one entry; ``last`` is the newest.
 
+        :param cluster_id: of which cluster ``last`` is the newest; of any when empty
         :raises NotFound: when there is no such entry
+        :raises ConfigError: when it, or one that is newer than ``last``, cannot be read
         """
         if entry_id == "last":
-            newest = next(self.entries(), None)
+            newest = next((entry for entry in self.entries() if not cluster_id or entry.plan.cluster_id == cluster_id), None)
+            if newest is None and cluster_id and any(self.folder.glob("*.json")):
+                raise NotFound(
+                    f"nothing of this cluster ({cluster_id}) is in the journal", hint="`kops journal list` shows what was changed elsewhere"
+                )
             if newest is None:
                 raise NotFound("the journal is empty", hint="nothing has been changed from this machine yet")
             return newest
@@ -188,9 +217,17 @@ class Journal:
 
 def crashed(entry: Entry) -> bool:
     """Tell whether an entry is still open although its process on this machine is gone."""
-    if entry.status is not EntryStatus.OPEN or entry.host != socket.gethostname():
+    if entry.status is not EntryStatus.OPEN or is_elsewhere(entry):
         return False
     return not ProcessIdentity(entry.pid, entry.process_started).running
+
+
+def is_elsewhere(entry: Entry) -> bool:
+    """Tell whether an entry was written on a machine of another name, whose processes cannot be seen here.
+
+    Containers that share their host name, but not their processes, cannot be told apart: there a running one looks crashed.
+    """
+    return entry.host != socket.gethostname()
 
 
 def _mentions(path: Path, text: str) -> bool:

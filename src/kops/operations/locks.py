@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kops.core.errors import StateMoved
+from kops.core.errors import ConfigError, StateMoved
 
 _PLACES = 2**31
 
@@ -23,13 +23,20 @@ def exclusive(folder: Path, cluster_id: str, names: Iterable[str]) -> Iterator[N
     """Hold the locks of some names until the block ends; each is one byte of a file that stays empty.
 
     :raises StateMoved: when another process holds one
+    :raises ConfigError: when the folder cannot be written
     """
     wanted = {zlib.crc32(name.encode()) % _PLACES: name for name in names}
     if not wanted:
         yield
         return
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(folder / f"{zlib.crc32(cluster_id.encode()):08x}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(folder / f"{zlib.crc32(cluster_id.encode()):08x}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot make a lock in {folder}: {error.strerror}; nothing was changed",
+            hint="make room there, or set XDG_STATE_HOME to a folder that is yours",
+        ) from error
     try:
         for place, name in wanted.items():
             try:

@@ -134,8 +134,7 @@ class Move(Mutation):
             refuse_active(group)
         current = services.kafka.groups.committed([group_id], stable=True)[group_id]
         moved_on = sorted(partition for partition in prior if offset_of(current.get(partition)) != offset_of(written[partition]))
-        warnings = [f"{some_of(moved_on)} moved on since: what was committed there is lost"] if moved_on else []
-        warnings += _out_of_log(services, prior)
+        losses = (f"{some_of(moved_on)} of group {group_id} moved on since: what was committed there is lost",) if moved_on else ()
         undo = plan_move(
             services,
             group_id,
@@ -143,10 +142,10 @@ class Move(Mutation):
             {partition: (committed, "" if committed else "had no commit") for partition, committed in prior.items()},
             current,
             summary=f"move group {group_id} back",
-            warnings=warnings,
+            warnings=_out_of_log(services, prior),
             within_log=False,
         )
-        return _with_arguments(undo, delete_group=bool(plan.arguments["new_group"]))
+        return replace(_with_arguments(undo, delete_group=bool(plan.arguments["new_group"])), losses=losses)
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan for the partitions that are still where they were.

@@ -161,10 +161,10 @@ class MoveMany(Mutation):
             moved_on += strayed
             if topics:
                 groups.append(GroupMoves(name, group.state if group else ABSENT, topics))
-        warnings = [f"{counted(moved_on, 'partition')} moved on since: what was committed there is lost"] if moved_on else []
+        losses = (f"{counted(moved_on, 'partition')} moved on since: what was committed there is lost",) if moved_on else ()
         made = [group.group for group in _moving(plan) if group.state == ABSENT]
-        undo = plan_many(services, groups, summary="move groups back", warnings=warnings, within_log=False)
-        return replace(undo, arguments={**undo.arguments, "delete_groups": made}) if made else undo
+        undo = plan_many(services, groups, summary="move groups back", within_log=False)
+        return replace(undo, arguments={**undo.arguments, **({"delete_groups": made} if made else {})}, losses=losses)
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan for the partitions that are still where they were.

@@ -8,14 +8,29 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import ClassVar
 
 from kops.config.connection import Connection
-from kops.core.errors import ExitCode, KopsError, ReadOnlyContext, Refused, StateMoved, Terminated, TimedOut, Unreachable
-from kops.core.plan import Item, ItemResult, Plan, Result, Status
+from kops.core.errors import (
+    AuthenticationFailed,
+    ConfigError,
+    ExitCode,
+    KopsError,
+    ReadOnlyContext,
+    Refused,
+    StateMoved,
+    Terminated,
+    TimedOut,
+    Unreachable,
+    VerificationFailed,
+)
+from kops.core.plan import Item, ItemResult, Json, Plan, Result, Status
+from kops.operations.aftermath import Traces, look
 from kops.operations.journal import Entry, EntryStatus, Journal
 from kops.operations.locks import exclusive
 from kops.operations.services import Services
+from kops.operations.undisturbed import undisturbed
 
 
 class Mutation(ABC):
@@ -24,6 +39,9 @@ class Mutation(ABC):
     name: ClassVar[str]
     gone_on_with: ClassVar[str] = ""
     """The command that goes on with an interrupted one, where there is one: it takes the id of the journal's entry."""
+
+    leaves_parts: ClassVar[bool] = False
+    """Whether an error can leave an item half done: such an entry is unfinished, not failed."""
 
     def locks(self, plan: Plan) -> Iterable[str]:  # noqa: ARG002 - the contract for those that have some
         """Name what two kops must not change at once: held from the check until it was read back."""
@@ -50,10 +68,18 @@ class Mutation(ABC):
 
     @abstractmethod
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
-        """Return the plan that takes the done items back.
+        """Return the plan that takes the done items back; its ``losses`` say what happened since and would be lost.
 
         :raises Refused: when they cannot be taken back, with the reason
         """
+
+    def traces(self, plan: Plan, results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - the contract for those that leave some
+        """Say where to look, when this ends and before it is undone, for what has happened in between."""
+        return Traces()
+
+    def offsets_in_the_middle(self, plan: Plan) -> dict[str, list[int | None]]:  # noqa: ARG002 - the contract for those with a group
+        """Return, by partition, the offsets that the group of ``traces`` may have when this was stopped in the middle."""
+        return {}
 
     def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002 - the contract for those that cannot
         """Tell whether ``invert`` has a way back for what this plan changes, when nothing moves meanwhile."""
@@ -67,6 +93,14 @@ class Mutation(ABC):
         raise Refused(
             f"an interrupted {self.name} is finished by running its command again", hint="what is already done is recognised and left alone"
         )
+
+    def can_be_finished(self, plan: Plan) -> bool:  # noqa: ARG002 - the contract for those where it depends
+        """Tell whether ``resume`` has a plan for what is left."""
+        return type(self).resume is not Mutation.resume
+
+    def covers(self, plan: Plan, earlier: Plan) -> bool:  # noqa: ARG002 - the contract for those that can tell
+        """Tell whether a plan that is done leaves nothing of an earlier one to be finished."""
+        return False
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
         """Return sentences for the person who ran it: what to do next."""
@@ -132,25 +166,112 @@ def _carry_out(services: Services, plan: Plan, mutation: Mutation, *, journal: J
         results = list(mutation.verify(services, plan, results))
         messages = mutation.messages(services, plan, results)
     except (KeyboardInterrupt, Terminated) as stopped:
-        journal.close(entry, EntryStatus.INTERRUPTED, results)
         code = ExitCode.INTERRUPTED if isinstance(stopped, KeyboardInterrupt) else ExitCode.TERMINATED
-        raise InterruptedMutation(plan, mutation, results, entry, code) from stopped
+        interrupted = InterruptedMutation(plan, mutation, results, entry, code)
+        _close(journal, entry, EntryStatus.INTERRUPTED, results, failure=interrupted)
+        raise interrupted from stopped
     except KopsError as failure:
-        journal.close(entry, _status_after(failure, results), results, error=failure.as_json())
+        _of_a_lost_request(failure)
         failure.details.setdefault("journal_id", entry.id)
         failure.hint = f"{failure.hint}; " if failure.hint else ""
         failure.hint += f"see `kops journal show {entry.id}`"
+        _close(journal, entry, _status_after(failure, results, mutation), results, error=failure.as_json(), failure=failure)
         raise
     except BaseException as bug:
-        journal.close(entry, EntryStatus.FAILED, results, error={"code": "bug", "message": repr(bug)})
+        status = EntryStatus.PARTIAL if mutation.leaves_parts else EntryStatus.FAILED
+        with suppress(OSError, ConfigError):
+            journal.close(entry, status, results, error={"code": "bug", "message": repr(bug)})
         raise
-    result = Result(tuple(results), messages)
-    journal.close(entry, EntryStatus.of(result.status), results)
-    if undoes and result.status is Status.DONE:
-        journal.mark_undone(undoes, by=entry.id)
-    if finishes and result.status is Status.DONE:
-        journal.mark_finished(finishes, by=entry.id)
-    return result, entry
+    with undisturbed():  # the work is done: a Ctrl-C here has nothing to stop, and must not hide that
+        left = _left(services, plan, mutation, results)
+        reached = Result(tuple(results)).status
+        said = _close(journal, entry, _closing_status(reached, results, mutation), results, left=left)
+        if reached is Status.DONE and not said:
+            said = _mark(journal, mutation, entry)
+    return Result(tuple(results), (*messages, *said)), entry
+
+
+def _close(
+    journal: Journal,
+    entry: Entry,
+    status: EntryStatus,
+    results: Sequence[ItemResult],
+    *,
+    error: Json = None,
+    left: Json = None,
+    failure: KopsError | None = None,
+) -> tuple[str, ...]:
+    """Close an entry; where it cannot be written, say so beside what came of the work, and never instead of it.
+
+    :param failure: gets the sentence as a hint
+    :returns: the sentence; nothing where the entry was written
+    """
+    try:
+        journal.close(entry, status, results, error=error, left=left)
+    except (OSError, ConfigError) as trouble:
+        reason = trouble.strerror if isinstance(trouble, OSError) else trouble.message
+        said = (
+            f"warning: what came of it ({status.value}) could not be written to {journal.folder / entry.id}.json: {reason};"
+            f" `kops journal list` shows {entry.id} as crashed"
+        )
+        if failure is not None:
+            failure.hint = f"{failure.hint}; {said}" if failure.hint else said
+        return (said,)
+    return ()
+
+
+def _mark(journal: Journal, mutation: Mutation, entry: Entry) -> tuple[str, ...]:
+    """Note on earlier entries that this one took them back, or did what was left of them."""
+    try:
+        if entry.undoes:
+            journal.mark_undone(entry.undoes, by=entry.id)
+        if entry.finishes:
+            journal.mark_finished(entry.finishes, by=entry.id)
+        elif not entry.undoes:
+            mark_covered(journal, entry.plan, mutation, by=entry.id)
+    except (OSError, ConfigError) as trouble:
+        reason = trouble.strerror if isinstance(trouble, OSError) else trouble.message
+        return (f"warning: it could not be noted in {journal.folder} on the earlier entry: {reason}",)
+    return ()
+
+
+def mark_covered(journal: Journal, plan: Plan, mutation: Mutation, *, by: str = "") -> None:
+    """Note on unfinished entries of the same kind that a plan, which is done, left nothing of them.
+
+    :param by: the entry of the plan; empty: there was nothing to do, and each is its own witness
+    """
+    if type(mutation).covers is Mutation.covers:
+        return
+    from kops.operations.journal import crashed
+    from kops.operations.journal_actions import is_unfinished
+
+    for entry in journal.entries(lambda _damaged: None, mentioning=plan.operation):
+        known = entry.id != by and entry.plan.cluster_id == plan.cluster_id and not entry.undoes
+        stopped = entry.status is not EntryStatus.OPEN or crashed(entry)
+        if known and stopped and is_unfinished(entry) and mutation.covers(plan, entry.plan):
+            journal.mark_finished(entry.id, by=by or entry.id)
+
+
+def _of_a_lost_request(failure: KopsError) -> None:
+    """Let a connection that was lost in the middle count as a request whose outcome is not known."""
+    if isinstance(failure, Unreachable) and not isinstance(failure, AuthenticationFailed):
+        failure.message += "; whether the last request was carried out is not known"
+        failure.exit_code = ExitCode.TIMED_OUT  # type: ignore[misc]  # before the first request it would be 3
+
+
+def _closing_status(status: Status, results: Sequence[ItemResult], mutation: Mutation) -> EntryStatus:
+    """Return how far an entry is: where something was written that was read back wrong, it did not simply fail."""
+    wrong = any((result.error or {}).get("code") == VerificationFailed.slug for result in results)
+    return EntryStatus.PARTIAL if mutation.leaves_parts and wrong else EntryStatus.of(status)
+
+
+def _left(services: Services, plan: Plan, mutation: Mutation, results: Sequence[ItemResult]) -> Json:
+    """Return what a mutation leaves behind; None where it leaves nothing to look at, or that cannot be read."""
+    traces = mutation.traces(plan, results)
+    try:
+        return look(services, traces) if traces != Traces() else None
+    except KopsError:
+        return None
 
 
 def refuse_read_only(connection: Connection) -> None:
@@ -186,13 +307,15 @@ def failed(item: Item, error: KopsError) -> ItemResult:
     return ItemResult(item.target, status, error=error.as_json())
 
 
-def _status_after(failure: KopsError, results: Sequence[ItemResult]) -> EntryStatus:
+def _status_after(failure: KopsError, results: Sequence[ItemResult], mutation: Mutation) -> EntryStatus:
     """Return how far a mutation came that an error ended: a lost connection tells nothing about the last request."""
     if isinstance(failure, (TimedOut, Unreachable)):
         return EntryStatus.UNKNOWN
     if any(result.status is Status.DONE for result in results):
         return EntryStatus.PARTIAL
-    return EntryStatus.REFUSED if isinstance(failure, Refused) and not results else EntryStatus.FAILED
+    if isinstance(failure, Refused) and not results:
+        return EntryStatus.REFUSED
+    return EntryStatus.PARTIAL if mutation.leaves_parts else EntryStatus.FAILED
 
 
 def _some(names: Sequence[str], limit: int = 5) -> str:

@@ -97,13 +97,23 @@ class ConsumeAsGroup(Mutation):
         return tuple(_verified(result, offset_of(found.get(_partition(result.target)))) for result in results)
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
-        """Return the plan that moves the group back to where it was."""
+        """Return the plan that moves the group back to where it was; of a partition without a result, whatever it has committed."""
         done = {result.target: result.value for result in results if result.status is Status.DONE}
+        known = {result.target for result in results}
+        found = services.kafka.groups.committed([plan.arguments["group"]])[plan.arguments["group"]]
+        unsure = {
+            target: found[_partition(target)].offset for target in plan.arguments["prior"].keys() - known if _partition(target) in found
+        }
+        done |= unsure
         moved = {
             "write": {target: committed_json(Committed(offset)) for target, offset in done.items()},
             "prior": {target: plan.arguments["prior"][target] for target in done},
         }
-        return MOVE.invert(services, replace(plan, arguments=plan.arguments | moved), results)
+        back = MOVE.invert(services, replace(plan, arguments=plan.arguments | moved), results)
+        if not unsure:
+            return back
+        so = "it was stopped in the middle, so commits of others since cannot be told from its own"
+        return replace(back, warnings=(so, *back.warnings))
 
 
 CONSUME = ConsumeAsGroup()

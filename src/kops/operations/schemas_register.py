@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from kops.core.errors import KopsError, NotFound, Refused, StateMoved, VerificationFailed
@@ -121,17 +122,23 @@ class RegisterSchema(_OneSubject):
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the schema back by its id, and which version it is."""
         subjects = Subjects(services.connection)
-        return tuple(_read_back(subjects, _schema(plan), result) for result in results)
+        return tuple(_read_back(subjects, plan, result) for result in results)
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - the contract
-        """Return the plan that deletes the version softly.
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that deletes the version softly; where no result is known, the registry is asked for it.
 
         :raises Refused: when nothing was registered
         """
-        done = [result for result in results if result.status is Status.DONE and result.value]
+        subject, subjects = plan.items[0].target, Subjects(services.connection)
+        done = [result.value["version"] for result in results if result.status is Status.DONE and result.value]
+        if not done and not any(result.status is Status.FAILED for result in results):
+            done = [found.version for found in [_registered(subjects, plan)] if found is not None]
         if not done:
             raise Refused("nothing was registered, so there is nothing to take back")
-        return plan_unregister(services, done[0].target, done[0].value["version"])
+        newest = subjects.newest(subject)
+        later = newest is not None and newest.version > done[0]
+        undo = plan_unregister(services, subject, done[0])
+        return replace(undo, losses=(f"version {newest.version} of {subject} was registered since",) if newest and later else ())
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say which id it got, and what undo does."""
@@ -211,7 +218,18 @@ def _schema(plan: Plan) -> Schema:
     return Schema(body["schemaType"], body["schema"], references_of(body.get("references")))
 
 
-def _read_back(subjects: Subjects, schema: Schema, result: ItemResult) -> ItemResult:
+def _registered(subjects: Subjects, plan: Plan) -> SchemaVersion | None:
+    """Return the version that a plan has made, as far as the registry tells: its schema, newer than what there was."""
+    subject = plan.items[0].target
+    found, before = subjects.find(subject, _schema(plan)), plan.guard[subject]
+    return found if found is not None and (before is None or found.version > before["version"]) else None
+
+
+def _read_back(subjects: Subjects, plan: Plan, result: ItemResult) -> ItemResult:
+    schema = _schema(plan)
+    if result.status is Status.UNKNOWN:  # the answer was lost: was the request?
+        made = _registered(subjects, plan)
+        return result if made is None else ItemResult(result.target, Status.DONE, value={"id": made.id, "version": made.version})
     if result.status is not Status.DONE:
         return result
     number = result.value["id"]

@@ -10,6 +10,7 @@ from kops.core.errors import KopsError, Refused, StateMoved
 from kops.core.models import Setting, Topic
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.topic_change import Changes, changes_of_json, still_to_alter
+from kops.operations.aftermath import Traces
 from kops.operations.protocol import Mutation, failed
 from kops.operations.services import Services
 from kops.operations.topics_change_plan import NAME, guard_of, plan_changes
@@ -81,6 +82,11 @@ class ChangeTopics(Mutation):
         )
         return plan_changes(services, left, warnings=_gone([name for name in changes.altered if name not in same]))
 
+    def traces(self, plan: Plan, results: Sequence[ItemResult]) -> Traces:
+        """Look at what was created: records may come."""
+        done = {result.target for result in results if result.status is Status.DONE}
+        return Traces(logs=tuple(topic.name for topic in changes_of_json(plan.arguments).create if topic.name in done))
+
     def can_be_undone(self, plan: Plan) -> bool:
         """Partitions cannot be taken away again; everything else can be."""
         changes = changes_of_json(plan.arguments)
@@ -107,11 +113,11 @@ class ChangeTopics(Mutation):
         if not (back.create or back.alter or back.delete):
             grown = f": Kafka cannot take partitions away from {', '.join(changes.grow)}" if changes.grow else ""
             raise Refused(f"there is nothing that can be taken back{grown}", hint=_instead(changes), topics=names)
-        strayed = [name for name in same if still_to_alter(settings[name], changes.alter[name])]
-        warnings = [f"{', '.join(strayed)} changed again since: what was set there is lost"] if strayed else []
-        warnings += [f"{', '.join(changes.grow)}: the partitions that were added stay"] if changes.grow else []
+        strayed = {name: _set_since(settings[name], changes.alter[name], guard[name]["settings"]) for name in same}
+        losses = tuple(f"{name} was changed since: {', '.join(found)}" for name, found in strayed.items() if found)
+        warnings = [f"{', '.join(changes.grow)}: the partitions that were added stay"] if changes.grow else []
         warnings += _gone([name for name in changes.alter if name not in same])
-        return plan_changes(services, back, warnings=(*warnings, *what_stays_lost(lost)))
+        return replace(plan_changes(services, back, warnings=(*warnings, *what_stays_lost(lost))), losses=losses)
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say what undo cannot do."""
@@ -172,6 +178,12 @@ def _refuse_created_anew(changes: Changes, found: Mapping[str, Topic], results: 
     other = [new.name for new in changes.create if new.name in found and ids.get(new.name) not in (None, found[new.name].topic_id)]
     if other:
         raise Refused(f"deleted and created again since: {', '.join(other)}", hint="`kops topics delete` deletes what is there now")
+
+
+def _set_since(now: Mapping[str, Setting], wanted: Mapping[str, str | None], before: Mapping[str, str | None]) -> list[str]:
+    """Return the settings that are neither as they were set nor as before: somebody else's."""
+    strayed = set(still_to_alter(now, wanted)) & set(still_to_alter(now, before))
+    return [f"{name}={now[name].value if name in now else 'not set'}" for name in sorted(strayed)]
 
 
 def _gone(names: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from kops.core.topic_names import colliding, require_names
 from kops.core.topic_settings import broker_defaults, canonical_settings, own_settings
 from kops.core.topic_warnings import Effective, warnings_for
 from kops.core.topic_wish import Wish, wished_settings
+from kops.operations.aftermath import Traces
 from kops.operations.protocol import Mutation, failed
 from kops.operations.services import Services
 from kops.operations.topics_created import differences_of, raise_refusals, verified_creation
@@ -148,6 +149,10 @@ class CreateTopics(Mutation):
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan that creates those that do not exist yet."""
         return plan_create_topics(services, [NewTopic(**topic) for topic in plan.arguments["topics"]], if_not_exists=True)
+
+    def traces(self, plan: Plan, results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - the contract
+        """Look at what was created: records may come."""
+        return Traces(logs=tuple(result.target for result in results if result.status is Status.DONE))
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
         """Return the plan that deletes them again, records and all; only the very topics that were created."""

@@ -136,6 +136,10 @@ class TruncateTopics(Mutation):
             "an interrupted truncation is finished by running it again", hint="partitions that are truncated already are left alone"
         )
 
+    def can_be_finished(self, plan: Plan) -> bool:  # noqa: ARG002 - never
+        """Say no: see ``resume``."""
+        return False
+
     def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002 - never
         """Say no: a log only grows at its end, and what it lost is gone."""
         return False

@@ -43,8 +43,21 @@ def write_file(batches: Iterable[pyarrow.RecordBatch], folder: str) -> Iterable[
     if writer is None:
         return
     writer.close()
+    synced(part)
     part.replace(target)
+    synced(target.parent)
     yield from _added_up(pyarrow.concat_tables(sums)).to_batches()
+
+
+def synced(path: Path) -> None:
+    """Let a file or a folder be on disk, not only in memory: what vouches for it is written afterwards."""
+    import os
+
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def files_of(path: str) -> list[str]:

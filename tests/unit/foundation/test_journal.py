@@ -29,6 +29,7 @@ KEYS = {
     "results",
     "rest",
     "error",
+    "left",
     "undoes",
     "undone_by",
     "finishes",
@@ -150,9 +151,9 @@ FAILED = (ItemResult("a", Status.FAILED), ItemResult("c", Status.SKIPPED))
 @pytest.mark.usefixtures("known")
 def test_what_can_be_undone(journal, plan, services):
     done = journal.close(journal.open(plan), EntryStatus.DONE, DONE)
-    assert plan_undo(services(), done) == plan
+    assert plan_undo(services(), journal, done) == plan
     crashed_entry = replace(journal.open(plan), pid=2**22 + 1)
-    assert plan_undo(services(), crashed_entry) == plan
+    assert plan_undo(services(), journal, crashed_entry) == plan
     for refused, why in (
         (journal.open(plan), "still running"),
         (replace(done, undone_by="later"), "taken back already by later"),
@@ -160,7 +161,7 @@ def test_what_can_be_undone(journal, plan, services):
         (journal.close(journal.open(plan), EntryStatus.REFUSED, ()), "changed nothing"),
     ):
         with pytest.raises(Refused, match=why):
-            plan_undo(services(), refused)
+            plan_undo(services(), journal, refused)
 
 
 @pytest.mark.usefixtures("known")

@@ -41,6 +41,7 @@ def test_the_keys_of_a_plan_are_a_contract():
         "arguments",
         "warnings",
         "notes",
+        "losses",
         "version",
     }
     assert set(body["items"][0]) == {"target", "action", "before", "after", "reason"}

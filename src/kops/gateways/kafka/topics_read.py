@@ -71,6 +71,20 @@ class TopicsRead:
         self.any_without_id = self.any_without_id or any(topic.topic_id is None for topic in found.values())
         return found
 
+    def rights(self, names: Iterable[str]) -> dict[str, frozenset[str] | None]:
+        """Return what we may do with each of some topics that exist (``WRITE``, ``DELETE``, ...); None where the brokers do not tell."""
+        wanted = list(dict.fromkeys(names))
+        if not wanted:
+            return {}
+        from confluent_kafka import TopicCollection
+
+        futures = self._client.admin.describe_topics(
+            TopicCollection(wanted), include_authorized_operations=True, request_timeout=self._client.timeout
+        )
+        answers = {name: self._client.wait(future, f"describe topic {name}") for name, future in futures.items()}
+        told = {name: answer.authorized_operations for name, answer in answers.items()}
+        return {name: frozenset(one.name for one in operations) if operations else None for name, operations in told.items()}
+
     def settings(self, names: Iterable[str], *, missing_ok: bool = False) -> dict[str, dict[str, Setting]]:
         """Return the effective settings of topics: all of them, with where each value comes from.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from kops.core.connect_secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.connect.files import CHANGE, CREATE, DELETE, read_declaration, shown_changes
-from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, each, look_until, states_value
+from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, done_unless_failed, each, look_until
 from kops.operations.connect.restart import Watch
 from kops.operations.connect.sealed import Sealed, config_digest, digest_key, seal
 from kops.operations.connect.select import counted, named, select
@@ -156,7 +156,9 @@ class ChangeConnectors(ConnectMutation):
 
         found = look_until(services, list(wanted), good, seconds=SETTLE_SECONDS)
         return tuple(
-            _verified(result, found.get(result.target), wanted[result.target], key) if result.target in wanted else result
+            _verified(result, found.get(result.target), wanted[result.target], key, state=steps[result.target]["state"])
+            if result.target in wanted
+            else result
             for result in results
         )
 
@@ -168,6 +170,7 @@ class ChangeConnectors(ConnectMutation):
         key, found = digest_key(services), _now(services)
         not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
         wishes, unchanged = [], {}
+        losses = _changed_since(plan.arguments["steps"], found, not_done, key)
         for step in plan.arguments["steps"]:
             name, actual = step["name"], found.get(step["name"])
             if name in not_done:
@@ -177,7 +180,7 @@ class ChangeConnectors(ConnectMutation):
                 continue
             config = None if step["before"] is None else _earlier(step, actual, key)
             wishes.append(Wish(name, actual, config, step["file"], frozenset(step["passwords"]), step["state"]))
-        return plan_changes(services, wishes, unchanged)
+        return plan_changes(services, wishes, unchanged, losses=losses)
 
     def can_be_undone(self, plan: Plan) -> bool:
         """Tell whether the secrets of what goes are still somewhere afterwards."""
@@ -190,6 +193,29 @@ class ChangeConnectors(ConnectMutation):
 
 
 CHANGE_CONNECTORS = ChangeConnectors()
+
+
+def _changed_since(
+    steps: Sequence[Mapping[str, Any]], found: Mapping[str, Connector], not_done: Collection[str], key: bytes
+) -> tuple[str, ...]:
+    """Return the connectors that are neither as a plan made them nor as they were before it, a sentence each."""
+    losses = []
+    for step in steps:
+        name = step["name"]
+        actual = found[name].config if name in found else None
+        ours = [step[when] for when in ("after", "before")]
+        if name not in not_done and not any(_is_sealed(actual, one, key) for one in ours):
+            what = "was deleted" if actual is None else "was created" if step["after"] is None else "has another configuration"
+            losses.append(f"connector {name} {what} since")
+    return tuple(losses)
+
+
+def _is_sealed(config: Mapping[str, str] | None, sealed: Mapping[str, Any] | None, key: bytes) -> bool:
+    """Tell whether a configuration is the one that a plan holds without its secrets."""
+    if config is None or sealed is None:
+        return config is None and sealed is None
+    opened, missing = Sealed(**sealed).opened([config], key)
+    return not missing and config_digest(opened, key) == config_digest(config, key)
 
 
 def _now(services: Services) -> dict[str, Connector]:
@@ -253,9 +279,9 @@ def _has_started(connector: Connector) -> bool:
     return connector.state == RUNNING and bool(connector.tasks) and all(task.state == RUNNING for task in connector.tasks)
 
 
-def _verified(result: ItemResult, found: Connector | None, wanted: str | None, key: bytes) -> ItemResult:
+def _verified(result: ItemResult, found: Connector | None, wanted: str | None, key: bytes, *, state: str) -> ItemResult:
     if _is_as(found, wanted, key):
-        return ItemResult(result.target, Status.DONE, value=states_value(found))
+        return done_unless_failed(result.target, found, wanted=state)
     what = "is still there" if wanted is None else "does not exist" if found is None else "has another configuration"
     error = VerificationFailed(
         f"connector {result.target} {what}", hint="`kops connect describe` shows it; somebody else may change it too"

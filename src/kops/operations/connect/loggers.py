@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 
@@ -100,7 +101,9 @@ class SetLoggers(ConnectMutation):
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
         """Return the plan that sets the levels that held before."""
         names = done(results) or list(plan.arguments["levels"])
-        return _plan(services, {name: plan.guard[name] for name in names})
+        now, told = _levels(services, names), plan.arguments["levels"]
+        strayed = [f"logger {name} was set to {now[name]} since" for name in names if now[name] not in (told[name], plan.guard[name])]
+        return replace(_plan(services, {name: plan.guard[name] for name in names}), losses=tuple(strayed))
 
 
 SET_LOGGERS = SetLoggers()

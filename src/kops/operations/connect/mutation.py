@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from kops.core.connect import Connector
-from kops.core.errors import KopsError
+from kops.core.connect import FAILED, RUNNING, Connector, root_cause
+from kops.core.connect_secrets import scrubbed, secret_texts
+from kops.core.errors import KopsError, OperationFailed
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.operations.protocol import Mutation, failed
 from kops.operations.services import Services
@@ -87,8 +88,23 @@ def each(items: Sequence[Item], do: Callable[[Item], None]) -> Iterator[ItemResu
 
 
 def done(results: Sequence[ItemResult]) -> list[str]:
-    """Return the targets that were done, or of which it is not known."""
-    return [result.target for result in results if result.status in (Status.DONE, Status.UNKNOWN)]
+    """Return the targets that were done, wholly or in part, or of which it is not known."""
+    return [result.target for result in results if result.status in (Status.DONE, Status.PARTIAL, Status.UNKNOWN)]
+
+
+def done_unless_failed(target: str, connector: Connector | None, *, wanted: str) -> ItemResult:
+    """Return the result of a change that a connector has taken: done in part only, where it was to run and has failed at once."""
+    value = states_value(connector)
+    if connector is None or wanted != RUNNING or not connector.failed:
+        return ItemResult(target, Status.DONE, value=value)
+    traces = [connector.trace] if connector.state == FAILED else []
+    traces += [task.trace for task in connector.tasks if task.state == FAILED]
+    why = scrubbed(root_cause(next((trace for trace in traces if trace), "")), secret_texts(connector.config))
+    error = OperationFailed(
+        f"{target} was changed as planned, and has failed: {why}",
+        hint=f"`kops connect status {target} --trace` has it whole; `kops connect restart {target} --failed` once it is mended",
+    )
+    return ItemResult(target, Status.PARTIAL, error=error.as_json(), value=value)
 
 
 def states_text(connector: Connector) -> str:

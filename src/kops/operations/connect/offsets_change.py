@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 from kops.core.connect import PAUSED, RUNNING, STOPPED, Connector
@@ -144,10 +144,14 @@ class ChangeOffsets(ConnectMutation):
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
         """Return the plan that sets the offsets that the connector had when it was stopped."""
         values = {result.target: (result.value or {}) for result in results}
-        wanted = []
+        now, wanted, losses = _offsets(services, _found(services, plan).name), [], []
         for item, move in zip(plan.changes, plan.arguments["offsets"], strict=True):
-            wanted.append({**move, "after": values.get(item.target, {}).get("before", move["before"])})
-        return _again(services, plan, wanted, interrupted=not results)
+            before = values.get(item.target, {}).get("before", move["before"])
+            here = now.get(name_of(move["partition"]))
+            if here not in (move["after"], before):
+                losses.append(f"{item.target} went on since, from {shown_offset(move['after'])} to {shown_offset(here)}")
+            wanted.append({**move, "after": before})
+        return replace(_again(services, plan, wanted, interrupted=not results), losses=tuple(losses))
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan that does what is left, and gives the connector the state that it had before all of it."""

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from kops.core.connect import FAILED, PAUSED, RUNNING, STOPPED, Connector, root_cause
 from kops.core.connect_secrets import scrubbed, secret_texts
 from kops.core.errors import Refused, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, each, look_until, states_text, states_value
+from kops.operations.connect.mutation import (
+    ConnectMutation,
+    connect_plan,
+    done,
+    done_unless_failed,
+    each,
+    look_until,
+    states_text,
+    states_value,
+)
 from kops.operations.connect.select import named, select, select_some
 from kops.operations.protocol import compare_guard
 from kops.operations.services import Services
@@ -86,7 +96,10 @@ class ChangeStates(ConnectMutation):
         found = [connector for connector in select(services, ()) if connector.name in names and connector.name in plan.guard]
         if not found:
             raise Refused("the connectors are gone", hint="`kops connect list` shows what there is")
-        return _plan(services, found, {one.name: plan.guard[one.name] for one in found}, wait_ms=plan.arguments["wait_ms"])
+        told, before = plan.arguments["states"], plan.guard
+        strayed = [one for one in found if one.wanted_state not in (told.get(one.name), before[one.name])]
+        back = _plan(services, found, {one.name: before[one.name] for one in found}, wait_ms=plan.arguments["wait_ms"])
+        return replace(back, losses=tuple(f"connector {one.name} was told to be {one.wanted_state} since" for one in strayed))
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:
         """Name tasks that do not run although their connector was resumed."""
@@ -118,7 +131,7 @@ def failures(connectors: Iterator[Connector] | Sequence[Connector]) -> tuple[str
 
 def _verified(result: ItemResult, found: Connector | None, wanted: str) -> ItemResult:
     if found is not None and found.wanted_state == wanted and (found.state == wanted or found.failed):
-        return ItemResult(result.target, Status.DONE, value=states_value(found))
+        return done_unless_failed(result.target, found, wanted=wanted)
     what = "does not exist any more" if found is None else f"is {states_text(found)}"
     error = VerificationFailed(f"{result.target} {what}, not {wanted}", hint="`kops connect status` shows it; --wait gives it more time")
     return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=states_value(found))

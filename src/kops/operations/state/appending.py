@@ -41,7 +41,8 @@ def written_results(store: Mapping[str, Any], written: Mapping[int, Written], it
         if (report and report.failed) or count != content["records"]:
             reason = (report.error if report else None) or "the others are missing"
             why = f"{count} of {content['records']} records of {item.target} were written: {reason}"
-            yield failed(item, OperationFailed(why, hint=hint))
+            error = OperationFailed(why, hint=hint)
+            yield ItemResult(item.target, Status.PARTIAL, error=error.as_json()) if count else failed(item, error)
         else:
             yield ItemResult(item.target, Status.DONE, value={"records": count, "tombstones": content["tombstones"]})
 

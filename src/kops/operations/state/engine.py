@@ -160,7 +160,7 @@ def new_stage(services: Services, application: str) -> str:
         return f"{(shared if '://' in shared else str(Path(shared).absolute())).rstrip('/')}/kops-stages/{name}"
     folder = services.directories.state / "stages"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _forget_old(folder)
+    _forget_old(services, folder)
     return str(folder / name)
 
 
@@ -170,9 +170,26 @@ def drop_stage(path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _forget_old(folder: Path) -> None:
-    """Delete stages so old that nobody takes their plan back any more."""
+def _forget_old(services: Services, folder: Path) -> None:
+    """Delete stages so old that nobody takes their plan back any more; those that an unfinished entry needs stay."""
     limit = time.time() - STAGES_KEPT_DAYS * 86_400
-    for stage in folder.iterdir():
-        if stage.stat().st_mtime < limit:
+    old = [stage for stage in folder.iterdir() if stage.stat().st_mtime < limit]
+    if not old:
+        return
+    needed = _needed_stages(services)
+    for stage in old:
+        if str(stage) not in needed:
             shutil.rmtree(stage, ignore_errors=True)
+
+
+def _needed_stages(services: Services) -> set[str]:
+    """Return the stages of entries that are not finished: they hold what was deleted, or is to be written."""
+    from kops.operations.journal import Journal
+    from kops.operations.journal_actions import is_unfinished
+
+    needed: set[str] = set()
+    for entry in Journal(services.directories.state / "journal").entries(lambda _damaged: None, mentioning="stage"):
+        if is_unfinished(entry) and isinstance(entry.plan.arguments, dict):
+            for store in dict(entry.plan.arguments.get("stores") or {}).values():
+                needed |= {store.get("stage") or "", store.get("prior_stage") or ""}
+    return needed

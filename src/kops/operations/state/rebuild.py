@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
-from kops.core.errors import KopsError, Refused
-from kops.core.models import TopicPartition
+from kops.core.errors import KopsError, Refused, VerificationFailed
+from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.offsets_items import committed_of_json, partition_of, verified
+from kops.operations.aftermath import Traces
+from kops.operations.offsets_items import committed_of_json, offset_of, partition_of, verified
 from kops.operations.protocol import Mutation, compare_guard, failed
 from kops.operations.services import Services
 from kops.operations.state.appending import read_back_judged, target_of, written_results
 from kops.operations.state.completeness import before_starting
 from kops.operations.state.cut import refuse_alive
 from kops.operations.state.engine import Engine, start_engine
-from kops.operations.state.guard import guard_of, log_ends
+from kops.operations.state.guard import guard_of, log_ends, meanwhile
 from kops.operations.state.tail import wait_until_stable
 
 
@@ -24,6 +25,19 @@ class Rebuild(Mutation):
     """Appends staged records to the changelogs of an application without members."""
 
     name: ClassVar[str] = "state.rebuild"
+    leaves_parts: ClassVar[bool] = True
+
+    def locks(self, plan: Plan) -> Iterable[str]:
+        """Name the group: its offsets, its state and its topics are changed by one kops at a time."""
+        return (plan.arguments["application"],)
+
+    def covers(self, plan: Plan, earlier: Plan) -> bool:
+        """Tell whether every changelog of an earlier plan of this kind was looked at again."""
+        if earlier.operation != plan.operation or earlier.arguments["application"] != plan.arguments["application"]:
+            return False
+        wanted = {store["changelog"] for store in earlier.arguments["stores"].values()}
+        seen = {item.target for item in plan.items} | {item.target.rpartition(":")[0] for item in plan.items}
+        return wanted <= seen
 
     def check(self, services: Services, plan: Plan) -> None:
         """Refuse when the application runs, went on, or its changelogs grew."""
@@ -44,6 +58,10 @@ class Rebuild(Mutation):
             yield from _commit(services, plan, items) if clean else _not_moved(plan, items)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Read everything back, and look whether the application stood still all the time."""
+        return (*self.read_back(services, plan, results), *_second_look(services, plan, results))
+
+    def read_back(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read back what was appended, and the committed offsets."""
         engine = start_engine(services, plan.arguments["master"])
         wrong: dict[str, str] = {}
@@ -64,6 +82,7 @@ class Rebuild(Mutation):
         from kops.spark.stage import contents_of, read_stage
 
         refuse_running(services, plan)
+        refuse_after_loss(plan)
         engine = start_engine(services, plan.arguments["master"])
         backwards = not plan.arguments["backwards"]
         stores = {}
@@ -79,10 +98,27 @@ class Rebuild(Mutation):
             "prior": plan.arguments["commit"],
         }
         ends = log_ends(services, [store["changelog"] for store in stores.values()])
-        items = tuple(_inverse_item(item, ends) for item in plan.changes)
+        committed = services.kafka.groups.committed([plan.arguments["application"]], stable=True)[plan.arguments["application"]]
+        items = tuple(_inverse_item(item, ends, committed) for item in plan.changes)
         summary = f"take back the rebuild of {plan.arguments['application']}: write what its changelogs held before"
         undo = replace(plan, summary=summary, items=items, arguments=arguments, warnings=(), notes=())
         return replace(undo, guard=_guard_now(services, undo))
+
+    def can_be_undone(self, plan: Plan) -> bool:
+        """Tell that what was lost on the way back does not come back."""
+        return not plan.losses
+
+    def traces(self, plan: Plan, results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - all of it
+        """Look at the changelogs, and at where the application is."""
+        changelogs = (store["changelog"] for store in plan.arguments["stores"].values())
+        return Traces(logs=tuple(sorted(changelogs)), group=plan.arguments["application"])
+
+    def offsets_in_the_middle(self, plan: Plan) -> dict[str, list[int | None]]:
+        """Return where the application was, and where it was to be moved."""
+        between: dict[str, list[int | None]] = {target: [offset] for target, offset in plan.guard["committed"].items()}
+        for target, found in plan.arguments["commit"].items():
+            between.setdefault(target, [None]).append(found and found["offset"])
+        return between
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan to write all of the stage again: the last record of a key counts, so twice is once.
@@ -115,6 +151,20 @@ def refuse_running(services: Services, plan: Plan) -> None:
     if plan.guard["state"] != "ABSENT":
         application = plan.arguments["application"]
         refuse_alive(services.kafka.groups.describe([application])[application])
+
+
+def _second_look(services: Services, plan: Plan, results: Sequence[ItemResult]) -> Iterator[ItemResult]:
+    """Yield a failure of the application itself when it did something while its state was being written."""
+    if not any(result.status is Status.DONE for result in results):
+        return
+    said = meanwhile(services, plan)
+    if said:
+        application = plan.arguments["application"]
+        error = VerificationFailed(
+            f"while the state was written {'; '.join(said)}: its local state may be half of the old and half of the new",
+            hint=f"stop {application} everywhere, delete its local state, then run the same command again",
+        )
+        yield ItemResult(application, Status.FAILED, error=error.as_json())
 
 
 def _guard_now(services: Services, plan: Plan) -> dict[str, Any]:
@@ -178,10 +228,19 @@ def _ends_of(plan: Plan, topic: str) -> dict[TopicPartition, int]:
     return {partition: end for partition, end in ends.items() if partition.topic == topic}
 
 
-def _inverse_item(item: Item, ends: Mapping[TopicPartition, int]) -> Item:
+def refuse_after_loss(plan: Plan) -> None:
+    """Refuse to take back what took something with it: the state of then no longer fits the offsets of now."""
+    if plan.losses:
+        raise Refused(
+            f"this took back a change although the application had gone on: {'; '.join(plan.losses)}",
+            hint="`kops state verify` compares its state with its input, and `kops state rebuild` computes it again",
+        )
+
+
+def _inverse_item(item: Item, ends: Mapping[TopicPartition, int], committed: Mapping[TopicPartition, Committed]) -> Item:
     if item.action != "append":
         action = "delete" if item.before is None else "move"
-        return Item(item.target, action, item.after, item.before, "where it was before")
+        return Item(item.target, action, offset_of(committed.get(partition_of(item.target))), item.before, "where it was before")
     end = ends[partition_of(item.target)]
     return Item(item.target, "append", end, end + item.after - item.before, "what it held before")
 

@@ -11,15 +11,18 @@ from kops.core.models import Committed, NewTopic, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.core.statefile import StateFile
 from kops.core.topic_names import no_topics
+from kops.operations.journal import EntryStatus, Journal, crashed
+from kops.operations.journal_actions import is_unfinished
 from kops.operations.offsets_items import committed_json, move_item, partition_of
 from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
+from kops.operations.state.recreation import refuse_unless_recreatable
 from kops.operations.state.repartition_inputs import Choice, plan_inputs
 from kops.operations.state.repartition_stage import movables, stage_changelogs
 from kops.operations.state.snapshot_topics import OwnTopics, own_topics, standing_still
 from kops.operations.state.switch import GROW, Switch, guard_now, local_state_warning
 from kops.operations.state.switch_offsets import emissions_of
-from kops.operations.state.switch_topics import TopicChange, changes_json, topic_ids
+from kops.operations.state.switch_topics import TopicChange, changes_json, changes_of_json, topic_ids
 
 _PRINT = ("records", "high", "low")
 """What two equal contents have in common: the number of records, and the sum of their hashes."""
@@ -96,6 +99,9 @@ def plan_repartition(services: Services, state_file: StateFile, partitions: int,
                 f"the changelog of store {store.name} is its input topic {store.changelog} itself",
                 hint="produce the topic again with as many partitions as are needed, and reset the application",
             )
+    unfinished = _unfinished(services, state_file.application, partitions)
+    if unfinished is not None:
+        return unfinished
     engine = start_engine(services, master)
     topics = own_topics(services, state_file.application, state_file)
     isolation = "read_committed" if state_file.exactly_once else "read_uncommitted"
@@ -104,6 +110,7 @@ def plan_repartition(services: Services, state_file: StateFile, partitions: int,
     changes, repartitions = _changes(services, state_file, topics, partitions)
     if not changes:
         raise UsageProblem(f"the internal topics of {state_file.application} have {partitions} partitions already", hint="nothing to do")
+    refuse_unless_recreatable(services, changes)
     moved = stage_changelogs(engine, state_file, changes, still.bounds, partitions)
     commits = dict(inputs.commits)
     for name in repartitions:
@@ -157,6 +164,24 @@ def plan_repartition(services: Services, state_file: StateFile, partitions: int,
         notes=tuple(f"{found.store.name}: {found.done.keys:,} keys" for found in moved),
     )
     return replace(plan, guard=guard_now(services, plan))
+
+
+def _unfinished(services: Services, application: str, partitions: int) -> Plan | None:
+    """Return the plan for what is left of an earlier move to that many partitions: the old changelogs may be gone, but are staged."""
+    cluster_id = services.kafka.cluster().cluster_id
+    for entry in Journal(services.directories.state / "journal").entries(lambda _: None, mentioning=REPARTITION.name):
+        plan = entry.plan
+        if (plan.operation, plan.cluster_id) != (REPARTITION.name, cluster_id) or plan.arguments["application"] != application:
+            continue
+        if not is_unfinished(entry) or (entry.status is EntryStatus.OPEN and not crashed(entry)):
+            return None  # the newest counts
+        sizes = {change.after.partitions or 0 for change in changes_of_json(plan.arguments["topics"]) if change.after}
+        if sizes != {partitions}:
+            hint = f"`kops journal finish {entry.id}` does what is left of it, `kops undo {entry.id}` takes it back"
+            raise Refused(f"{entry.id} moved {application} to {max(sizes, default=0)} partitions, and was not finished", hint=hint)
+        left = REPARTITION.resume(services, plan)
+        return replace(left, notes=(f"this does what is left of {entry.id}", *left.notes))
+    return None
 
 
 def _kept(session: Any, store: Mapping[str, Any]) -> dict[str, list[int]]:

@@ -8,8 +8,8 @@ replacement that was killed at any point is finished from the journal, or by the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.journal import Journal
@@ -17,6 +17,7 @@ from kops.operations.journal_actions import is_unfinished
 from kops.operations.services import Services
 from kops.operations.state.completeness import before_starting
 from kops.operations.state.switch import Switch
+from kops.operations.state.switch_topics import TopicChange, changes_of_json
 
 APPEND, REPLACE = "append", "replace"
 WAYS = (APPEND, REPLACE)
@@ -58,12 +59,31 @@ def local_state(application: str, topics: int) -> tuple[str, ...]:
     )
 
 
-def unfinished_settings(services: Services, changelog: str) -> tuple[str, Mapping[str, object]] | None:
-    """Return the entry of a replacement that was interrupted after it deleted a changelog, and the topic as it was to be."""
+@dataclass(frozen=True)
+class Unfinished:
+    """What an entry knows of a changelog that it deleted and did not write whole.
+
+    :param change: the topic before, and as it was to be
+    :param prior_stage: what it held; empty when it was not there
+    :param prior_contents: of that, by partition
+    """
+
+    entry: str
+    change: TopicChange
+    prior_stage: str
+    prior_contents: Mapping[str, Any]
+
+
+def unfinished_change(services: Services, changelog: str) -> Unfinished | None:
+    """Return what a replacement that stopped after it deleted a changelog knows of it: the newest, on this cluster."""
+    cluster_id = services.kafka.cluster().cluster_id
     journal = Journal(services.directories.state / "journal")
-    for entry in journal.entries(lambda _: None):
-        if entry.plan.operation == Replace.name and is_unfinished(entry):
-            for change in entry.plan.arguments["topics"]:
-                if change["after"] and change["after"]["name"] == changelog:
-                    return entry.id, change["after"]
+    for entry in journal.entries(lambda _: None, mentioning=changelog):
+        plan = entry.plan
+        if plan.operation == Replace.name and plan.cluster_id == cluster_id and is_unfinished(entry):
+            for change in changes_of_json(plan.arguments["topics"]):
+                if change.after and change.name == changelog:
+                    stores = plan.arguments["stores"].values()
+                    store: Mapping[str, Any] = next((store for store in stores if store["changelog"] == changelog), {})
+                    return Unfinished(entry.id, change, store.get("prior_stage") or "", store.get("prior_contents") or {})
     return None

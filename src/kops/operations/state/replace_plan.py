@@ -22,7 +22,8 @@ from kops.operations.state.expected import emptied
 from kops.operations.state.facts import StoreFacts, refuse_timestamps
 from kops.operations.state.how import How
 from kops.operations.state.plans import compute_all, move_items, moved_offsets, refuse_time_zero, watched_topics
-from kops.operations.state.replace import STATE_REPLACE, local_state, unfinished_settings
+from kops.operations.state.recreation import refuse_unless_recreatable
+from kops.operations.state.replace import STATE_REPLACE, Unfinished, local_state, unfinished_change
 from kops.operations.state.switch import GROW, guard_now
 from kops.operations.state.switch_topics import TopicChange, changes_json, topic_ids
 from kops.operations.state.witnesses import question_of
@@ -100,7 +101,8 @@ def plan_replace(services: Services, state_file: StateFile, how: How) -> Plan:
     except BaseException:
         for done in replaced:
             drop_stage(done.stage)
-            drop_stage(done.prior_stage)
+            if done.change.topic_id is not None:  # else an earlier attempt staged it, and vouches for it
+                drop_stage(done.prior_stage)
         raise
     finally:
         for found in computed:
@@ -154,7 +156,7 @@ def plan_replace(services: Services, state_file: StateFile, how: How) -> Plan:
 def _replacement(engine: Engine, state_file: StateFile, found: Computed, cut: Cut, *, skip_undecodable: bool) -> Replacement:
     """Stage what a changelog is to hold, and what it holds."""
     services, facts = engine.services, found.facts
-    change = _change(services, facts)
+    change, unfinished = _change(services, facts)
     stage = new_stage(services, state_file.application)
     if facts.store.type == VERSIONED:
         from kops.spark.failures import explained
@@ -165,7 +167,11 @@ def _replacement(engine: Engine, state_file: StateFile, found: Computed, cut: Cu
     else:
         whole = compute_stores(engine, state_file, [emptied(facts)], cut, skip_undecodable=skip_undecodable)[0]
         stage, staged = whole.stage, whole.counts.staged
-    prior_stage, prior, with_headers = _prior(engine, state_file, facts) if change.before else ("", None, 0)
+    prior_stage, prior, with_headers = "", None, 0
+    if unfinished is not None:
+        prior_stage, prior = unfinished.prior_stage, _contents_before(unfinished)
+    elif change.before:
+        prior_stage, prior, with_headers = _prior(engine, state_file, facts)
     return Replacement(found, change, stage, staged, prior_stage, prior, with_headers)
 
 
@@ -181,18 +187,31 @@ def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[st
     return path, staged, with_headers
 
 
-def _change(services: Services, facts: StoreFacts) -> TopicChange:
-    """Return the changelog as it is, and as it is to be: the same but for the number of partitions."""
+def _contents_before(unfinished: Unfinished) -> Staged | None:
+    """Return what is staged of a changelog that an earlier attempt deleted."""
+    from kops.spark.stage import Content, Staged
+
+    contents = {int(number): Content(**content) for number, content in unfinished.prior_contents.items()}
+    return Staged(contents, {}) if contents else None
+
+
+def _change(services: Services, facts: StoreFacts) -> tuple[TopicChange, Unfinished | None]:
+    """Return the changelog as it is, and as it is to be: the same but for the number of partitions.
+
+    :returns: and the earlier attempt that deleted it, whose settings and staged content count then
+    """
     name = facts.store.changelog
     there = services.kafka.topics.existing([name]).get(name)
     if there is not None:
         before = NewTopic(name, len(there.partitions), there.replication_factor, own_settings(services.kafka.topics.settings([name])[name]))
-        return TopicChange(before, replace(before, partitions=facts.partitions), topic_ids(services, [TopicChange(before, before)])[name])
-    interrupted = unfinished_settings(services, name)
-    if interrupted is not None:
-        known = NewTopic(**dict(interrupted[1]))  # type: ignore[arg-type]  # as the journal has it
-        return TopicChange(None, replace(known, partitions=max(known.partitions or 0, facts.partitions)))
-    return TopicChange(None, NewTopic(name, facts.partitions, None, streams_settings(facts.store)))
+        found = TopicChange(before, replace(before, partitions=facts.partitions), topic_ids(services, [TopicChange(before, before)])[name])
+        refuse_unless_recreatable(services, [found])
+        return found, None
+    unfinished = unfinished_change(services, name)
+    if unfinished is not None and unfinished.change.after is not None:
+        known = unfinished.change.after
+        return TopicChange(unfinished.change.before, replace(known, partitions=max(known.partitions or 0, facts.partitions))), unfinished
+    return TopicChange(None, NewTopic(name, facts.partitions, None, streams_settings(facts.store))), None
 
 
 def streams_settings(store: Store) -> dict[str, str]:

@@ -111,11 +111,27 @@ def _written(engine: Engine, manifest: Manifest, target: Path) -> Manifest:
             file.flush()
             os.fsync(file.fileno())
         refuse_existing(target)
+        _sync_all(part)
         part.rename(target)
+        _sync(target.parent)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
     return done
+
+
+def _sync_all(folder: Path) -> None:
+    """Let all that lies in a folder be on disk before the folder gets its name."""
+    for path in (*folder.rglob("*"), folder):
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _write_store(engine: Engine, manifest: Manifest, store: SnapshotStore, part: Path) -> dict[int, dict[str, int]]:

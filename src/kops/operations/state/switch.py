@@ -6,19 +6,21 @@ differ in what they plan. What is staged is written again without harm, so an in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from kops.core.errors import NotFound, Refused, StateMoved
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
-from kops.operations.offsets_items import partition_of
+from kops.operations.aftermath import Traces
+from kops.operations.offsets_items import offset_of, partition_of
 from kops.operations.protocol import compare_guard, failed
 from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
-from kops.operations.state.guard import guard_of, log_ends
-from kops.operations.state.rebuild import Rebuild, refuse_running
+from kops.operations.state.guard import guard_of, log_ends, records_of
+from kops.operations.state.rebuild import Rebuild, refuse_after_loss, refuse_running
+from kops.operations.state.recreation import refuse_unless_recreatable
 from kops.operations.state.switch_back import ends_after, store_back, undone
 from kops.operations.state.switch_headers import append_with_headers, verified_with_headers
 from kops.operations.state.switch_topics import (
@@ -40,15 +42,12 @@ class Switch(Rebuild):
 
     name: ClassVar[str] = "state.switch"
 
-    def locks(self, plan: Plan) -> Iterable[str]:
-        """One at a time for each application."""
-        return (f"state {plan.arguments['application']}",)
-
     def check(self, services: Services, plan: Plan) -> None:
         """Refuse when the application runs, went on, or its topics changed; and when what is to be written is not there."""
         refuse_running(services, plan)
         compare_guard(plan, guard_now(services, plan), f"the application {plan.arguments['application']} or one of its topics")
         _refuse_without_stages(plan)
+        refuse_unless_recreatable(services, changes_of_json(plan.arguments["topics"]))
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
         """Change the topics, write the stores, let inputs grow, then commit."""
@@ -67,7 +66,7 @@ class Switch(Rebuild):
             else:
                 yield from (ItemResult(target, Status.SKIPPED) for target in plan.arguments["commit"] if target in items)
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def read_back(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Look at the topics, read back what was appended, and the committed offsets."""
         changes = {change.name: change for change in changes_of_json(plan.arguments["topics"])}
         grown = {f"{GROW} {name}" for name in plan.arguments[GROW]}
@@ -79,8 +78,8 @@ class Switch(Rebuild):
                 if store.get("with_headers"):
                     rest = verified_with_headers(start_engine(services, plan.arguments["master"]), part, name, rest)
                 else:
-                    rest = list(super().verify(services, part, rest))
-        rest = list(super().verify(services, _part(plan, stores={}), rest))
+                    rest = list(super().read_back(services, part, rest))
+        rest = list(super().read_back(services, _part(plan, stores={}), rest))
         judged = {result.target: result for result in rest}
         if topics:
             seen = settled(lambda: tuple(verified_topic(services, changes[result.target], result) for result in topics))
@@ -93,6 +92,7 @@ class Switch(Rebuild):
         :raises Refused: when a topic was made anew since, or inputs have grown, which Kafka cannot take back
         """
         refuse_running(services, plan)
+        refuse_after_loss(plan)
         if plan.arguments[GROW]:
             self._refuse_grown(services, plan)
         now = topic_ids(services, changes_of_json(plan.arguments["topics"]))
@@ -115,7 +115,12 @@ class Switch(Rebuild):
 
     def can_be_undone(self, plan: Plan) -> bool:
         """Tell that inputs that grew stay so, and with them all the rest."""
-        return not plan.arguments[GROW]
+        return not plan.arguments[GROW] and super().can_be_undone(plan)
+
+    def traces(self, plan: Plan, results: Sequence[ItemResult]) -> Traces:
+        """Look at the topics too that are made or deleted."""
+        found = super().traces(plan, results)
+        return replace(found, logs=tuple(sorted({*found.logs, *(change.name for change in changes_of_json(plan.arguments["topics"]))})))
 
     def offsets_back(self, services: Services, plan: Plan, topics: Sequence[TopicChange]) -> dict[str, Any]:  # noqa: ARG002 - the contract
         """Return the commits that take a plan back; those of a topic that goes, go with it.
@@ -181,14 +186,17 @@ class Switch(Rebuild):
     def _inverse(self, services: Services, plan: Plan, arguments: dict[str, Any]) -> Plan:
         """Return the plan of these arguments, its items from what is there now."""
         changes = changes_of_json(arguments["topics"])
-        items = [change.item("as it was before") for change in changes]
+        refuse_unless_recreatable(services, changes)
+        held = records_of(services, [change.name for change in changes])
+        items = [change.item(f"as it was before; {held[change.name]}" if change.name in held else "as it was before") for change in changes]
         ends = ends_after(services, arguments)
+        committed = services.kafka.groups.committed([plan.arguments["application"]], stable=True)[plan.arguments["application"]]
         for store in arguments["stores"].values():
             for number, content in sorted(store["contents"].items(), key=lambda pair: int(pair[0])):
                 target = f"{store['changelog']}:{number}"
                 items.append(Item(target, "append", ends[target], ends[target] + content["records"], "what it held before"))
         for target, found in arguments["commit"].items():
-            before = (arguments["prior"].get(target) or {}).get("offset")
+            before = offset_of(committed.get(partition_of(target)))
             items.append(Item(target, "delete" if found is None else "move", before, found and found["offset"], "where it was before"))
         replaces = any(change.before for change in changes)
         application = plan.arguments["application"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
+from kops.core.errors import KopsError, Refused, StateMoved, TimedOut, VerificationFailed
 from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, ItemResult, Status
 from kops.core.topic_settings import same_value
@@ -128,7 +128,10 @@ def change_topics(services: Services, changes: Sequence[TopicChange], items: Map
     found = services.kafka.topics.existing([name for name, error in made.items() if error is None])
     for change in changes:
         error: KopsError | None = gone.get(change.name) or made.get(change.name)
-        if error is not None:
+        if error is not None and not gone.get(change.name) and change.before and not isinstance(error, TimedOut):
+            body = {**error.as_json(), "message": f"{change.name} is deleted, and was not created again: {error.message}"}
+            yield ItemResult(change.name, Status.PARTIAL, error=body)
+        elif error is not None:
             yield failed(items[change.name], error)
         else:
             topic = found.get(change.name)
@@ -136,12 +139,16 @@ def change_topics(services: Services, changes: Sequence[TopicChange], items: Map
 
 
 def verified_topic(services: Services, change: TopicChange, result: ItemResult) -> ItemResult:
-    """Return a result after looking at the topic."""
-    if result.status is not Status.DONE:
+    """Return a result after looking at the topic, also one of which the outcome was not known."""
+    if result.status not in (Status.DONE, Status.UNKNOWN):
         return result
     found = services.kafka.topics.existing([change.name]).get(change.name)
     wrong = _wrong(services, change, found)
-    if not wrong:
+    if not wrong and result.status is Status.DONE:
+        return result
+    if not wrong and (found is None or found.topic_id != change.topic_id):  # of one that is still the old one nothing was done
+        return ItemResult(result.target, Status.DONE, value={"topic_id": found.topic_id if found else change.topic_id})
+    if result.status is Status.UNKNOWN:
         return result
     error = VerificationFailed(f"topic {change.name} is not as planned: {wrong}", hint="`kops topics describe` shows it")
     return ItemResult(result.target, Status.FAILED, error=error.as_json())
@@ -152,6 +159,8 @@ def _wrong(services: Services, change: TopicChange, found: Topic | None) -> str:
         return "" if (change.after is None) == (found is None) else "it still exists" if found else "it does not exist"
     if len(found.partitions) != change.after.partitions:
         return f"it has {len(found.partitions)} partitions, not {change.after.partitions}"
+    if change.after.replication_factor not in (None, found.replication_factor):
+        return f"it has {found.replication_factor} replicas, not {change.after.replication_factor}"
     settings = services.kafka.topics.settings([change.name], missing_ok=True).get(change.name, {})
     wanted = {name: value for name, value in change.after.settings.items() if name in settings}
     unlike = [name for name, value in wanted.items() if not same_value(name, value, settings[name].value)]
