@@ -91,8 +91,10 @@ def expected(prefix):
     """Return for each kind its stores as they are drafted."""
     origin = {"from": {"topic": f"{prefix}-in", "key": "string", "value": "string"}}
 
-    def table(name):
-        return {"from": {"topic": f"{prefix}-{name}", "key": "string", "value": "string"}}
+    timed = {"from": {**origin["from"], "timestamp": OPEN}}
+
+    def table(name, **more):
+        return {"from": {"topic": f"{prefix}-{name}", "key": "string", "value": "string", **more}}
 
     def hidden(name, number):
         return f"{prefix}-{name}-STATE-STORE-{number:010}"
@@ -106,21 +108,19 @@ def expected(prefix):
         "count-of-words": {"counts-store": {**origin, "explode": OPEN, **by_key, "aggregate": OPEN}},
         "filtered-sum": {"sums": {**origin, "where": OPEN, **by_key, **repartition, "aggregate": OPEN}},
         "tumbling": {
-            "per-minute": {"type": "window", **origin, "window": {"size": "1m", "grace": "0ms", "retention": "1m"}, "aggregate": OPEN}
+            "per-minute": {"type": "window", **timed, "window": {"size": "1m", "grace": "0ms", "retention": "1m"}, "aggregate": OPEN}
         },
         "hopping": {
             "page-views": {
                 "type": "window",
-                **origin,
+                **timed,
                 **by_key,
                 "window": {"size": OPEN, "grace": OPEN, "retention": "6s"},
                 "aggregate": OPEN,
             }
         },
-        "session": {
-            "sessions": {"type": "session", **origin, "window": {"gap": OPEN, "grace": OPEN, "retention": "1m"}, "aggregate": OPEN}
-        },
-        "versioned": {"versions": {"type": "versioned", **table("users"), "history_retention": "1h"}},
+        "session": {"sessions": {"type": "session", **timed, "window": {"gap": OPEN, "grace": OPEN, "retention": "1m"}, "aggregate": OPEN}},
+        "versioned": {"versions": {"type": "versioned", **table("users", timestamp=OPEN), "history_retention": "1h"}},
         "grouped-table": {
             hidden("users", 0): table("users"),
             "per-region": {"from": {"table": hidden("users", 0)}, **by_key, "aggregate": OPEN},
@@ -173,6 +173,7 @@ def test_a_draft_that_is_filled_in_computes_what_the_application_wrote(draft, ru
     body["streams"]["version"] = KAFKA_VERSION
     for store in body["stores"].values():
         store |= {name: answer for name, answer in ANSWERS[kind].items() if store.get(name) == OPEN}
+        store["from"].pop("timestamp", None)
     file.write_text(yaml.safe_dump(body))
     verified = run_kops("state", "verify", file, "-B", cluster.servers, "-o", "json").ok().json
     assert all(row["keys"] for row in verified)

@@ -88,6 +88,7 @@ FILLED = {
     "grace": "0ms",
     "retention": "2m",
     "version": "4.3",
+    "timestamp": "timestamp_ms",
     "history_retention": "1h",
 }
 

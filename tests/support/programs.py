@@ -117,6 +117,7 @@ class Program:
     :param config: settings of Kafka Streams
     :param version: of Kafka Streams, as the state file has it
     :param merged_with: a further topic of the same sub-topology, which the store does not see
+    :param timestamp: Spark SQL of what ``PayloadTime.java`` finds, if the program has that
     """
 
     kind: str
@@ -135,6 +136,7 @@ class Program:
     config: tuple[tuple[str, str], ...] = ()
     version: str = KAFKA_VERSION[:3]
     merged_with: str | None = None
+    timestamp: str | None = None
 
     @property
     def changelog(self) -> str:
@@ -160,6 +162,7 @@ class Program:
             "aggregate": {"kind": self.kind, "field": self.field, "as": self.format},
             "config": dict(self.config),
             "merged_with": self.merged_with,
+            "payload_time": self.timestamp is not None,
         }
         if self.where:
             spec["where"] = self.where.as_json()
@@ -175,6 +178,8 @@ class Program:
         """Return the state file of this program, before it is written as YAML (of which JSON is a part)."""
         value: Any = {"format": "json", "schema": self.schema} if self.value == "json" and self.schema else self.value
         store: dict[str, Any] = {"type": "key-value", "from": {"topic": self.topic, "key": self.key, "value": value}}
+        if self.timestamp:
+            store["from"]["timestamp"] = self.timestamp
         if self.window:
             store |= {"type": self.window.type, "window": self.window.state_file()}
             if self.window.emit:
@@ -187,6 +192,8 @@ class Program:
             store |= {"key_by": _column(self.key_by.field), "key_as": self.key_by.format, "repartition": self.repartition}
         if self.kind == "count":
             store["aggregate"] = {"count": True}
+        elif self.kind == "to_table":
+            store |= {"to_table": True, "value": _column(self.field), "as": self.format}
         elif self.kind in REDUCERS:
             store["aggregate"] = {"reducer": REDUCERS[self.kind], "as": self.format}
         elif self.kind != "table":

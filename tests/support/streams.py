@@ -87,12 +87,18 @@ class Oracle:
         return {topic: tuple(map(_decoded, written)) for topic, written in answer["topics"].items()}
 
     def several(
-        self, programs: Sequence[Program], records: Sequence[Sequence[Record]], config: Iterable[tuple[str, str]] = ()
+        self,
+        programs: Sequence[Program],
+        records: Sequence[Sequence[Record]],
+        config: Iterable[tuple[str, str]] = (),
+        *,
+        payload_time: bool = False,
     ) -> list[tuple[Written, set[Held]]]:
         """Feed windowed programs, each with a topic and a store of its own; return what each wrote, and what its store still finds."""
         spec = {
             "application": "app",
             "config": dict(config),
+            "payload_time": payload_time,
             "several": [program.as_json() for program in programs],
             "from": {"topic": "unused"},
         }

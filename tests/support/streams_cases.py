@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from zlib import crc32
 
-from support.programs import KeyBy, Program, Record, Where
+from support.programs import Headers, KeyBy, Program, Record, Where
 
 PARTITIONS = 3
 START = 1_700_000_000_000
@@ -100,7 +100,10 @@ def records(program: Program, seed: str, count: int = 240, partitions: int = PAR
             value = ENCODERS["json"](prices(random_, rough=program.format != "json"))
         else:
             value = ENCODERS[program.value](random_.choice(VALUES[program.value]))
-        headers = (("trace", b"\x00\xff"), ("trace", None)) if random_.random() < 0.3 else ()
+        headers: Headers = (("trace", b"\x00\xff"), ("trace", None)) if random_.random() < 0.3 else ()
+        if program.timestamp and random_.random() < 0.7:
+            extracted = -1 if random_.random() < 0.1 else START + random_.randrange(1000)
+            headers = (*headers, ("ts", b"7"), ("ts", b"%d" % extracted))
         partition = random_.randrange(partitions) if key is None else crc32(key) % partitions
         made.append(Record(key, value, time, headers, partition))
     return tuple(made)
@@ -113,6 +116,10 @@ def case(name: str, program: Program, partitions: int = PARTITIONS) -> Case:
         program = replace(program, key_by=replace(program.key_by, repartition=store))
         partitions = 1  # with one upstream partition, the order in the repartition topic is known
     return Case(name, program, records(program, name, partitions=partitions))
+
+
+BY_HEADER = "coalesce(cast(cast(try_element_at(filter(headers, h -> h.key = 'ts'), -1).value as string) as bigint), timestamp_ms)"
+"""What PayloadTime.java finds in these inputs."""
 
 
 def own_key_cases() -> list[Case]:
@@ -128,6 +135,11 @@ def own_key_cases() -> list[Case]:
         case("first_item", Program("first", "string", "item", schema=schema)),
         case("last_json", Program("last", "json", schema=schema)),
         case("table_json", Program("table", "json", schema=schema)),
+        case("to_table_where", Program("to_table", "double", "price", schema=schema, where=Where("ge", 0.2, "price"))),
+        case("to_table_price", Program("to_table", "string", "item", schema=schema)),
+        case("timed_sum", Program("sum", "double", "price", schema=schema, timestamp=BY_HEADER)),
+        case("timed_table", Program("table", "string", value="string", timestamp=BY_HEADER)),
+        case("timed_to_table", Program("to_table", "double", "price", schema=schema, timestamp=BY_HEADER)),
         case("concat", Program("concat", "string", value="string")),
         case("concat_or_delete", Program("concat_or_delete", "string", value="string")),
     ]
@@ -159,6 +171,8 @@ def new_key_cases() -> list[Case]:
         case("by_item_sum", Program("sum", "double", "price", schema=schema, key_by=item)),
         case("by_item_where", Program("sum", "double", "price", schema=schema, key_by=item, where=Where("lt", 100.0, "price"))),
         case("by_item_first", Program("first", "double", "price", schema=schema, key_by=item)),
+        case("to_table_by_item", Program("to_table", "long", "id", schema=schema, key_by=item)),
+        case("timed_by_item", Program("sum", "double", "price", schema=schema, key_by=item, timestamp=BY_HEADER)),
         case("by_item_last", Program("last", "long", "id", schema=schema, key_by=item)),
         case("by_id", Program("last", "string", "item", schema=schema, key_by=KeyBy("long", "id"))),
         case("by_word", Program("count", "long", value="string", key_by=whole)),

@@ -37,9 +37,9 @@ class Topic:
         return self.frame.where(" or ".join(f"({part})" for part in parts))
 
 
-def job_of(program: Program, topic: Topic, partitions: int) -> Job:
+def job_of(program: Program, topic: Topic | None, partitions: int) -> Job:
     file = parse_state_file("state.yaml", program.state_file())
-    return Job(file, file.stores[0], TopicRange(program.topic, topic.ranges), TopicRange("changelog", {}), partitions)
+    return Job(file, file.stores[0], TopicRange(program.topic, topic.ranges if topic else {}), TopicRange("changelog", {}), partitions)
 
 
 def computed(program: Program, topic: Topic, partitions: int, *, any_order: bool = False, changelog: Any = None) -> tuple[Views, Any]:

@@ -156,18 +156,23 @@ def rebuild(
 
 @group.command("verify")
 @computing
+@click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
-def verify(session: Session, state_file: Any, how: Any, *, report: str | None) -> int:
+def verify(session: Session, state_file: Any, how: Any, *, wait_empty: str | None, report: str | None) -> int:
     """Compare the changelogs with what they should hold, and count.
 
     Exit 1 when they differ, and 7 when that cannot be told: the computation failed, its result cannot be exact, or there is nothing to
     compare with.
     """
+    from kops.core.durations import parse_duration
+    from kops.operations.groups import wait_until_empty
     from kops.operations.state.compare import verify as compare
     from kops.operations.state.report import refuse_report, report_of_verify, write_report
 
     if report:
         refuse_report(report)
+    if wait_empty:
+        wait_until_empty(session, state_file.application, parse_duration(wait_empty))
 
     def look(engine: Any, computed: Any) -> None:
         if report:

@@ -13,8 +13,9 @@ from kops.cli.session import Session
 @click.option("--topology", "topology_file", metavar="FILE", type=click.Path(), help="A file with what Topology.describe() prints.")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
 @click.option("--out", metavar="FILE", type=click.Path(dir_okay=False), help="Write to a new file. [default: stdout]")
+@click.option("--force", is_flag=True, help="Let --out replace a file.")
 @click.pass_obj
-def init(session: Session, *, application: str, topology_file: str | None, stores: tuple[str, ...], out: str | None) -> int:
+def init(session: Session, *, application: str, topology_file: str | None, stores: tuple[str, ...], out: str | None, force: bool) -> int:
     """Draft the state file of an application.
 
     The topology, the topics, their settings and their newest records tell much of it: stores, topics, repartitions, kinds of windows,
@@ -25,10 +26,12 @@ def init(session: Session, *, application: str, topology_file: str | None, store
     from kops.operations.streams.draft import draft_state_file, only_stores
     from kops.operations.streams.look import read_topology
 
+    if force and not out:
+        raise click.UsageError("--force goes with --out")
     topology = read_topology(topology_file) if topology_file else None
     draft = only_stores(draft_state_file(session, application, topology), stores)
     if out:
-        _write(out, draft.text())
+        _write(out, draft.text(), force=force)
         session.note(f"written: {out}")
     elif session.output_format == "json":
         session.render_object(draft.as_json(), name="application")
@@ -43,9 +46,10 @@ def init(session: Session, *, application: str, topology_file: str | None, store
     return 0
 
 
-def _write(path: str, text: str) -> None:
-    """Write a new file.
+def _write(path: str, text: str, *, force: bool) -> None:
+    """Write a file.
 
+    :param force: replace one that is there
     :raises UsageProblem: when it exists or cannot be written
     """
     from pathlib import Path
@@ -53,7 +57,7 @@ def _write(path: str, text: str) -> None:
     from kops.core.errors import UsageProblem
 
     try:
-        with Path(path).open("x", encoding="utf-8") as file:
+        with Path(path).open("w" if force else "x", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise UsageProblem(f"cannot write {path}: {error.strerror}", hint="name a file that does not exist yet") from error
+        raise UsageProblem(f"cannot write {path}: {error.strerror}", hint="name a file that does not exist yet, or add --force") from error

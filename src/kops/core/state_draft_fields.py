@@ -6,7 +6,7 @@ from kops.core.durations import duration_text
 from kops.core.format_guess import FormatGuess
 from kops.core.state_draft import Entry, open_entry
 from kops.core.state_draft_facts import DAY_MS, SESSION, StoreFacts
-from kops.core.topology_trace import OTHER, TO_TABLE, Trace
+from kops.core.topology_trace import CHANGE_VALUE, EXPLODE, OTHER, Trace
 
 
 def form_entry(name: str, guess: FormatGuess) -> Entry:
@@ -64,17 +64,44 @@ def aggregate_entry(trace: Trace, facts: StoreFacts) -> Entry:
     form = facts.value.name or "FORMAT"
     looks = f"its values look like {facts.value.name} ({facts.value.reason})" if facts.value.name else f"its values: {facts.value.reason}"
     reduced = f"{{last: EXPR, as: {form}}}, or with sum, min, max, first or reducer"
-    if trace.kind == TO_TABLE:
-        choice = "{last: value} where no value is null: toTable() deletes a key then"
-    elif "REDUCE" in trace.writer.name:
+    if "REDUCE" in trace.writer.name:
         choice = reduced
     elif form == "long" and "AGGREGATE" in trace.writer.name:
         choice = f"{{count: true}} of count(), {{sum: EXPR, as: long}} of such an aggregate, or {{reducer: MODULE:NAME, as: {form}}}"
+    elif trace.kind == OTHER and trace.known:
+        choice = f"{{reducer: MODULE:NAME, as: {form}}}; take this line away where the processor keeps the last value of the topic"
     elif trace.kind == OTHER:
-        choice = f"{reduced}; take this line away for a table of the topic"
+        choice = f"{reduced}; take this line away for a table of the topic, and write `to_table: true` for one of a filtered stream"
     else:
         choice = f"{{sum: EXPR, as: {form}}}, or with min, max, last, first; {{reducer: MODULE:NAME, as: {form}}} for anything else"
     return open_entry("aggregate", f"{choice}; {looks}")
+
+
+def timestamp_entry() -> Entry:
+    """Return the question where the times of records come from, which nothing tells."""
+    told = (
+        "take this line away where the application has no TimestampExtractor of its own; else Spark SQL of what it gives, of key, value and"
+    )
+    return open_entry("timestamp", f"{told} headers, such as value.created_ms, or wall-clock")
+
+
+def to_table_entries(trace: Trace, facts: StoreFacts) -> list[Entry]:
+    """Return what ``KStream.toTable()`` keeps."""
+    entries = [Entry("to_table", True)]
+    if trace.has(CHANGE_VALUE) or trace.unclear:
+        entries.append(open_entry("value", "Spark SQL of what mapValues() makes of the value, or value where nothing changes it"))
+    if trace.has((*CHANGE_VALUE, *EXPLODE)) or trace.unclear:
+        entries.append(form_entry("as", facts.value))
+    return entries
+
+
+def processor_says(trace: Trace) -> str:
+    """Return what to know of a store that a processor of the program's own fills."""
+    return (
+        f"{trace.writer.name} fills it, and its code decides keys, values and what is forgotten: a store without timestamps,"
+        " as Stores.keyValueStoreBuilder makes; take this line away for Stores.timestampedKeyValueStoreBuilder. What Stores.lruMap"
+        " forgets, and what punctuators do, no state file says"
+    )
 
 
 def join_entry(trace: Trace, facts: StoreFacts, right: str) -> Entry:

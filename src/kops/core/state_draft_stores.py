@@ -6,17 +6,30 @@ from collections.abc import Mapping, Sequence
 
 from kops.core.state_draft import Draft, Entry, open_entry
 from kops.core.state_draft_facts import SESSION, VERSIONED, WINDOW, Facts, StoreFacts, TopicFacts
-from kops.core.state_draft_fields import aggregate_entry, form_entry, history_entry, join_entry, windows_entry
+from kops.core.state_draft_fields import (
+    aggregate_entry,
+    form_entry,
+    history_entry,
+    join_entry,
+    processor_says,
+    timestamp_entry,
+    to_table_entries,
+    windows_entry,
+)
+from kops.core.statefile.models import PLAIN
 from kops.core.streams_topics import CHANGELOG
-from kops.core.topology_trace import DERIVED, GROUPED, JOINED, OTHER, STREAM, TABLE, TO_TABLE, Trace
+from kops.core.topology_trace import COGROUPED, DERIVED, GROUPED, JOINED, OTHER, STREAM, SUPPRESSED, TABLE, TO_TABLE, Trace
 
 _NOT_REBUILT = {
     "join of streams": "it buffers a stream-stream join, whose records expire with the window",
-    "suppressed": "it holds back updates of another store until they are final",
+    COGROUPED: "cogroup() fills it from several streams, each with an aggregator of its own, and a state file says one",
+    SUPPRESSED: "it holds back updates of another store until they are final",
     "foreign-key subscription": "Kafka Streams keeps it beside a foreign-key join, for itself",
 }
 
 _VERSION = open_entry("version", "the version of the application's kafka-streams jar, such as 3.9: it decides rules")
+
+_TIMES = "times are taken to be the records' own: where the application has a TimestampExtractor, say in `from` what `timestamp` it gives"
 
 
 class Drafting:
@@ -27,6 +40,7 @@ class Drafting:
 
     def __init__(self, application: str, traces: Mapping[str, Trace], hidden: Mapping[str, Trace], facts: Facts) -> None:
         self._application, self._traces, self._hidden, self._facts = application, traces, hidden, facts
+        self._buffers = {trace.through[0]: trace.store for trace in traces.values() if trace.kind == SUPPRESSED and trace.through}
         self._tables: dict[str, Entry] = {}
         self._skipped: dict[str, str] = {}
         sources = [trace for trace in traces.values() if trace.kind == TABLE]
@@ -45,7 +59,7 @@ class Drafting:
             top.append(Entry("stores", tuple(stores)))
         else:
             top.append(open_entry("stores", "no store is known that a state file can say"))
-        return Draft(self._application, tuple(top), self._skipped)
+        return Draft(self._application, tuple(top), self._skipped, (_TIMES,))
 
     def _store(self, trace: Trace) -> Entry | None:
         why = _NOT_REBUILT.get(trace.kind) or self._beyond(trace)
@@ -62,6 +76,9 @@ class Drafting:
             return f"it has no changelog {self._application}-{trace.store}{CHANGELOG}, so there is nothing to rebuild (logging disabled?)"
         if trace.kind in (STREAM, TO_TABLE, OTHER) and trace.through:
             return f"it is made of the updates of {', '.join(trace.through)} on the way, which depend on when they came"
+        if trace.kind in (STREAM, TO_TABLE, OTHER) and trace.joined_with:
+            joins = ", ".join(trace.joined_with)
+            return f"its records are joined with a global table on the way ({joins}), which kops does not follow"
         if trace.kind == DERIVED and not trace.writer.name.startswith("KTABLE-FILTER"):
             return f"{trace.writer.name} computes its values from another table in Java"
         return None
@@ -75,7 +92,7 @@ class Drafting:
         return self._stream(trace, facts)
 
     def _table(self, trace: Trace, facts: StoreFacts) -> tuple[list[str], list[Entry]]:
-        entries = [self._from(trace)]
+        entries = [self._from(trace, timed=facts.type == VERSIONED)]
         if facts.type == VERSIONED:
             entries.insert(0, Entry("type", VERSIONED))
             entries.append(history_entry(facts))
@@ -84,16 +101,21 @@ class Drafting:
         return [f"a table of its topic ({trace.writer.name})"], entries
 
     def _stream(self, trace: Trace, facts: StoreFacts) -> tuple[list[str], list[Entry]]:
-        entries = [Entry("type", facts.type, "; ".join(facts.reasons))] if facts.type in (WINDOW, SESSION) else []
-        entries.append(self._from(trace))
+        windowed, to_table = facts.type in (WINDOW, SESSION), trace.kind == TO_TABLE
+        entries = [Entry("type", facts.type, "; ".join(facts.reasons))] if windowed else []
+        if trace.kind == OTHER and trace.known and not windowed:
+            entries.append(Entry("type", PLAIN, processor_says(trace)))
+        entries.append(self._from(trace, timed=windowed))
         if "KSTREAM-FILTER" in _operators(trace):
             entries.append(open_entry("where", "Spark SQL of what the filters before it keep, such as value.price is not null"))
         if "KSTREAM-FLATMAPVALUES" in _operators(trace):
             entries.append(open_entry("explode", "Spark SQL of the array that flatMapValues makes, such as split(value, ' ')"))
         entries += self._repartition(trace, facts, new_key=_new_key(trace))
-        if facts.type in (WINDOW, SESSION):
+        if windowed:
             entries.append(windows_entry(facts))
-        entries.append(aggregate_entry(trace, facts))
+            if self._facts.store(self._buffers.get(trace.store, "")).changelog:
+                entries.append(Entry("suppress", self._buffers[trace.store], "the buffer of suppress() behind it"))
+        entries += to_table_entries(trace, facts) if to_table else [aggregate_entry(trace, facts)]
         comments = [f"written by {trace.writer.name}"]
         if "KSTREAM-MAPVALUES" in _operators(trace):
             comments.append("a mapValues stands before it: the expressions below take the value of the topic")
@@ -114,7 +136,11 @@ class Drafting:
             entries.append(aggregate_entry(trace, facts))
         return [f"a {trace.kind} ({trace.writer.name})"], entries
 
-    def _from(self, trace: Trace) -> Entry:
+    def _from(self, trace: Trace, *, timed: bool = False) -> Entry:
+        """Return where a store comes from.
+
+        :param timed: what it holds depends on the times of the records
+        """
         topics = (*trace.topics, *(f"/{pattern}/" for pattern in trace.patterns))
         if len(trace.topics) != 1 or trace.patterns:
             told = (
@@ -126,7 +152,8 @@ class Drafting:
         else:
             topic = Entry("topic", trace.topics[0])
         facts = self._facts.topic(trace.topics[0]) if trace.topics else TopicFacts()
-        return Entry("from", (topic, form_entry("key", facts.key), form_entry("value", facts.value)))
+        time = (timestamp_entry(),) if timed else ()
+        return Entry("from", (topic, form_entry("key", facts.key), form_entry("value", facts.value), *time))
 
     def _repartition(self, trace: Trace, facts: StoreFacts, *, new_key: bool) -> list[Entry]:
         if trace.repartition is None:

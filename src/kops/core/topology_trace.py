@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kops.core.topology import PROCESSOR, SINK, SOURCE, Node, Part, Topology
 
 TABLE, STREAM, GROUPED, JOINED, DERIVED = "table", "stream", "grouped table", "join of tables", "table of a table"
+COGROUPED = "cogrouped streams"
 TO_TABLE, JOIN_BUFFER, SUPPRESSED, SUBSCRIPTION = "stream as a table", "join of streams", "suppressed", "foreign-key subscription"
 OTHER = "processor"
 
@@ -20,7 +21,7 @@ _WRITERS = {
     "KTABLE-SOURCE": TABLE,
     "KSTREAM-AGGREGATE": STREAM,
     "KSTREAM-REDUCE": STREAM,
-    "COGROUPKSTREAM-AGGREGATE": STREAM,
+    "COGROUPKSTREAM-AGGREGATE": COGROUPED,
     "KTABLE-AGGREGATE": GROUPED,
     "KTABLE-REDUCE": GROUPED,
     "KTABLE-MERGE": JOINED,
@@ -35,6 +36,7 @@ _WRITERS = {
 """What a processor that owns a store makes of it, by its operator."""
 _READERS = ("KTABLE-JOINTHIS", "KTABLE-JOINOTHER", "KSTREAM-JOIN", "KSTREAM-LEFTJOIN", "KSTREAM-JOINTHIS", "KSTREAM-JOINOTHER")
 _FK_STORE = re.compile(r"KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-\d{10}|.+-subscription-store")
+_NAMED_COGROUP = re.compile(r".+-cogroup-agg-\d+")
 _JOIN_STORE = re.compile(r".+-(?:this|other|shared)-join-store|KSTREAM-(?:JOIN|OUTER).+-store")
 NEW_KEY = ("KSTREAM-KEY-SELECT", "KSTREAM-MAP", "KSTREAM-FLATMAP", "KTABLE-SELECT", "KSTREAM-KEY-VALUE-MAPPER")
 FILTER, EXPLODE, CHANGE_VALUE = ("KSTREAM-FILTER",), ("KSTREAM-FLATMAPVALUES",), ("KSTREAM-MAPVALUES",)
@@ -87,6 +89,11 @@ class Trace:
         return self.kind == JOINED and any(_FK_STORE.fullmatch(store) for store in self.through)
 
     @property
+    def joined_with(self) -> tuple[str, ...]:
+        """Return the processors on the way that join the stream: with a table, whose store they read, or with a global one."""
+        return tuple(node.name for node in self.operators if operator_of(node) in JOIN)
+
+    @property
     def unclear(self) -> tuple[str, ...]:
         """Return the processors on the way that the program named, or wrote itself."""
         known = (*NEW_KEY, *FILTER, *EXPLODE, *CHANGE_VALUE, *JOIN)
@@ -128,6 +135,8 @@ def _kind(node: Node, store: str) -> str:
     if _JOIN_STORE.fullmatch(store):
         return JOIN_BUFFER
     operator = operator_of(node)
+    if operator is None and _NAMED_COGROUP.fullmatch(node.name):
+        return COGROUPED
     if operator is None and node.name.endswith(("-result", "-merge")):
         return JOINED
     return _WRITERS.get(operator or "", OTHER)
@@ -135,7 +144,7 @@ def _kind(node: Node, store: str) -> str:
 
 def _of_kind(topology: Topology, part: Part, store: str, writers: Sequence[Node], kind: str) -> Trace:
     walk, writer = _Walk(topology), writers[0]
-    for each in writers if kind in (STREAM, OTHER) else writers[:1]:
+    for each in writers if kind in (STREAM, COGROUPED, OTHER) else writers[:1]:
         walk.back(part, each)
     tables: tuple[str, ...] = ()
     if kind == JOINED:

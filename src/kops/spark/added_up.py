@@ -46,6 +46,8 @@ def adds_up(store: Store) -> bool:
     aggregate, key, value = store.aggregate, store.source.key.name, store.source.value.name
     if key not in _AS_THEY_ARE or store.where or store.key_by or store.explode or store.others or store.table:
         return False
+    if store.source.extracts:
+        return False
     if store.key_form != store.source.key:
         return False
     if aggregate.kind == "count":

@@ -44,7 +44,7 @@ def aggregated(prepared: Prepared, kept: DataFrame, store: Store, *, any_order: 
     """
     aggregate = store.aggregate
     if aggregate.kind == TABLE:
-        return _table(kept)
+        return _table(kept, store, prepared.value_type)
     if aggregate.kind in ("count", "sum"):
         return _sum(kept, store, any_order=any_order)
     if aggregate.kind in ("min", "max"):
@@ -80,10 +80,20 @@ def _finish(grouped: DataFrame, store: Store, value: str) -> DataFrame:
     return grouped.selectExpr(partition, "key", f"{value} as value", "timestamp", "doubt")
 
 
-def _table(kept: DataFrame) -> DataFrame:
-    latest = _expr("max_by(struct(v, timestamp_ms), offset) as latest")
-    rows = kept.groupBy("partition", "key").agg(latest)
-    return rows.selectExpr("partition", "key", "latest.v as value", "latest.timestamp_ms as timestamp", _SURE)
+def _table(kept: DataFrame, store: Store, value_type: str) -> DataFrame:
+    """Keep the last record of every key, with its own time; a null value deletes it (``KTableSource``).
+
+    After a new key, as before ``toTable()``, the order is that of the repartition topic: see ``_by_order``.
+    """
+    row = "struct(v, timestamp_ms)"
+    latest = f"max_by({row}, offset)"
+    if store.key_by:
+        latest = f"if(min(partition) = max(partition), {latest}, max_by({row}, struct(timestamp_ms, partition, offset)))"
+    rows = kept.groupBy(*_groups(store)).agg(_expr(f"{latest} as latest"), *([_expr(_MIXED)] if store.key_by else []))
+    partition = "cast(null as int) as partition" if store.key_by else "partition"
+    value = "latest.v" if value_type == "binary" else encoding("latest.v", store.aggregate.form)
+    doubt = "doubt" if store.key_by else _SURE
+    return rows.selectExpr(partition, "key", f"{value} as value", "latest.timestamp_ms as timestamp", doubt)
 
 
 def _sum(kept: DataFrame, store: Store, *, any_order: bool) -> DataFrame:

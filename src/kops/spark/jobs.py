@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLES, VERSIONED, WINDOW
+from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLES, VERSIONED, WALL_CLOCK, WINDOW
 from kops.formats.record_batch_header import UnreadableBatch
 from kops.spark.added_up import adds_up
 from kops.spark.aggregates import depends_on_order
 from kops.spark.difference import all_added, compacted_view, difference
 from kops.spark.observing import watched
-from kops.spark.prepare import prepare
+from kops.spark.prepare import prepare, timed_records
 from kops.spark.source import KafkaSource, TopicRange
 from kops.spark.stage import Staged, write_stage
 from kops.spark.streams import added_up_view, stream_view
@@ -179,11 +179,22 @@ def _held(kafka: KafkaSource, job: Job, view: View) -> DataFrame:
     return view.held() if view.held else compacted_view(kafka.newest(job.changelog))
 
 
-def partition_times(kafka: KafkaSource, wanted: TopicRange) -> dict[int, int]:
-    """Return the greatest timestamp of every partition that has records, in milliseconds since the epoch."""
+def partition_times(kafka: KafkaSource, wanted: TopicRange, state_file: StateFile, store: Store) -> dict[int, int]:
+    """Return the greatest timestamp of every partition that has records, in milliseconds since the epoch.
+
+    :param store: whose first topic it is
+    """
     from pyspark.sql import functions
 
-    rows = kafka.read(wanted).groupBy("partition").agg(functions.expr("max(timestamp_ms) as latest")).collect()
+    if store.source.timestamp == WALL_CLOCK:
+        return {}
+    records = replace(wanted, headers=store.source.needs_headers)
+    rows = (
+        timed_records(kafka.read(records), state_file, store)
+        .groupBy("partition")
+        .agg(functions.expr("max(timestamp_ms) as latest"))
+        .collect()
+    )
     return {row.partition: row.latest for row in rows}
 
 

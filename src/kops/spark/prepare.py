@@ -31,6 +31,7 @@ FATES = {
     NULL_VALUE: "null_value",
 }
 """What becomes of a record, by the number in the column ``fate``; 0 is kept."""
+_PART = "case when key_wrong then 'key' when time_wrong then 'timestamp' else 'value' end as part"
 TAKES_NULLS = (WINDOW, SESSION)
 """Stores whose processors (``KStreamWindowAggregate``, ``KStreamSessionWindowAggregate``) drop null keys only."""
 
@@ -51,7 +52,7 @@ class Prepared:
     @property
     def undecodable(self) -> DataFrame:
         """Return the records that are not of the formats, with the part that is wrong."""
-        return self.judged.where(f"fate = {UNDECODABLE}").selectExpr("partition", "offset", "if(key_wrong, 'key', 'value') as part")
+        return self.judged.where(f"fate = {UNDECODABLE}").selectExpr("partition", "offset", _PART)
 
     def kept(self, judged: DataFrame | None = None) -> DataFrame:
         """Return what is aggregated: partition, offset, timestamp_ms, key (bytes), v."""
@@ -81,34 +82,57 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
         "timestamp_ms",
         "key_wrong",
         "value_wrong",
+        "time_wrong",
         *member,
         f"({where}) as passes",
         f"{_key(records, state_file, store, key)} as new_key",
         f"{value} as v",
     )
     fate = (
-        f"case when key_wrong or value_wrong then {UNDECODABLE} when timestamp_ms < 0 then {NEGATIVE_TIME}"
+        f"case when key_wrong or value_wrong or time_wrong then {UNDECODABLE} when timestamp_ms < 0 then {NEGATIVE_TIME}"
         f" when not coalesce(passes, false) then {FILTERED} when new_key is null then {NULL_KEY} "
         f" when {_is_dropped(store)} then {NULL_VALUE} else {KEPT} end as fate"
     )
-    judged = keyed.selectExpr("partition", "offset", "timestamp_ms", "new_key as key", "v", "key_wrong", fate, *member)
+    judged = keyed.selectExpr("partition", "offset", "timestamp_ms", "new_key as key", "v", "key_wrong", "time_wrong", fate, *member)
     return Prepared(judged, value_type, "count_if(coalesce(member, 0) = 0)" if store.explode else "count(*)")
 
 
 def decoded_records(records: DataFrame, store: Store, place: Place, *, lenient: bool) -> DataFrame:
     """Add the decoded ``key`` and ``value`` that expressions see, and keep the bytes as ``_key`` and ``_value``."""
     keys, values = decoding("_key", store.source.key, lenient=lenient), decoding("_value", store.source.value, lenient=lenient)
-    raw = records.selectExpr("key as _key", "value as _value", "partition", "offset", "timestamp_ms", f"'{store.source.topic}' as topic")
+    columns = ["key as _key", "value as _value", "partition", "offset", "timestamp_ms", f"'{store.source.topic}' as topic"]
+    raw = records.selectExpr(*columns, *(["headers"] if store.source.needs_headers else []))
     try:
         raw = with_read(raw, {"_key": store.source.key, "_value": store.source.value})
         decoded = raw.selectExpr("*", f"{keys.value} as key", f"{values.value} as value", "timestamp_millis(timestamp_ms) as timestamp")
-        return decoded.selectExpr(
+        judged = decoded.selectExpr(
             "*",
             f"coalesce({(keys.is_wrong or 'false').replace('{value}', 'key')}, false) as key_wrong",
             f"coalesce({(values.is_wrong or 'false').replace('{value}', 'value')}, false) as value_wrong",
         )
     except Exception as error:
         raise place.wrong("from", "a schema", error) from error
+    return _timed(judged, store.source.extracts, place)
+
+
+def timed_records(records: DataFrame, state_file: StateFile, store: Store) -> DataFrame:
+    """Return records with the time that the application takes them to have; only as they are where that is their own."""
+    if store.source.extracts is None:
+        return records
+    decoded = decoded_records(records, store, Place(state_file, store), lenient=True)
+    return decoded.where("not key_wrong and not value_wrong and timestamp_ms >= 0")
+
+
+def _timed(decoded: DataFrame, extracts: str | None, place: Place) -> DataFrame:
+    """Put what the application's extractor gives in place of the records' own time; ``time_wrong`` is one that gives none."""
+    if extracts is None:
+        return decoded.selectExpr("*", "false as time_wrong")
+    time = place.milliseconds(decoded, "from.timestamp", extracts)
+    others = [name for name in decoded.columns if name not in ("timestamp", "timestamp_ms")]
+    timed = decoded.selectExpr(*others, f"{time} as timestamp_ms")
+    return timed.selectExpr(
+        "*", "timestamp_millis(timestamp_ms) as timestamp", "not key_wrong and not value_wrong and timestamp_ms is null as time_wrong"
+    )
 
 
 def _exploded(decoded: DataFrame, expression: str, place: Place) -> DataFrame:
@@ -122,7 +146,9 @@ def _is_dropped(store: Store) -> str:
     """Return SQL of whether a record is dropped for its value: never by a table; windows and sessions take null values too."""
     if store.type in TAKES_NULLS:
         return "member is null" if store.explode else "false"
-    return "false" if store.aggregate.kind == TABLE else "v is null"
+    if store.aggregate.kind == TABLE:
+        return "member is null" if store.explode else "false"
+    return "v is null"
 
 
 def _key(records: DataFrame, state_file: StateFile, store: Store, new: str | None) -> str:
@@ -155,7 +181,8 @@ def _value(decoded: DataFrame, store: Store, place: Place) -> tuple[str, str]:
     if aggregate.kind == "reducer":
         return "if(value is null, null, _value)", "binary"
     wanted = sql_type(aggregate.form)
-    return place.typed(decoded, f"aggregate.{aggregate.kind}", aggregate.expression, wanted), wanted
+    field = "value" if aggregate.kind == TABLE else f"aggregate.{aggregate.kind}"
+    return place.typed(decoded, field, aggregate.expression, wanted), wanted
 
 
 @dataclass(frozen=True)
@@ -189,6 +216,16 @@ class Place:
             )
         return f"cast(({expression}) as {wanted})"
 
+    def milliseconds(self, frame: DataFrame, field: str, expression: str) -> str:
+        """Return an expression of a time as milliseconds since the epoch, once it is known to be one."""
+        kind = self.type_of(frame, field, expression)
+        if kind in WIDENS["bigint"]:
+            return f"cast(({expression}) as bigint)"
+        if kind in ("timestamp", "timestamp_ntz"):
+            return f"unix_millis(cast(({expression}) as timestamp))"
+        hint = "milliseconds since the epoch, such as value.created_ms, or a timestamp, such as to_timestamp(value.created)"
+        raise ConfigError(f"{self.name(field)} is {kind}, not a time: {expression}", hint=hint)
+
     def wrong(self, field: str, what: str, error: Exception) -> ConfigError:
         """Return the error about an expression that Spark refuses."""
         reason = str(error).strip().splitlines()[0].split(" SQLSTATE")[0]
@@ -208,7 +245,8 @@ class Place:
         fields = f" ({kind.schema})" if kind.schema else " (give json a schema to use its fields)" if kind.name in _JSON else ""
         if kind.name in BY_PYTHON:
             fields = f" ({ddl(column_of(kind)[0])})"
-        return f"columns: key, value{fields}, timestamp, timestamp_ms, topic, partition, offset"
+        headers = ", headers (in from.timestamp)" if self.store.source.extracts else ""
+        return f"columns: key, value{fields}, timestamp, timestamp_ms, topic, partition, offset{headers}"
 
     def name(self, field: str) -> str:
         """Return the path of a field."""

@@ -58,7 +58,9 @@ class Topics:
     def newest(self, table: Table, source: Source) -> DataFrame:
         """Return of the records that count at least the last one of every key; tasks find those where they can (``added_up``)."""
         batches, wanted = self.kafka.batches, self.range_of(source)
-        if batches is None or self.clocks or table.history_ms is not None or not is_plain(source.key, source.value):
+        if batches is None or self.clocks or table.history_ms is not None or source.extracts:
+            return self.records(table, source)
+        if not is_plain(source.key, source.value):
             return self.records(table, source)
         rows = batches.reduced(wanted, SCHEMA, AddUp(TABLE, source.key, source.value))
         if source.topic not in {*self._newest, *self._seen}:
@@ -95,7 +97,7 @@ class Topics:
         place = Expressions(self.job.state_file, store, table)
         decoded = decoded_records(records, store, place, lenient=self.job.skip_undecodable)
         fate = (
-            f"case when key_wrong or value_wrong then {UNDECODABLE} when timestamp_ms < 0 then {NEGATIVE_TIME}"
+            f"case when key_wrong or value_wrong or time_wrong then {UNDECODABLE} when timestamp_ms < 0 then {NEGATIVE_TIME}"
             f" when _key is null then {NULL_KEY} else {KEPT} end as fate"
         )
         clock = f"max(timestamp_ms) {_SO_FAR.format(by='partition', until='current row')}" if self.clocks else "0L"
@@ -110,6 +112,7 @@ class Topics:
                 "value",
                 f"{written_again('value', '_value', source.value)} as _raw",
                 "key_wrong",
+                "time_wrong",
                 fate,
                 f"{clock} as clock",
                 f"{feed} as feed",
@@ -119,7 +122,7 @@ class Topics:
 
 
 def _kept(judged: DataFrame) -> DataFrame:
-    return judged.where(f"fate = {KEPT}").drop("fate", "key_wrong")
+    return judged.where(f"fate = {KEPT}").drop("fate", "key_wrong", "time_wrong")
 
 
 def _columns(kept: DataFrame) -> DataFrame:

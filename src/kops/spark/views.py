@@ -110,7 +110,7 @@ def refuse_undecodable(prepared: Prepared, job: Job, count: int) -> None:
     places = [f"{topic}:{row.partition} at offset {row.offset} ({row.part})" for row in first]
     more = f" and {count - len(places)} more" if count > len(places) else ""
     plural = "record is" if count == 1 else "records are"
-    formats = f"key {source.key}, value {source.value}"
+    formats = f"key {source.key}, value {source.value}{', and a timestamp that is not null' if source.extracts else ''}"
     raise UndecodableInput(
         f"store {job.store.name}: {count} {plural} not of the formats of {job.state_file.path} ({formats}): {', '.join(places)}{more}",
         hint="correct the formats, or, when the application itself passes over such records, use --on-error skip",

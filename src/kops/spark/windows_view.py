@@ -11,7 +11,7 @@ from kops.spark.added_up import joined
 from kops.spark.aggregates import COLUMNS, MIXED, ROUNDED, SURE, TIMED, aggregated, depends_on_order
 from kops.spark.observing import Watch, watched
 from kops.spark.partitions import with_partitions
-from kops.spark.prepare import FATES, Prepared, prepare
+from kops.spark.prepare import FATES, Prepared, prepare, timed_records
 from kops.spark.stream_time import Known, is_in_pieces, known_of_pieces, known_of_sources, read_in_order, with_stream_time, with_task
 from kops.spark.views import Seen, View, observed_records, refuse_undecodable
 from kops.spark.windows_added_up import TOLD, windows_added_up
@@ -164,7 +164,9 @@ def _uncovered(kafka: KafkaSource, job: Job, horizon: Horizon, put: DataFrame) -
         return {"trimmed": 0, "uncovered": 0}
     firsts = {number: (start, min(end, start + FIRST_OFFSETS)) for number, (start, end) in trimmed.items()}
     first = functions.expr("min_by(timestamp_ms, offset) as time")
-    rows = kafka.read(replace(job.source, ranges=firsts)).groupBy("partition").agg(first).collect()
+    rows = (
+        timed_records(kafka.read(replace(job.source, ranges=firsts)), job.state_file, job.store).groupBy("partition").agg(first).collect()
+    )
     times = {row.partition: row.time for row in rows}
     if job.store.key_by and times:
         times = dict.fromkeys(range(job.partitions), max(times.values()))

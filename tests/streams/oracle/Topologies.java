@@ -37,6 +37,7 @@ import org.apache.kafka.streams.state.Stores;
  *  "merged_with": a further topic that is merged with the first behind the aggregate, so that one sub-topology reads both | absent,
  *  "aggregate": {"kind": "...", "field": "price" | absent, "as": "double"},
  *  "window": see WindowedStores | absent,
+ *  "payload_time": whether records have the time that PayloadTime finds | absent,
  *  "config": {"any.streams.setting": "..."}}</pre>
  *
  * Kinds: count, sum, min, max, last, first, concat, concat_or_delete (of strings), table (a KTable of the topic), to_table (KStream.toTable),
@@ -78,6 +79,9 @@ final class Topologies {
         settings.put(StreamsConfig.APPLICATION_ID_CONFIG, spec.required("application").textValue());
         settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, "0");
         settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, "100");
+        if (spec.path("payload_time").asBoolean()) {
+            settings.put(StreamsConfig.DEFAULT_TIMESTAMP_EXTRACTOR_CLASS_CONFIG, PayloadTime.class);
+        }
         spec.path("config").properties().forEach(entry -> settings.put(entry.getKey(), entry.getValue().asText()));
         return settings;
     }

@@ -48,6 +48,10 @@ class Form:
         return self.name
 
 
+WALL_CLOCK = "wall-clock"
+"""In place of an expression of a record's time: the application's own clock, which nothing holds."""
+
+
 @dataclass(frozen=True)
 class Start:
     """Where the application began to read a topic.
@@ -67,12 +71,24 @@ class Source:
     """The topic that a store comes from.
 
     :param start: where the application began to read it; None: at its beginning
+    :param timestamp: Spark SQL of what the application's ``TimestampExtractor`` gives, or ``WALL_CLOCK``; None: the record's own
     """
 
     topic: str
     key: Form
     value: Form
     start: Start | None = None
+    timestamp: str | None = None
+
+    @property
+    def extracts(self) -> str | None:
+        """Return the expression of a record's time; None where it is the record's own, or nothing holds it."""
+        return None if self.timestamp == WALL_CLOCK else self.timestamp
+
+    @property
+    def needs_headers(self) -> bool:
+        """Tell whether that expression may look at headers."""
+        return self.extracts is not None and "headers" in self.extracts
 
 
 @dataclass(frozen=True)
@@ -80,7 +96,8 @@ class Aggregation:
     """How the records of a key become one value.
 
     :param kind: one of ``KINDS``, or ``table``
-    :param expression: Spark SQL of the value that is aggregated; the reducer's name for ``reducer``; empty for count and table
+    :param expression: Spark SQL of the value that is aggregated, or kept in a table; the reducer's name for ``reducer``; empty for count
+        and for a table of whole values
     :param form: format of the aggregate's bytes
     """
 
@@ -96,7 +113,7 @@ class Aggregation:
     @property
     def is_whole_value(self) -> bool:
         """Tell whether the records' values are kept as they are, byte for byte."""
-        return self.kind == TABLE or (self.kind in ("last", "first") and self.expression == "value")
+        return (self.kind == TABLE and not self.expression) or (self.kind in (TABLE, "last", "first") and self.expression == "value")
 
 
 @dataclass(frozen=True)
@@ -146,6 +163,7 @@ class Store:
     :param history_ms: how long a versioned store keeps what was overwritten
     :param reuses_source: its topic is its changelog (``topology.optimization``)
     :param custom_partitioner: a partitioner of the application's own sends new keys to the partitions of the repartition topic
+    :param to_table: ``KStream.toTable()``
     """
 
     name: str
@@ -164,6 +182,12 @@ class Store:
     history_ms: int | None = None
     reuses_source: bool = False
     custom_partitioner: bool = False
+    to_table: bool = False
+
+    @property
+    def drops_before(self) -> bool:
+        """Tell whether it is a table of what a stream makes of its records, so that a record may leave an older one of its key in place."""
+        return self.to_table and bool(self.where or self.key_by or self.explode)
 
     @property
     def inputs(self) -> tuple[Source, ...]:

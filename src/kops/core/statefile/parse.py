@@ -103,13 +103,14 @@ def _store(top: Fields, stores: Fields, name: str, application: str, version: Ve
         return read_table_store(Tables(top), stores, name, application)
     kind = fields.one_of("type", _READERS, KEY_VALUE)
     store = _READERS[kind](stores, name, kind, application, version)
-    return with_source_changelog(fields, store, named=fields.body.get("changelog") is not None) if optimized else store
+    reusable = optimized and not store.to_table
+    return with_source_changelog(fields, store, named=fields.body.get("changelog") is not None) if reusable else store
 
 
 def _faust_table(top: Fields, stores: Fields, name: str, application: str, version: Version | None, *, optimized: bool) -> Store:
     """Read a table of Faust: its keys are written as JSON unless they are bytes (``Collection._serializer_from_type``)."""
     store = _store(top, stores, name, application, version, optimized=optimized)
-    if store.type != KEY_VALUE or store.key_by or store.table or store.reuses_source:
+    if store.type != KEY_VALUE or store.key_by or store.table or store.reuses_source or store.to_table:
         raise stores.wrong(name, "is more than a table by the record's own key", "of Faust, kops knows no windows and no joins")
     if store.source.key.name in REGISTERED:
         raise stores.wrong(name, f"has keys in {store.source.key}, and kops writes those of Faust's tables as JSON or bytes only")

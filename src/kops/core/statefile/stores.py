@@ -22,6 +22,9 @@ from kops.core.statefile.starts import read_start, read_starts
 from kops.core.statefile.versions import Version
 from kops.core.statefile.windows import WINDOW_FIELDS, read_windows
 
+_TO_TABLE = ("to_table", "value", "as")
+"""The fields of ``KStream.toTable()``, and of the ``mapValues`` before it."""
+_FROM = ("key", "value", "timestamp", "start")
 _FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition", "partitioner", "changelog", "aggregate")
 
 
@@ -32,13 +35,14 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str, ve
     :param version: of kafka-streams
     """
     windowed = kind not in (KEY_VALUE, PLAIN)
-    fields = stores.inside(name, (*_FIELDS, *(WINDOW_FIELDS if windowed else [])))
+    fields = stores.inside(name, (*_FIELDS, *(WINDOW_FIELDS if windowed else _TO_TABLE if kind == KEY_VALUE else ())))
     source, others = read_sources(fields) if kind == KEY_VALUE else (read_source(fields), ())
     key_by = fields.text("key_by")
     for extra in ("key_as", "repartition", "partitioner"):
         if key_by is None and fields.body.get(extra) is not None:
             raise fields.wrong(extra, "only means something with key_by", "without key_by the record's own key and partition stay")
-    aggregate = read_aggregate(fields, source)
+    to_table = not windowed and _says_to_table(fields)
+    aggregate = _kept_by_table(fields, source) if to_table else read_aggregate(fields, source)
     if kind == PLAIN and aggregate.kind not in (TABLE, "reducer"):
         hint = (
             "a processor that fills a plain store is code of your own: say it as a reducer, or leave it out where it puts the value itself"
@@ -51,8 +55,8 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str, ve
     if others and aggregate.kind in (TABLE, "reducer"):
         what = "has one topic" if aggregate.kind == TABLE else "needs an order, and between topics there is none"
         raise fields.wrong("from.topics", f"are several, and a {aggregate.kind} {what}", "name one topic, or another aggregate")
-    if aggregate.kind == TABLE and (where or key_by or explode):
-        hint = "Kafka Streams stores the table first and filters it afterwards; name an aggregate such as last for a filtered stream"
+    if aggregate.kind == TABLE and not to_table and (where or key_by or explode):
+        hint = "`to_table: true` where the application calls toTable() on that stream; builder.table() stores a table before it is filtered"
         raise fields.wrong("where" if where else "key_by" if key_by else "explode", "cannot be used without an aggregate", hint)
     return Store(
         name=name,
@@ -68,7 +72,31 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str, ve
         window=read_windows(fields, kind, application, version) if windowed else None,
         others=others,
         custom_partitioner=read_partitioner(fields, windowed=windowed),
+        to_table=to_table,
     )
+
+
+def _says_to_table(fields: Fields) -> bool:
+    """Read whether a stream is stored by ``toTable()``."""
+    given = fields.body.get("to_table", False)
+    if not isinstance(given, bool):
+        raise fields.wrong("to_table", f"is {given!r}", "true where the application calls KStream.toTable()")
+    if given and fields.body.get("aggregate") is not None:
+        raise fields.wrong("aggregate", "does not go with to_table", "toTable() keeps the last value of a key, and a null value deletes it")
+    for name in ("value", "as"):
+        if not given and fields.body.get(name) is not None:
+            raise fields.wrong(name, "only means something with to_table: true", "what is aggregated goes into aggregate")
+    return given
+
+
+def _kept_by_table(fields: Fields, source: Source) -> Aggregation:
+    """Read what ``toTable()`` keeps: the records' values, or what ``mapValues`` makes of them."""
+    expression = fields.text("value") or ""
+    if fields.body.get("as") is None:
+        if expression not in ("", "value") or fields.body.get("explode") is not None:
+            raise fields.wrong("as", "is missing: the format of the table's values", f"one of: {', '.join(FORMATS)}")
+        return Aggregation(TABLE, source.value, expression)
+    return Aggregation(TABLE, read_form(fields, "as"), expression or "value")
 
 
 def read_partitioner(fields: Fields, *, windowed: bool = False) -> bool:
@@ -82,8 +110,8 @@ def read_partitioner(fields: Fields, *, windowed: bool = False) -> bool:
 
 def read_source(fields: Fields) -> Source:
     """Read ``from``: a topic and its formats."""
-    origin = fields.inside("from", ("topic", "key", "value", "start"))
-    return Source(read_name(origin, "topic", "the input topic"), *_forms(origin), start=read_start(origin))
+    origin = fields.inside("from", ("topic", *_FROM))
+    return Source(read_name(origin, "topic", "the input topic"), *_forms(origin), read_start(origin), origin.text("timestamp"))
 
 
 def _forms(origin: Fields) -> tuple[Form, Form]:
@@ -95,13 +123,13 @@ def read_sources(fields: Fields) -> tuple[Source, tuple[Source, ...]]:
     names = fields.inside("from").body.get("topics")
     if names is None:
         return read_source(fields), ()
-    origin = fields.inside("from", ("topics", "key", "value", "start"))
+    origin = fields.inside("from", ("topics", *_FROM))
     if not isinstance(names, list) or not names or not all(isinstance(name, str) and NAME.fullmatch(name) for name in names):
         raise origin.wrong("topics", "must be a list of names of topics", "such as [orders, returns]")
     if len(set(names)) < len(names):
         raise origin.wrong("topics", "names a topic twice")
     starts = read_starts(origin, names)
-    first, *others = (Source(name, *_forms(origin), start=starts[name]) for name in names)
+    first, *others = (Source(name, *_forms(origin), starts[name], origin.text("timestamp")) for name in names)
     return first, tuple(others)
 
 

@@ -57,6 +57,10 @@ class Tables:
             return self.read(others.inside(name, _TABLE), name)
         if body.body.get("aggregate") is not None:
             raise no_table
+        if body.body.get("to_table") and any(body.body.get(field) is not None for field in ("where", "key_by", "explode", "value")):
+            raise body.wrong(
+                "to_table", "is a table of what a stream makes of its records, and kops follows it no further than its own store"
+            )
         if body.body.get("type") == VERSIONED:
             return versioned_table(others.inside(name, _VERSIONED), name)
         return self.read(body, name)

@@ -200,6 +200,7 @@ def job_of(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodab
             cut.ranges(facts, found.topic),
             read_committed=state_file.reads_committed,
             begins=facts.starts_of(found.topic),
+            headers=found.needs_headers,
             without=facts.waiting_of(found.topic),
         )
         for found in store.inputs

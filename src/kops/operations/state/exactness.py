@@ -52,7 +52,7 @@ def of_input(
     """
     if store.reuses_source:
         return Exactness("A")
-    kind = TABLE if store.table else store.aggregate.kind
+    kind = TABLE if store.table else "table of a filtered stream" if store.drops_before else store.aggregate.kind
     reasons = [
         f"{topic}:{number} begins at offset {bound.log_start_offset}: older records are gone"
         for number, bound in sorted(bounds.items())

@@ -231,7 +231,9 @@ def moved_offsets(engine: Engine, state_file: StateFile, facts: Sequence[StoreFa
     for topic in sorted({partition.topic for partition in cut.moves}):
         found = next(found for found in facts if any(source.topic == topic for source in found.store.inputs))
         ranges = {p: bounds for p, bounds in cut.ranges(found, topic).items() if TopicPartition(topic, p) in cut.moves}
-        times = partition_times(engine.kafka(), TopicRange(topic, ranges, read_committed=state_file.reads_committed))
+        store = replace(found.store, source=next(source for source in found.store.inputs if source.topic == topic))
+        read = TopicRange(topic, ranges, read_committed=state_file.reads_committed)
+        times = partition_times(engine.kafka(), read, state_file, store)
         for number in ranges:
             partition = TopicPartition(topic, number)
             metadata = offset_metadata.encode(OffsetMetadata(times[number])) if number in times else ""

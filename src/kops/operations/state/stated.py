@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from kops.core.durations import duration_text
 from kops.core.state_draft_facts import DAY_MS
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.models import SLIDING, TABLE
+from kops.core.statefile.models import SLIDING, TABLE, WALL_CLOCK
 from kops.core.statefile.versions import (
     GROUPED_UPDATES,
     NEWEST,
@@ -25,7 +25,7 @@ def of_statement(state_file: StateFile, store: Store, settings: Mapping[str, str
 
     :param settings: of the changelog
     """
-    return worst([Exactness("A"), *_of_version(state_file, store), *_of_retention(store, settings)])
+    return worst([Exactness("A"), *_of_version(state_file, store), *_of_retention(store, settings), *_of_clock(store)])
 
 
 def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:
@@ -61,3 +61,12 @@ def _of_retention(store: Store, settings: Mapping[str, str]) -> Iterator[Exactne
         told = "for ever" if kept < 0 else duration_text(kept)
         without = f"{duration_text(window.retention_ms)} and the day that Kafka Streams adds"
         yield Exactness("C", (f"{store.changelog} keeps records {told} (retention.ms), and not {without}: say window.retention",))
+
+
+def _of_clock(store: Store) -> Iterator[Exactness]:
+    """Judge by whether anything holds the times that the application gave its records."""
+    for topic in (source.topic for source in store.inputs if source.timestamp == WALL_CLOCK):
+        if store.window is not None or store.history_ms is not None:
+            yield Exactness("D", (f"records of {topic} count by the time at which they were processed, which nothing holds",))
+        else:
+            yield Exactness("C", (f"timestamps are those at which records of {topic} were processed, which nothing holds",))

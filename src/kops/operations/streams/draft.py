@@ -40,7 +40,7 @@ def draft_state_file(services: Services, name: str, topology: Topology | None) -
         raise NotFound(f"no store of {name} is known", hint=hint)
     hidden = [trace for processor in _tables_of(found.values()) if topology and (trace := table_trace(topology, processor))]
     draft = drafted(name, found, hidden, _facts(services, look, found.values(), hidden))
-    return replace(draft, notes=look.notes)
+    return replace(draft, notes=(*draft.notes, *look.notes))
 
 
 def _tables_of(found: Iterable[Trace]) -> list[str]:
