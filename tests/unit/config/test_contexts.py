@@ -10,6 +10,7 @@ from kops.config.contexts import HEADER, remove_context, save_context, secret_fi
 from kops.config.load import read_config
 from kops.config.paths import Directories
 from kops.core.errors import ConfigError, NotFound
+from kops.core.secret_shapes import is_secret_name
 
 MINE = """# my clusters
 current = "dev" # for now
@@ -150,7 +151,7 @@ def test_own_secret_files_go_with_the_context_and_others_stay(places, tmp_path):
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,8}", fullmatch=True)
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=15).filter(str.strip)
 SCALARS = st.one_of(TEXT, st.integers(-(2**63), 2**63 - 1), st.booleans(), st.floats(allow_nan=False, allow_infinity=False))
-KEYS = TEXT.map(lambda text: "x-" + text)
+KEYS = TEXT.map(lambda text: "x-" + text).filter(lambda name: not is_secret_name(name))
 TABLES = st.fixed_dictionaries(
     {"bootstrap_servers": st.lists(TEXT, min_size=1, max_size=3)},
     optional={
