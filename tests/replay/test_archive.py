@@ -130,6 +130,7 @@ def test_by_the_hour_with_a_gap_into_a_topic_with_times_of_appending(scene, kops
 
     monkeypatch.setattr(archive_place, "synced", synced)
     kops("replay", "archive", source, "--to", folder, "--by", "hour").ok()
+    assert folder.stat().st_mode & 0o777 == 0o700
     assert on_disk >= {folder.parent, folder, folder / "records", *(folder / "records").rglob("*")}  # before a manifest named them
     assert all(path.parent.name.startswith("hour=") for path in (folder / "records").rglob("*.parquet"))
     cluster.produce(source, many(20, 20))

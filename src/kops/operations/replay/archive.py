@@ -58,6 +58,7 @@ def take_archive(
         if before is not None and now.topic_id is None:
             notes.append(f"these brokers give topics no ids: kops cannot see whether {topic} was recreated since it was archived")
         groups, unread = _groups_of(services, topic)
+        place.make()
         now = replace(now, groups=groups)
         run = _written(engine, place, now, settings, ranges) if any(start < end for start, end in ranges.values()) else None
         after = now.with_run(run or (_looked(services, ranges) if not now.runs else None))

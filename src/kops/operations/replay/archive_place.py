@@ -76,6 +76,17 @@ class Place:
             if folder.name not in runs:
                 shutil.rmtree(folder, ignore_errors=True)
 
+    def make(self) -> None:
+        """Make the folder where it is not there, for its owner only: it gets everything that the topic has.
+
+        :raises OperationFailed: when that fails
+        """
+        try:
+            if self.folder is not None and not self.folder.exists():
+                self.folder.mkdir(mode=0o700)
+        except OSError as error:
+            raise OperationFailed(f"cannot make {self.path}: {error.strerror}", hint="nothing was archived") from error
+
     def make_durable(self, run: str) -> None:
         """Have a run's files and folders on disk before a manifest names them; elsewhere than on this machine that is the store's matter.
 
@@ -139,7 +150,6 @@ def _read_local(folder: Path) -> str | None:
 def _write_local(folder: Path, text: str) -> None:
     part = folder / f".{FILE}.{os.getpid()}"
     try:
-        folder.mkdir(exist_ok=True)
         with part.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
