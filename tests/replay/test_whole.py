@@ -159,3 +159,7 @@ def test_what_can_be_taken_back_and_what_cannot(scene, kops, tmp_path):
     refused = kops("undo", again["journal_id"], "--confirm", target)
     assert (refused.code, "1 record of others" in refused.err) == (5, True)
     assert len(scene.read(target)) == 111
+    shown = kops("undo", again["journal_id"], "--accept-loss", "--dry-run", "-o", "json").ok().json
+    assert (len(shown["losses"]), f"1 record of others in {target}" in shown["losses"][0]) == (1, True)
+    kops("undo", again["journal_id"], "--accept-loss", "--confirm", target).ok()
+    assert scene.read(target) == []

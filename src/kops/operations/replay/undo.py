@@ -11,6 +11,7 @@ from kops.core.findings import counted
 from kops.core.plan import ItemResult, Plan
 from kops.operations.replay.history import known_producers
 from kops.operations.replay.progress import forget_progress, progress_of
+from kops.operations.replay.proof import Seen, found_in_targets
 from kops.operations.services import Services
 from kops.operations.topics_truncate import TruncateTopics, plan_truncate_at
 
@@ -32,10 +33,8 @@ TAKE_BACK = TakeBack()
 def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
     """Return the plan that deletes a replay's records.
 
-    :raises Refused: when others have records there
+    :raises Refused: when the targets had records before, or have none of the replay
     """
-    from kops.operations.replay.proof import found_in_targets
-
     names = ", ".join(plan.arguments["targets"])
     partitions = [int(number) for number in plan.arguments["ranges"]]
     done = progress_of(services, plan.arguments["replay"], partitions, stable=False, settled=False)
@@ -44,14 +43,10 @@ def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> 
     _refuse_other_topics(services, plan)
     seen = found_in_targets(services, plan, sorted(producers))
     ours, others = (sum(getattr(each, name) for each in seen.found.values()) for name in ("records", "others"))
-    if not ours and not plan.arguments["own"]:
+    if not ours and (others or not plan.arguments["own"]):
         raise Refused(f"nothing of the replay is in {names}: there is nothing to take back", records=0, producers=sorted(producers))
-    if not plan.arguments["own"] or others:
-        since = (
-            f"{counted(others, 'record')} of others {'is' if others == 1 else 'are'} among them"
-            if plan.arguments["own"]
-            else plan.arguments.get("no_undo") or "it had records before"
-        )
+    if not plan.arguments["own"]:
+        since = plan.arguments.get("no_undo") or "it had records before"
         sent = f"the {counted(ours, 'record')} that the replay sent to {names}"
         raise Refused(
             f"{sent} cannot be taken out: {since}, and Kafka deletes from the start only",
@@ -62,7 +57,17 @@ def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> 
     back = plan_truncate_at(services, seen.ends)  # what came after it was looked at stays
     arguments = back.arguments | {"replay": plan.arguments["replay"], "partitions": partitions}
     summary = f"take the replay back: {back.summary}"
-    return replace(back, operation=TakeBack.name, summary=summary, arguments=arguments)
+    return replace(back, operation=TakeBack.name, summary=summary, arguments=arguments, losses=tuple(_losses(seen)))
+
+
+def _losses(seen: Seen) -> Iterator[str]:
+    """Yield what goes with the records of the replay: those that others wrote among them, which Kafka cannot keep."""
+    others: dict[str, int] = {}
+    for place, found in seen.found.items():
+        if found.others:
+            others[place.topic] = others.get(place.topic, 0) + found.others
+    for topic, count in sorted(others.items()):
+        yield f"{counted(count, 'record')} of others in {topic}, among those of the replay, and Kafka deletes from the start only"
 
 
 def _refuse_other_topics(services: Services, plan: Plan) -> None:
