@@ -118,6 +118,8 @@ def _entries(text: str) -> Iterator[tuple[int, str, str, str]]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise _wrong(mark.line + 1 if mark else 1, str(getattr(error, "problem", None) or "it is no YAML")) from None
+    except RecursionError:
+        raise _wrong(1, "it is nested too deeply") from None
     if root is None:
         return
     for topic, partitions in _pairs(root):

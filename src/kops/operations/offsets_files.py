@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from kops.config.yaml_files import parse_documents
 from kops.core.apache_csv import OffsetRow, read_offsets
 from kops.core.errors import UsageProblem
 from kops.core.models import TopicPartition
@@ -97,14 +98,8 @@ def _positions(text: str, path: Path) -> list[Mapping[str, Any]] | None:
         except ValueError:
             return None
     elif start.startswith(("- ", "-\n")) or path.suffix in (".yaml", ".yml"):
-        import yaml
-
-        try:
-            body = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            where = f"line {mark.line + 1} of {path}" if mark else str(path)
-            raise UsageProblem(f"{where} is no YAML: {getattr(error, 'problem', error)}", hint=POSITIONS_HINT) from error
+        bodies = parse_documents(text, str(path), hint=POSITIONS_HINT)
+        body = bodies[0] if len(bodies) == 1 else None
         if not isinstance(body, list) or not all(isinstance(row, dict) for row in body):
             raise UsageProblem(f"{path} is no list of positions", hint=POSITIONS_HINT)
         return [_with_offset(row) for row in body]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from kops.config.yaml_files import read_documents
 from kops.core.errors import ConfigError
 from kops.core.topic_file import Declaration, parse_declaration
 
@@ -43,36 +44,7 @@ def documents(file: Path) -> Iterator[tuple[str, Any]]:
 
     :raises ConfigError: naming the file and the line
     """
-    import yaml
-
-    try:
-        bodies = list(yaml.load_all(file.read_text(encoding="utf-8"), Loader=_loader()))
-    except OSError as error:
-        raise ConfigError(f"cannot read {file}: {error.strerror}", hint="name YAML files or directories of them") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{file} is not UTF-8: {error.reason} at byte {error.start}", hint="save it as UTF-8") from error
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        place = f"{file}, line {where.line + 1}" if where else str(file)
-        raise ConfigError(f"{place}: not YAML: {getattr(error, 'problem', None) or error}", file=str(file)) from error
+    bodies = read_documents(file, hint="name YAML files or directories of them")
     for number, body in enumerate(bodies, 1):
         if body is not None:  # what a separator at the end leaves
             yield (f"{file}, document {number}" if len(bodies) > 1 else str(file)), body
-
-
-def _loader() -> Any:
-    """Return a safe loader that refuses a key given twice: of two values for a setting, the wrong one would win in silence."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-            seen = set()
-            for key, _ in node.value:
-                if not isinstance(key, yaml.ScalarNode):
-                    continue  # no field has such a name, and it is refused for that
-                if key.value in seen:
-                    raise yaml.constructor.ConstructorError(None, None, f"{key.value} is given twice", key.start_mark)
-                seen.add(key.value)
-            return super().construct_mapping(node, deep)
-
-    return Loader

@@ -164,7 +164,7 @@ def test_positions_as_yaml_and_json(tmp_path):
         ("- {topic: a, partitions: x, position: end}", "entry 1"),
         ("- {topic: 'a b', position: end}", "entry 1"),
         ("- [1]", "no list of positions"),
-        ("- {topic: a, position: end", "line 1 of .* is no YAML"),
+        ("- {topic: a, position: end", "positions.yaml, line 1: not YAML"),
         ("-\n", "no list of positions"),
     ],
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from kops.config.yaml_files import read_documents
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.statefile import StateFile, Store, parse_state_file
 from kops.core.statefile.fields import nearest
@@ -23,22 +24,15 @@ def read_state_file(path: str, stores: Sequence[str] = ()) -> StateFile:
     :raises ConfigError: when it cannot be read or something in it is wrong
     :raises UsageProblem: when it has no such store
     """
-    import yaml
-
-    try:
-        body = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(
-            f"cannot read the state file {path}: {error.strerror}", hint="name a YAML file that says how stores are made"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8: {error.reason} at byte {error.start}", hint="save it as UTF-8") from error
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        place = f"{path}, line {where.line + 1}" if where else path
-        raise ConfigError(
-            f"{place}: not YAML: {getattr(error, 'problem', None) or error}", hint="see the state file of an example"
-        ) from error
+    body = _only(
+        path,
+        read_documents(
+            Path(path),
+            what="state file",
+            hint="name a YAML file that says how stores are made",
+            wrong="see the state file of an example",
+        ),
+    )
     refuse_open(path, body)
     found = parse_state_file(path, body)
     known = {store.name: store for store in found.stores}
@@ -47,6 +41,12 @@ def read_state_file(path: str, stores: Sequence[str] = ()) -> StateFile:
             raise UsageProblem(f"{path} has no store {name}", hint=f"{nearest(name, known)}stores: {', '.join(known)}")
     chosen = [known[name] for name in stores] or found.stores
     return replace(found, stores=tuple(_with_reducer(store, path) for store in chosen))
+
+
+def _only(path: str, bodies: Sequence[Any]) -> Any:
+    if len(bodies) > 1:
+        raise ConfigError(f"{path}: it has {len(bodies)} YAML documents, and a state file is one", hint="take out the line ---")
+    return bodies[0] if bodies else None
 
 
 def _with_reducer(store: Store, path: str) -> Store:
