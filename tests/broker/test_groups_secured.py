@@ -1,6 +1,7 @@
 """Three brokers, SCRAM over TLS: the second client is configured as the first is, and asks every coordinator; all stop and come back."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -40,6 +41,15 @@ def test_groups_of_every_coordinator(secured):
     assert groups.delete_offsets("g0", [PARTITION]) == {PARTITION: None}
     assert groups.committed(["g0"])["g0"] == {}
     assert set(groups.delete(names[1:]).values()) == {None}
+
+
+def test_an_authority_that_is_given_as_text(secured):
+    """``ssl.truststore.certificates`` of Java's properties: every client of kops trusts it."""
+    text = Path(secured.connection.ca_file).read_text(encoding="utf-8")
+    kafka = Kafka(replace(secured.connection, ca_file=None, client={"ssl.ca.pem": text}))
+    assert len(kafka.cluster().brokers) == 3
+    assert kafka.groups.commit("by-text", {PARTITION: Committed(0, "some")}) == {PARTITION: None}
+    assert kafka.groups.committed(["by-text"])["by-text"] == {PARTITION: Committed(0, "some")}
 
 
 def test_without_the_second_client(secured, monkeypatch):

@@ -82,7 +82,11 @@ def _run(argv: list[str]) -> int:
     try:
         code: Any = cli.main(argv, prog_name="kops", standalone_mode=False, terminal_width=_columns())
         sys.stdout.flush()
-    except BrokenPipeError:
+    except BrokenPipeError as error:
+        if not _nobody_reads():  # it is a pipe to something else: a worker, a JVM
+            from kops.cli.failure import report
+
+            return report(error, argv)
         # The reader has gone (`| head`): nothing is left to say, not even at interpreter exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -95,6 +99,21 @@ def _run(argv: list[str]) -> int:
 
         return report(error, argv)
     return code if isinstance(code, int) else 0
+
+
+def _nobody_reads() -> bool:
+    """Tell whether a reader of stdout or stderr has gone."""
+    import select
+
+    for stream in (sys.stdout, sys.stderr):
+        watched = select.poll()
+        try:
+            watched.register(stream.fileno(), 0)
+        except (OSError, ValueError):  # no pipe at all
+            continue
+        if watched.poll(0):  # asked for no event: only a lost reader is one
+            return True
+    return False
 
 
 def _terminate_orderly() -> None:

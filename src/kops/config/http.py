@@ -9,6 +9,11 @@ from kops.config.pem import read_pem, readable
 from kops.core.errors import ConfigError
 
 
+def no_login(request: Any) -> Any:
+    """Authenticate a request of ``requests`` with nothing: only what the connection says is ever sent."""
+    return request
+
+
 def http_settings(connection: Connection, service: Literal["connect", "registry"]) -> dict[str, Any]:
     """Return the keyword arguments of every ``requests`` call to a service. This reads the secrets.
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import os
 import re
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,6 +23,7 @@ OAUTH_HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCa
 _ENCRYPTED_KEY = re.compile(r"-----BEGIN ENCRYPTED PRIVATE KEY-----(.*?)-----END", re.DOTALL)
 _PBES2 = bytes.fromhex("06092a864886f70d01050d")
 """The object identifier 1.2.840.113549.1.5.13, DER encoded (RFC 8018)."""
+TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 - the name of a setting
 ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 SAME_IN_BOTH = frozenset(
@@ -44,8 +47,8 @@ SAME_IN_BOTH = frozenset(
 def java_settings(connection: Connection, directory: Path | None = None) -> dict[str, str]:
     """Return the properties of a Java client. This reads the secrets.
 
-    :param directory: a private folder for what Java reads from files: the key store of mTLS, a token. With None everything
-        is in the values themselves, certificates too, so that it works on other machines (Spark executors on a cluster)
+    :param directory: a private folder for what Java reads from files, named by what is in them: the key store of mTLS, a token. With None
+        everything is in the values themselves, certificates too, so that it works on other machines (Spark executors on a cluster)
     :raises ConfigError: when a secret or certificate cannot be read, or Java has no way to use it
     """
     settings = {"bootstrap.servers": ",".join(connection.bootstrap_servers), "security.protocol": connection.security_protocol}
@@ -58,23 +61,49 @@ def java_settings(connection: Connection, directory: Path | None = None) -> dict
     return settings | {key: value for key, value in connection.client.items() if key in SAME_IN_BOTH}
 
 
-def java_system_properties(connection: Connection) -> dict[str, str]:
-    """Return the system properties (``-D``) that a JVM needs beside the settings.
+def java_system_properties(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the system properties (``-D``) that a JVM needs beside the settings of a client.
 
-    Kafka clients 3.9.1 and later fetch tokens only from addresses that this property allows.
+    Kafka clients 3.9.1 and later take tokens only from addresses, files included, that this property allows.
     """
-    if connection.uses_sasl and connection.sasl_mechanism == "OAUTHBEARER" and connection.oauth.token_url:
-        return {ALLOWED_URLS: connection.oauth.token_url}
-    return {}
+    return {ALLOWED_URLS: settings[TOKEN_URL]} if settings.get(TOKEN_URL) else {}
+
+
+def token_file(connection: Connection, directory: Path) -> Path | None:
+    """Return the file that Java reads a token from; None where no command prints one."""
+    command = connection.oauth.token_command
+    if not (connection.uses_sasl and connection.sasl_mechanism == "OAUTHBEARER" and command):
+        return None
+    return directory / f"token-{_digest(command)}.jwt"
+
+
+def write_token(connection: Connection, directory: Path) -> float:
+    """Ask the command for a token, write it, and return when it expires, in seconds since the epoch.
+
+    :raises ConfigError: when the command fails
+    """
+    from kops.config.oauth import TokenCommand
+
+    file = token_file(connection, directory)
+    if file is None:
+        raise ConfigError("no command prints tokens", hint="set oauth_token_command")
+    token, expires = TokenCommand(connection.oauth.token_command or "")()
+    write_private(file, token)
+    return expires
 
 
 def write_private(path: Path, text: str) -> Path:
     """Write a file that only this user can read, replacing one that is there; make its folder if needed."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123 - mode at creation
         file.write(text)
     return temporary.replace(path)
+
+
+def _digest(text: str) -> str:
+    """Return a name for a content: two contexts never replace each other's."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _trust(connection: Connection, *, inline: bool) -> dict[str, str]:
@@ -104,7 +133,8 @@ def _identity(connection: Connection, directory: Path | None) -> dict[str, str]:
         return {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key} | password
     if connection.certificate_file == connection.key_file:
         return {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(Path(connection.key_file).absolute())} | password
-    store_file = write_private(directory / "keystore.pem", f"{key.rstrip()}\n{chain.lstrip()}")
+    content = f"{key.rstrip()}\n{chain.lstrip()}"
+    store_file = write_private(directory / f"keystore-{_digest(content)}.pem", content)
     return {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(store_file.absolute())} | password
 
 
@@ -144,15 +174,13 @@ def _oauth(connection: Connection, directory: Path | None) -> dict[str, str]:
         if directory is None:
             hint = "use oauth_token_url with oauth_client_id and oauth_client_secret_file"
             raise ConfigError("a token from oauth_token_command cannot be sent to other machines: nothing would renew it", hint=hint)
-        from kops.config.oauth import TokenCommand
-
-        token, _expiry = TokenCommand(oauth.token_command)()
-        url = write_private(directory / "token.jwt", token).absolute().as_uri()
+        write_token(connection, directory)
+        url = (token_file(connection, directory) or directory).absolute().as_uri()
     else:
         secret = oauth.client_secret.reveal() if oauth.client_secret else None
         options = {"clientId": oauth.client_id, "clientSecret": secret, "scope": oauth.scope}
     return {
-        "sasl.oauthbearer.token.endpoint.url": url or "",
+        TOKEN_URL: url or "",
         "sasl.login.callback.handler.class": OAUTH_HANDLER,
         "sasl.jaas.config": format_jaas(LOGIN_MODULES["OAUTHBEARER"], {key: value for key, value in options.items() if value}),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -50,7 +51,20 @@ def build(
         warnings=(*warnings, *_exposures(layer, config_file)),
     )
     check(connection)
-    return connection
+    return replace(connection, warnings=(*connection.warnings, *_in_clear(connection)))
+
+
+def _in_clear(connection: Connection) -> list[str]:
+    """Return a warning for each login that goes over a network unencrypted."""
+    http = connection.http
+    logins = [("connect_username", url) for url in connection.connect_urls if http.connect_username]
+    logins += [("registry_username", connection.registry_url)] if http.registry_username and connection.registry_url else []
+    here = ("localhost", "127.0.0.1", "::1")
+    return [
+        f"{setting} and its password go to {url} unencrypted: use https://"
+        for setting, url in logins
+        if url.startswith("http://") and urlsplit(url).hostname not in here
+    ]
 
 
 def check(connection: Connection) -> None:

@@ -1,7 +1,8 @@
 """Maven artifacts with all that they need, fetched by the Ivy that PySpark ships.
 
-Nothing else is needed on the machine: no Maven, no Coursier. Ivy reads Maven's POMs, checks the checksums, and keeps
-what it fetched in its cache, so an interrupted run goes on where it was.
+Nothing else is needed on the machine: no Maven, no Coursier. Ivy reads Maven's POMs and keeps what it fetched in its cache, so an
+interrupted run continues where it was. It checks the checksums that the same repository has: they tell a damaged file, and not a
+repository that lies, which is what https is for.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import re
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -109,13 +111,13 @@ def resolve(
     """
     work.mkdir(parents=True, exist_ok=True)
     settings, module, listing = work / "settings.xml", work / "ivy.xml", work / "classpath.txt"
-    settings.write_text(_SETTINGS.format(root=quoteattr(repository), poms="true"), encoding="utf-8")
+    _write_settings(settings, repository, poms="true", report=report)
     module.write_text(_module(artifacts, exclude), encoding="utf-8")
     listing.unlink(missing_ok=True)
     files: tuple[str | Path, ...] = ("-settings", settings, "-ivy", module, "-cache", work / "cache", "-cachepath", listing)
     lines = _run(_command(java, *files, "-types", "jar", "bundle"), report)
     if not listing.exists():
-        raise MissingRequirement(f"the jars cannot be fetched from {repository}: {_reason(lines)}")
+        raise MissingRequirement(f"the jars cannot be fetched from {_shown(repository)}: {_reason(lines, repository)}")
     return [Path(path) for path in listing.read_text(encoding="utf-8").strip().split(os.pathsep)]
 
 
@@ -131,7 +133,7 @@ def retrieve(
     """
     work.mkdir(parents=True, exist_ok=True)
     settings, module = work / "archive-settings.xml", work / "archive.xml"
-    settings.write_text(_SETTINGS.format(root=quoteattr(repository), poms="false"), encoding="utf-8")
+    _write_settings(settings, repository, poms="false", report=report)
     parts = {"organisation": artifact.organisation, "name": artifact.name, "version": artifact.version}
     parts |= {"extension": extension, "classifier": classifier}
     module.write_text(_ARCHIVE.format(**{name: quoteattr(text) for name, text in parts.items()}), encoding="utf-8")
@@ -141,8 +143,21 @@ def retrieve(
     files: tuple[str | Path, ...] = ("-settings", settings, "-ivy", module, "-cache", work / "cache", "-retrieve", pattern)
     lines = _run(_command(java, *files, "-types", extension), report)
     if not file.exists():
-        raise MissingRequirement(f"{file.name} cannot be fetched from {repository}: {_reason(lines)}")
+        raise MissingRequirement(f"{file.name} cannot be fetched from {_shown(repository)}: {_reason(lines, repository)}")
     return file
+
+
+def _write_settings(file: Path, repository: str, *, poms: str, report: Report) -> None:
+    """Write Ivy's settings, which only this user may read: the address of a repository can have a login in it."""
+    if repository.startswith("http://") and not re.match(r"http://(?:[^/@]*@)?(?:localhost|127\.0\.0\.1|\[::1\])[:/]", repository):
+        report(f"warning: jars come from {_shown(repository)} unencrypted, and their checksums from there too: use https://")
+    file.unlink(missing_ok=True)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as settings:
+        settings.write(_SETTINGS.format(root=quoteattr(repository), poms=poms))
+
+
+def _shown(repository: str) -> str:
+    return re.sub(r"//[^/@]*@", "//", repository)
 
 
 def _command(java: Path, *arguments: str | Path) -> list[str]:
@@ -185,8 +200,12 @@ def _run(command: Sequence[str], report: Report) -> list[str]:
     return lines if process.returncode == 0 else [*lines, f"ivy ended with exit code {process.returncode}"]
 
 
-def _reason(lines: Sequence[str]) -> str:
-    """Find the line of Ivy's output that says why."""
+def _reason(lines: Sequence[str], repository: str) -> str:
+    """Find the line of Ivy's output that says why; a login in the repository's address is not repeated."""
+    return _said(lines).replace(repository, _shown(repository)).replace(repository.rstrip("/"), _shown(repository.rstrip("/")))
+
+
+def _said(lines: Sequence[str]) -> str:
     for sign in _SIGNS_OF_FAILURE:
         for line in lines:
             if sign in line and not line.startswith("::::"):

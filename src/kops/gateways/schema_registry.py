@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kops.config.connection import Connection
-from kops.config.http import http_settings
+from kops.config.http import http_settings, no_login
 from kops.core.errors import (
     AuthenticationFailed,
     AuthorizationFailed,
@@ -51,12 +51,13 @@ class SchemaRegistry:
         self._settings = http_settings(connection, "registry")
         self._session = requests.Session()
         self._session.headers["Accept"] = ACCEPT
+        self._session.auth = no_login  # else requests would send what ~/.netrc has for this host
         self._schemas: dict[int, RegisteredSchema] = {}
 
     @property
     def shown_url(self) -> str:
         """Return its address, without a login that somebody may have written into it."""
-        return re.sub(r"//[^/@]*@", "//", self._url)
+        return shown_login_free(self._url)
 
     def schema(self, schema_id: int) -> RegisteredSchema:
         """Return a schema with all that it refers to.
@@ -118,7 +119,7 @@ class SchemaRegistry:
 
         given = {} if body is None else {"json": body, "headers": {"Content-Type": CONTENT}}
         try:
-            answer = self._session.request(method, self._url + path, **given, **self._settings)
+            answer = self._session.request(method, self._url + path, allow_redirects=False, **given, **self._settings)
         except requests.exceptions.SSLError as error:
             raise AuthenticationFailed(
                 f"no trusted connection to the schema registry at {self.shown_url}: {error}", hint="see http_ca_file"
@@ -132,6 +133,10 @@ class SchemaRegistry:
             found = answer.json()
         except ValueError:
             found = None
+        if answer.is_redirect:
+            # A followed DELETE would come back as a GET, whose answer says nothing about the deletion.
+            there = shown_login_free(str(answer.headers.get("Location", "")))
+            raise OperationFailed(f"the schema registry at {self.shown_url} points to {there}", hint="set registry_url to where it is")
         if answer.status_code != _OK:
             raise self._error(answer.status_code, found, what)
         if found is None or not _is_as_needed(found, needs):
@@ -158,6 +163,11 @@ class SchemaRegistry:
 
     def _unusual(self, status: int, what: str) -> KopsError:
         return OperationFailed(f"the schema registry at {self.shown_url} answered {status} for {what}", hint="is registry_url its API?")
+
+
+def shown_login_free(url: str) -> str:
+    """Return an address without the login and the query that somebody may have written into it."""
+    return re.sub(r"//[^/@]*@", "//", url).split("?", 1)[0]
 
 
 def _is_as_needed(body: Any, needs: str | list[Any] | None) -> bool:

@@ -46,7 +46,6 @@ def bring_up(
     :raises Refused: when a port is taken, or the context's name is another cluster's
     :raises MissingRequirement: no Java, or no jars and no network
     """
-    check_context_name(name)
     wanted = {"--brokers": brokers, "--kafka-version": kafka_version, "--security": security}
     directory = folder(services, name)
     found = cluster.find(directory)
@@ -148,7 +147,11 @@ def existing(services: Services, name: str) -> Sandbox:
 
 
 def folder(services: Services, name: str) -> Path:
-    """Return the folder of a sandbox, which may not exist."""
+    """Return the folder of a sandbox, which may not exist.
+
+    :raises ConfigError: when the name is none: it would lead to another folder
+    """
+    check_context_name(name)
     return services.directories.data / "sandbox" / name
 
 

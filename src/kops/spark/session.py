@@ -163,6 +163,14 @@ class StartingSession:
 _current: StartingSession | None = None
 
 
+def set_system_properties(session: SparkSession, properties: Mapping[str, str]) -> None:
+    """Set system properties of the driver's JVM, which runs already; addresses that it allows are added to those that it has."""
+    for key, value in properties.items():
+        system = session.sparkContext._jvm.java.lang.System  # type: ignore[union-attr]
+        values = [one for one in (system.getProperty(key) or "").split(",") if one]
+        system.setProperty(key, ",".join(dict.fromkeys([*values, value])))
+
+
 def has_session() -> bool:
     """Tell whether this process has begun to start a session."""
     return _current is not None

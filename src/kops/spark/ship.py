@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import tempfile
 import zipfile
 from pathlib import Path
@@ -18,7 +20,9 @@ _PARTS = ("core", "formats", "spark", "plugins")
 def ship_kops(session: SparkSession) -> None:
     """Send the modules that tasks import, as a zip that Python imports from."""
     package = Path(kops.__file__).parent
-    archive = Path(tempfile.mkdtemp(prefix="kops-ship-")) / "kops.zip"
+    folder = Path(tempfile.mkdtemp(prefix="kops-ship-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # workers fetch it as long as the session lives
+    archive = folder / "kops.zip"
     with zipfile.ZipFile(archive, "w") as content:
         content.write(package / "__init__.py", "kops/__init__.py")
         for part in _PARTS:

@@ -1,3 +1,4 @@
+import hashlib
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -5,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kops.config.connection import Connection
-from kops.config.java import ALLOWED_URLS, OAUTH_HANDLER, java_settings, java_system_properties
+from kops.config.java import ALLOWED_URLS, OAUTH_HANDLER, java_settings, java_system_properties, token_file, write_token
 from kops.config.properties import format_properties
 from kops.core.errors import ConfigError
 
@@ -17,14 +18,22 @@ PLAIN_JAAS = SCRAM_JAAS.replace("scram.Scram", "plain.Plain")
 OAUTH_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 
 
-def expected(certificates, folder):
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def store_name(certificates, key="client_key"):
+    return f"keystore-{digest(Path(getattr(certificates, key)).read_text() + Path(certificates.client_pem).read_text())}.pem"
+
+
+def expected(certificates, folder, connections):
     tls = {
         "security.protocol": "SSL",
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": certificates.ca_pem,
         "ssl.endpoint.identification.algorithm": "https",
     }
-    mtls = {**tls, "ssl.keystore.type": "PEM", "ssl.keystore.location": f"{folder}/keystore.pem"}
+    mtls = {**tls, "ssl.keystore.type": "PEM", "ssl.keystore.location": f"{folder}/{store_name(certificates)}"}
     sasl = {**tls, "security.protocol": "SASL_SSL"}
     oauth = {**sasl, "sasl.mechanism": "OAUTHBEARER", "sasl.login.callback.handler.class": OAUTH_HANDLER}
     return {
@@ -32,7 +41,11 @@ def expected(certificates, folder):
         "tls": tls,
         "tls-any-name": {**tls, "ssl.endpoint.identification.algorithm": ""},
         "mtls": mtls,
-        "mtls-encrypted": {**mtls, "ssl.key.password": KEY_PASSWORD},
+        "mtls-encrypted": {
+            **mtls,
+            "ssl.keystore.location": f"{folder}/{store_name(certificates, 'encrypted_key')}",
+            "ssl.key.password": KEY_PASSWORD,
+        },
         "mtls-one-file": {**mtls, "ssl.keystore.location": certificates.both_pem},
         "mtls-pkcs12": {
             **tls,
@@ -50,14 +63,14 @@ def expected(certificates, folder):
         },
         "oauth-command": {
             **oauth,
-            "sasl.oauthbearer.token.endpoint.url": f"file://{folder}/token.jwt",
+            "sasl.oauthbearer.token.endpoint.url": token_file(connections["oauth-command"], folder).as_uri(),
             "sasl.jaas.config": f"{OAUTH_MODULE} required;",
         },
     }
 
 
 def test_golden_settings(connections, certificates, tmp_path):
-    wanted = expected(certificates, tmp_path)
+    wanted = expected(certificates, tmp_path, connections)
     servers = {"bootstrap.servers": "broker-1:9093,broker-2:9093"}
     assert set(wanted) == set(connections)
     for name, settings in wanted.items():
@@ -68,9 +81,9 @@ def test_files_that_java_reads_are_private(connections, certificates, tmp_path):
     folder = tmp_path / "made"
     java_settings(connections["mtls"], folder)
     java_settings(connections["oauth-command"], folder)
-    store = (folder / "keystore.pem").read_text()
+    store = (folder / store_name(certificates)).read_text()
     assert store == Path(certificates.client_key).read_text() + Path(certificates.client_pem).read_text()
-    assert (folder / "token.jwt").read_text() == JWT
+    assert token_file(connections["oauth-command"], folder).read_text() == JWT
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
@@ -106,8 +119,8 @@ def test_keys_and_certificates_that_java_cannot_read(connections, certificates, 
 
 
 def test_java_fetches_tokens_only_from_where_it_is_allowed(connections):
-    assert java_system_properties(connections["oauth"]) == {ALLOWED_URLS: "http://127.0.0.1:1/token"}
-    assert java_system_properties(connections["tls"]) == {}
+    assert java_system_properties(java_settings(connections["oauth"])) == {ALLOWED_URLS: "http://127.0.0.1:1/token"}
+    assert java_system_properties(java_settings(connections["tls"])) == {}
 
 
 def test_the_real_java_builds_a_client_of_each(connections, kafka_jar_files, tmp_path):
@@ -124,6 +137,31 @@ def test_the_real_java_builds_a_client_of_each(connections, kafka_jar_files, tmp
             file = tmp_path / f"{name}-{way}.properties"
             file.write_text(format_properties(java_settings(local, folder)))
             files.append(file)
-    token_file = (tmp_path / "oauth-command" / "token.jwt").as_uri()
-    answers = ask_java("build", files, kafka_jar_files, f"-D{ALLOWED_URLS}={token_file}")
+    token = token_file(connections["oauth-command"], tmp_path / "oauth-command").as_uri()
+    needed = java_system_properties(java_settings(connections["oauth-command"], tmp_path / "oauth-command"))
+    assert needed == {ALLOWED_URLS: token}
+    answers = ask_java("build", files, kafka_jar_files, *(f"-D{key}={value}" for key, value in needed.items()))
     assert answers == {file.name: {"built": "yes"} for file in files}
+
+
+def test_two_identities_have_files_of_their_own(connections, certificates, tmp_path):
+    """Executors still open consumers of one context while another begins."""
+    first = java_settings(connections["mtls"], tmp_path)["ssl.keystore.location"]
+    content = Path(first).read_text()
+    second = java_settings(connections["mtls-encrypted"], tmp_path)["ssl.keystore.location"]
+    assert first != second
+    assert Path(first).read_text() == content
+    other = replace(connections["oauth-command"], oauth=replace(connections["oauth-command"].oauth, token_command="echo another"))
+    urls = {java_settings(one, tmp_path)["sasl.oauthbearer.token.endpoint.url"] for one in (connections["oauth-command"], other)}
+    assert len(urls) == 2
+    assert token_file(other, tmp_path).read_text() == "another"
+
+
+def test_a_token_is_written_again_in_the_same_file(connections, tmp_path):
+    url = java_settings(connections["oauth-command"], tmp_path)["sasl.oauthbearer.token.endpoint.url"]
+    file = token_file(connections["oauth-command"], tmp_path)
+    assert file.as_uri() == url
+    file.write_text("old")
+    assert write_token(connections["oauth-command"], tmp_path) > 0
+    assert file.read_text() == JWT
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600

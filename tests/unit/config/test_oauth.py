@@ -64,7 +64,7 @@ def test_java_asks_the_token_endpoint(connections, token_endpoint, kafka_jar_fil
     connection = replace(connections["oauth"], bootstrap_servers=("127.0.0.1:1",), oauth=replace(connections["oauth"].oauth, token_url=url))
     file = tmp_path / "oauth.properties"
     file.write_text(format_properties(java_settings(connection)))
-    options = [f"-D{key}={value}" for key, value in java_system_properties(connection).items()]
+    options = [f"-D{key}={value}" for key, value in java_system_properties(java_settings(connection)).items()]
     assert ask_java("build", [file], kafka_jar_files, *options) == {"oauth.properties": {"built": "yes"}}
     assert asked[0] == WANTED
 

@@ -87,16 +87,17 @@ class Connect:
         return dict(body)
 
     def put(self, name: str, config: Config) -> None:
-        """Create a connector, or change its configuration."""
+        """Change the configuration of a connector; one that does not exist is created."""
         self._workers.ask("PUT", f"{_path(name)}/config", body=dict(config))
 
-    def create(self, name: str, config: Config, state: str) -> None:
-        """Create a connector that does not run yet (KIP-980, since Kafka 3.7).
+    def create(self, name: str, config: Config, state: str | None = None) -> None:
+        """Create a connector, and never change one that somebody else has made meanwhile.
 
-        :param state: PAUSED or STOPPED
+        :param state: PAUSED or STOPPED: it does not run yet (KIP-980, since Kafka 3.7)
         :raises StateMoved: when it exists already
         """
-        self._workers.ask("POST", "/connectors", body={"name": name, "config": dict(config), "initial_state": state}, repeatable=False)
+        body = {"name": name, "config": {**config, "name": name}} | ({"initial_state": state} if state else {})
+        self._workers.ask("POST", "/connectors", body=body, repeatable=False)
 
     def delete(self, name: str) -> None:
         """Delete a connector; one that is gone already is no error."""

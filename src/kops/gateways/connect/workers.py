@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kops.config.connection import Connection
-from kops.config.http import http_settings
+from kops.config.http import http_settings, no_login
 from kops.core.errors import KopsError, OperationFailed, TimedOut, Unreachable
 from kops.gateways.connect.answers import Again, body_of
 
@@ -101,6 +101,7 @@ class Workers:
         if self._session is None:
             self._session = requests.Session()
             self._session.headers.update(_JSON)
+            self._session.auth = no_login  # else requests would send what ~/.netrc has for this host
         shown = without_login(url)
         try:
             answer = self._session.request(method, f"{url}{path}", params=parameters, json=body, allow_redirects=False, **self._settings)

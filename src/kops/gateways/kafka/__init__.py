@@ -115,4 +115,4 @@ class Kafka:
         found = self.client.wait(self.client.admin.describe_cluster(request_timeout=self.client.timeout), "describe the cluster")
         brokers = tuple(Broker(node.id, node.host, node.port, node.rack) for node in found.nodes)
         controller = found.controller.id if found.controller else None
-        return Cluster(found.cluster_id, controller, tuple(sorted(brokers, key=lambda broker: broker.id)))
+        return Cluster(found.cluster_id or "unknown", controller, tuple(sorted(brokers, key=lambda broker: broker.id)))

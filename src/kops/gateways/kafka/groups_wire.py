@@ -71,14 +71,15 @@ def kafka_python_settings(connection: Connection) -> dict[str, Any]:
 
 def _tls(connection: Connection) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(cafile=connection.ca_file)
+        certificates = connection.client.get("ssl.ca.pem")  # where ssl.truststore.certificates of Java's properties lands
+        context = ssl.create_default_context(cadata=certificates) if certificates else ssl.create_default_context(cafile=connection.ca_file)
         if not connection.verify_hostname:
             context.check_hostname = False
         if connection.certificate_file:
             # Without a password OpenSSL would ask for one on the terminal, in the middle of a command.
             password = connection.key_password.reveal() if connection.key_password else ""
             context.load_cert_chain(connection.certificate_file, connection.key_file, password)
-    except OSError as error:  # ssl.SSLError is one
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError; a ValueError: no PEM in ssl.ca.pem
         raise ConfigError(f"the TLS files of this context cannot be used: {error}", hint="see `kops context show --resolved`") from error
     return context
 

@@ -259,8 +259,8 @@ def _carry_out(services: Services, step: Mapping[str, Any], config: Mapping[str,
     name = step["name"]
     if step["action"] == DELETE:
         services.connect.delete(name)
-    elif step["action"] == CREATE and step["state"] in (PAUSED, STOPPED):
-        services.connect.create(name, config, step["state"])
+    elif step["action"] == CREATE:
+        services.connect.create(name, config, step["state"] if step["state"] in (PAUSED, STOPPED) else None)
     else:
         services.connect.put(name, config)
 

@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kops.config.connection import Connection
 from kops.core.errors import MissingRequirement
 from kops.core.models import TopicPartition
+from kops.gateways.private_files import keep_renewed, run_folder
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from kops.spark.source import KafkaSource, TopicRange
 
 STAGES_KEPT_DAYS = 30
+_EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
 
 def folder_of_this_process() -> str:
@@ -70,11 +73,17 @@ class Engine:
 
     def kafka(self) -> KafkaSource:
         """Return the source for this connection; its settings carry everything in themselves when tasks run elsewhere."""
-        from kops.config.java import java_settings
+        from kops.config.java import java_settings, java_system_properties
+        from kops.spark.session import set_system_properties
         from kops.spark.source import KafkaSource
 
-        directory = self.services.directories.state / "spark" if self.is_local else None
-        return KafkaSource(self.session, java_settings(self.services.connection, directory), self._batches(), self.archives)
+        directory = run_folder(self.services.directories.state / "spark") if self.is_local else None
+        settings = java_settings(self.services.connection, directory)
+        if directory is not None:
+            _keep_token(self.services.connection, directory)
+        if not self.master.startswith("sc://"):
+            set_system_properties(self.session, java_system_properties(settings))
+        return KafkaSource(self.session, settings, self._batches(), self.archives)
 
     def in_kafka(self, wanted: TopicRange) -> TopicRange:
         """Return what of a range is not read of an archive."""
@@ -100,6 +109,15 @@ class Engine:
     def writing(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
         """Tell how many records the log has more than before, while something writes."""
         return writing(self.services, ends, total)
+
+
+def _keep_token(connection: Connection, directory: Path) -> None:
+    from kops.config.java import token_file, write_token
+    from kops.config.oauth import expiry
+
+    file = token_file(connection, directory)
+    if file is not None:
+        keep_renewed(file, expiry(file.read_text(encoding="utf-8"), time.time()), lambda: write_token(connection, directory))
 
 
 def writing(services: Services, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
@@ -147,9 +165,18 @@ def start_engine(services: Services, master: str | None = None) -> Engine:
         java=str(require_jdk().java),
         master=chosen,
         archives=services.directories.cache / "spark",
-        conf=spark.conf,
+        conf=spark.conf if chosen.startswith("local") else _with_system_properties(services.connection),
     )
     return Engine(services, chosen, start_session(needs))
+
+
+def _with_system_properties(connection: Connection) -> dict[str, str]:
+    """Return Spark's settings of a context, with what the executors' JVMs need to log in."""
+    from kops.config.java import java_settings, java_system_properties
+
+    options = [f"-D{key}={value}" for key, value in java_system_properties(java_settings(connection)).items()]
+    given = connection.spark.conf.get(_EXECUTOR_OPTIONS, "")
+    return {**connection.spark.conf, **({_EXECUTOR_OPTIONS: " ".join(filter(None, [given, *options]))} if options else {})}
 
 
 def new_stage(services: Services, application: str) -> str:

@@ -103,7 +103,8 @@ def _written(engine: Engine, manifest: Manifest, target: Path) -> Manifest:
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:
-        (part / STORES).mkdir(parents=True)
+        part.mkdir(mode=0o700 if engine.is_local else 0o777)  # the workers of a cluster may be another user's
+        (part / STORES).mkdir()
         stores = tuple(replace(store, contents=_write_store(engine, manifest, store, part)) for store in manifest.stores)
         done = replace(manifest, stores=stores)
         with (part / FILE).open("w", encoding="utf-8") as file:

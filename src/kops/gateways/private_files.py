@@ -1,0 +1,97 @@
+"""A private folder of one run, for what Java reads from files: keys and tokens. It goes with the process.
+
+What a killed process left is deleted by the next one: a folder belongs to a process as long as that holds its lock.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+_LOCK = "lock"
+_YOUNG_SECONDS = 3600.0
+"""A folder without a lock may be about to get one."""
+_SOONEST_SECONDS = 5.0
+_made: dict[Path, Path] = {}
+_held: list[int] = []
+_renewed: set[Path] = set()
+_guard = threading.Lock()
+
+
+def run_folder(parent: Path) -> Path:
+    """Return this process's folder below another, made when first asked for, with mode 0700; deleted when the process ends."""
+    with _guard:
+        if parent not in _made or not _made[parent].is_dir():
+            parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _sweep(parent)
+            _made[parent] = _make(parent)
+            atexit.register(shutil.rmtree, _made[parent], ignore_errors=True)
+        return _made[parent]
+
+
+def _make(parent: Path) -> Path:
+    while True:
+        folder = parent / f"run-{os.getpid()}-{secrets.token_hex(4)}"
+        folder.mkdir(mode=0o700)
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if _locked(descriptor):
+            _held.append(descriptor)  # until the process ends
+            return folder
+        os.close(descriptor)  # it was taken for one that a killed process left
+
+
+def _sweep(parent: Path) -> None:
+    """Delete folders whose process is gone, and the copies that earlier versions kept for ever."""
+    for left in (parent / "keystore.pem", parent / "token.jwt"):
+        left.unlink(missing_ok=True)
+    for folder in parent.glob("run-*"):
+        with contextlib.suppress(OSError):
+            lock = folder / _LOCK
+            if not lock.exists():
+                if time.time() - folder.stat().st_mtime > _YOUNG_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
+                continue
+            descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                if _locked(descriptor):
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def keep_renewed(file: Path, expires: float, renew: Callable[[], float]) -> None:
+    """Renew a file in the background before what it holds expires, until the process ends; a second call for it changes nothing.
+
+    :param expires: when what it holds now does, in seconds since the epoch
+    :param renew: writes it, and returns when that expires, in seconds since the epoch; an error leaves the file as it is until the next try
+    """
+    with _guard:
+        if file in _renewed:
+            return
+        _renewed.add(file)
+    threading.Thread(target=_renew, args=(file, expires, renew), name="kops-token", daemon=True).start()
+
+
+def _renew(file: Path, expires: float, renew: Callable[[], float]) -> None:
+    while True:
+        time.sleep(max(_SOONEST_SECONDS, 0.8 * (expires - time.time())))
+        if not file.parent.is_dir():
+            return
+        with contextlib.suppress(Exception):
+            expires = renew()

@@ -1,0 +1,132 @@
+"""What leaves this machine and where from: redirects, logins, repositories; and what a closed pipe means."""
+
+import os
+import stat
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from kops.config.connection import Connection
+from kops.config.layers import Sourced
+from kops.config.validate import build
+from kops.core.errors import ConfigError, OperationFailed, StateMoved
+from kops.gateways import ivy
+from kops.gateways.connect import Connect
+from kops.gateways.kafka import Kafka
+from kops.gateways.schema_registry import SchemaRegistry
+from kops.operations import sandbox
+from kops.operations.connect import change
+from support.faulty_connect import Answer, faulty_worker
+
+__all__ = ["faulty_worker"]
+
+
+def test_a_registry_that_points_elsewhere_is_not_followed(faulty_worker):
+    """A followed DELETE comes back as a GET: what is still there would be taken for deleted."""
+    there = faulty_worker(Answer(200, {"subject": "s"}))
+    here = faulty_worker(Answer(302, None, {"Location": there.url.replace("//", "//me:secret@") + "/subjects/s?token=x"}))
+    registry = SchemaRegistry(Connection(("b:1",), registry_url=here.url))
+    for method in ("GET", "POST", "DELETE"):
+        with pytest.raises(OperationFailed, match="points to http") as refused:
+            registry.ask(method, "/subjects/s", "subject s")
+        assert "secret" not in refused.value.message
+        assert "token" not in refused.value.message
+    assert there.asked == []
+
+
+def test_no_login_of_a_netrc_is_sent(faulty_worker, tmp_path, monkeypatch):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password secret\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    registry, worker = faulty_worker(Answer(200, [])), faulty_worker(Answer(200, {}))
+    SchemaRegistry(Connection(("b:1",), registry_url=registry.url)).ask("GET", "/subjects", "subjects", needs=[])
+    Connect(Connection(("b:1",), connect_urls=(worker.url,)), lambda _: None).connectors()
+    assert [name for one in (*registry.headers, *worker.headers) for name in one if name.lower() == "authorization"] == []
+
+
+@pytest.mark.parametrize(
+    ("url", "warned"), [("http://registry:8081", True), ("https://registry:8081", False), ("http://localhost:8081", False)]
+)
+def test_a_login_over_plain_http_is_warned_of(url, warned):
+    layer = {"bootstrap_servers": Sourced(("b:1",), "t"), "registry_url": Sourced(url, "t"), "registry_username": Sourced("me", "t")}
+    warnings = build(layer, "prod", {}).warnings
+    assert any("unencrypted" in warning for warning in warnings) is warned
+
+
+def test_a_connector_is_created_and_never_overwritten(faulty_worker):
+    worker = faulty_worker(Answer(409, {"error_code": 409, "message": "Connector c already exists"}))
+    services = SimpleNamespace(connect=Connect(Connection(("b:1",), connect_urls=(worker.url,)), lambda _: None))
+    step = {"name": "c", "action": change.CREATE, "state": "RUNNING"}
+    with pytest.raises(StateMoved, match="already exists"):
+        change._carry_out(services, step, {"a": "b"})
+    assert worker.asked == ["POST /connectors"]
+    assert worker.bodies == [{"name": "c", "config": {"a": "b", "name": "c"}}]
+    worker = faulty_worker(Answer(200, {}))
+    services.connect = Connect(Connection(("b:1",), connect_urls=(worker.url,)), lambda _: None)
+    change._carry_out(services, {**step, "action": change.CHANGE}, {"a": "b"})
+    assert worker.asked == ["PUT /connectors/c/config"]
+
+
+@pytest.mark.parametrize("name", ["../other", "a/b", "..", "", "/etc"])
+def test_the_name_of_a_sandbox_leads_nowhere_else(tmp_path, name):
+    services = SimpleNamespace(directories=SimpleNamespace(data=tmp_path))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "sandbox.json").write_text("{}")
+    for use in (sandbox.take_down, sandbox.describe, sandbox.existing, sandbox.folder):
+        with pytest.raises(ConfigError, match="name"):
+            use(services, name)
+    assert sandbox.folder(services, "mine") == tmp_path / "sandbox" / "mine"
+
+
+def test_a_repository_keeps_its_login(tmp_path, monkeypatch):
+    said = []
+    monkeypatch.setattr(ivy, "_run", lambda command, report: ["Server access error at http://me:secret@mirror/maven/a.pom"])
+    wanted = {"java": tmp_path, "work": tmp_path / "work", "repository": "http://me:secret@mirror/maven/", "report": said.append}
+    for fetch in (
+        lambda: ivy.resolve([ivy.Artifact("g", "a", "1")], **wanted),
+        lambda: ivy.retrieve(ivy.Artifact("g", "a", "1"), "plugin", "zip", **wanted),
+    ):
+        with pytest.raises(Exception, match="cannot be fetched from http://mirror/maven/: Server access error") as failed:
+            fetch()
+        assert "secret" not in str(failed.value)
+    assert [text for text in said if "unencrypted" in text and "secret" not in text] == said != []
+    for file in ("settings.xml", "archive-settings.xml"):
+        assert stat.S_IMODE((tmp_path / "work" / file).stat().st_mode) == 0o600
+    said.clear()
+    for safe in ("https://mirror/", "http://localhost:8080/", "http://me:x@127.0.0.1/"):
+        ivy._write_settings(tmp_path / "s.xml", safe, poms="true", report=said.append)
+    assert said == []
+
+
+def test_a_cluster_without_an_id_has_one_that_the_journal_can_hold():
+    found = SimpleNamespace(cluster_id=None, nodes=(), controller=None)
+    kafka = Kafka(Connection(("b:1",)))
+    kafka.client = SimpleNamespace(wait=lambda *_: found, admin=SimpleNamespace(describe_cluster=lambda **_: None), timeout=1)
+    assert kafka.cluster().cluster_id == "unknown"
+
+
+PROGRAM = """
+import sys
+from kops.cli import main as it
+def broken(*_, **__):
+    raise BrokenPipeError(32, "Broken pipe")
+it.cli.main = broken
+sys.exit(it.main(["topics", "list"]))
+"""
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_pipe_that_breaks_elsewhere_is_an_error(reads):
+    """Only a reader of kops' own output that has gone ends it without a word."""
+    mine, theirs = os.pipe()
+    if not reads:
+        os.close(mine)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], stdout=theirs, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    os.close(theirs)
+    if reads:
+        os.close(mine)
+    assert done.returncode == 1
+    assert ("BrokenPipeError" in done.stderr) is reads
