@@ -106,6 +106,7 @@ class Story:
     began: App
     other: App
     waiting: App
+    based: App
     held: dict[str, dict[str, dict[bytes, Any]]]
 
     def verify(self, app: App, **changes: Any):
@@ -171,7 +172,23 @@ def story(cluster, run_kops_alone, tmp_path_factory):
         {"joined": {"aggregate": {"reducer": "support.reducers:items", "as": "string"}}},
         (*KEPT, ("repartition.purge.interval.ms", str(3_600_000))),
     )
-    apps = (began, other, waiting)
+    based = App(
+        cluster,
+        (
+            Program("count", "long", value="string", store="counts"),
+            Program("table", "string", value="string", store="latest"),
+            Program("first", "string", value="string", store="firsts"),
+            Program("concat", "string", value="string", store="kept"),
+            Program("sum", "double", field="price", key_by=KeyBy("string", "item", "sums"), store="sums", **by_item),
+            Program("min", "double", field="price", key_by=KeyBy("string", "item", "least"), store="least", **by_item),
+            Program("last", "double", field="price", key_by=KeyBy("string", "item", "lasts"), store="lasts", **by_item),
+            Program("concat", "string", field="item", key_by=KeyBy("string", "item", "joined"), store="joined", **by_item),
+        ),
+        tmp_path_factory.mktemp("based"),
+        {},
+        {"joined": {"aggregate": {"reducer": "support.reducers:items", "as": "string"}}},
+    )
+    apps = (began, other, waiting, based)
     cluster.create_all({program.topic: PARTITIONS for app in apps for program in app.programs})
     cluster.create(str(other["narrow"].merged_with), 2 * PARTITIONS)
     cluster.produce_all(
@@ -190,14 +207,23 @@ def story(cluster, run_kops_alone, tmp_path_factory):
     )
     abort(cluster, other["committed"].topic, counted(7))
     cluster.produce(other["committed"].topic, counted(12))
+    cluster.produce_all({program.topic: half_of(program)[0] for program in based.programs})
     began.begin("counts", BEGAN)
     began.begin("windows", BEGAN)
     began.begin("latest", dict.fromkeys(range(PARTITIONS), 6))
     began.begin("sums", first_at(began["sums"].topic, cluster, START + 30 * SECOND))
     run_all_to_the_end(cluster.servers, [app.runs for app in apps])
-    yield Story(run_kops_alone, began, other, waiting, {app.name: app.views() for app in apps})
+    yield Story(run_kops_alone, began, other, waiting, based, {app.name: app.views() for app in apps})
     for app in apps:
         cluster.delete_all(cluster.topics(app.name.removesuffix("-app")))
+
+
+def half_of(program: Program) -> tuple[list[Record], list[Record]]:
+    """Return the records before and after the snapshot: of each half some keys have none."""
+    records = priced() if program.key_by else counted()
+    names = [key if program.key_by is None else b"item-%d" % (at % 9) for at, key in enumerate(record.key for record in records)]
+    first = [record for record, name in zip(records[:30], names, strict=False) if not name.endswith(b"3")]
+    return first, [record for record, name in zip(records[30:], names[30:], strict=True) if not name.endswith(b"4")]
 
 
 def abort(cluster: Cluster, topic: str, records: list[Record]) -> None:
@@ -313,8 +339,25 @@ def test_keys_whose_partition_nothing_tells_are_not_written(story):
     assert not story.other.cluster.read(story.other["placed"].changelog)
 
 
-def test_records_that_wait_in_a_repartition_topic_do_not_count_yet(story):
-    app = story.waiting
+@dataclass
+class Later:
+    """What was seen before and after the second run of two applications.
+
+    :param snapshot: of the one that starts from it
+    :param held: by that one at the end
+    """
+
+    refused: Any
+    rebuilt: Any
+    before: dict[str, dict[bytes, Any]]
+    snapshot: str
+    at: dict[tuple[str, int], int]
+    held: dict[str, dict[bytes, Any]]
+
+
+@pytest.fixture(scope="module")
+def later(story, tmp_path_factory):
+    app, based = story.waiting, story.based
     cluster, committed = app.cluster, app.cluster.committed(app.name)
     unread = {place: max(0, offset - 4) for place, offset in committed.items() if place[0].endswith("-repartition")}
     cluster.commit(app.name, unread)
@@ -323,13 +366,54 @@ def test_records_that_wait_in_a_repartition_topic_do_not_count_yet(story):
     earlier = {place: offset - 5 for place, offset in committed.items() if place[0] == app["summed"].topic}
     cluster.commit(app.name, earlier)
     refused = story.rebuild(app, "--yes")
-    assert refused.code == 5
-    assert "are not the last ones of the input" in refused.err
     cluster.commit(app.name, {place: committed[place] for place in earlier})
-
-    outcome = story.rebuild(app, "--yes").ok()
-    assert f"records wait in {app['summed'].repartition}" in outcome.err
+    rebuilt = story.rebuild(app, "--yes")
     before = app.views()
-    assert all(before[store] != held for store, held in story.held[app.name].items())
-    run_all_to_the_end(cluster.servers, [app.runs])
-    assert app.views() == story.held[app.name]
+
+    snapshot = str(tmp_path_factory.mktemp("snapshots") / "based")
+    story.kops("state", "snapshot", based.state_file(), "--to", snapshot, "-B", cluster.servers).ok()
+    at = {place: offset for place, offset in cluster.committed(based.name).items() if not place[0].endswith("-repartition")}
+    cluster.produce_all({program.topic: half_of(program)[1] for program in based.programs})
+    run_all_to_the_end(cluster.servers, [app.runs, based.runs])
+    return Later(refused, rebuilt, before, snapshot, at, based.views())
+
+
+def test_records_that_wait_in_a_repartition_topic_do_not_count_yet(story, later):
+    assert later.refused.code == 5
+    assert "are not the last ones of the input" in later.refused.err
+    later.rebuilt.ok()
+    assert f"records wait in {story.waiting['summed'].repartition}" in later.rebuilt.err
+    held = story.held[story.waiting.name]
+    assert all(later.before[store] != held[store] for store in held)
+    assert story.waiting.views() == held
+
+
+def test_what_retention_has_deleted_comes_from_a_snapshot(story, later):
+    app, common = story.based, ("-B", story.based.cluster.servers)
+    for program in app.programs:
+        app.cluster.trim(program.topic, {at: offset for (topic, at), offset in later.at.items() if topic == program.topic})
+    alone = story.verify(app)
+    assert {row["exactness"] for row in alone.json} == {"D"}
+    outcome = story.kops("state", "verify", app.state_file(), "--from-snapshot", later.snapshot, *common, "-o", "json").ok()
+    assert {(row["status"], row["exactness"]) for row in outcome.json} == {("equal", "A")}
+    lost(app, *(program.store for program in app.programs))
+    assert story.rebuild(app, "--yes").code == 5
+    story.rebuild(app, "--yes", "--from-snapshot", later.snapshot).ok()
+    assert app.views() == later.held
+
+
+def test_a_snapshot_that_is_not_of_this_input_is_refused(story, later):
+    app = story.based
+    other = story.rebuild(story.began, "--yes", "--from-snapshot", later.snapshot)
+    assert other.code == 2
+    assert "is a snapshot of the application" in other.err
+    counts = next(program for program in app.programs if program.store == "counts")
+    place, offset = next((place, offset) for place, offset in later.at.items() if place[0] == counts.topic)
+    now = app.cluster.committed(app.name)[place]
+    app.cluster.trim(counts.topic, {place[1]: offset + 1})
+    assert "exactness D" in story.rebuild(app, "--yes", "--from-snapshot", later.snapshot).err
+    app.cluster.commit(app.name, {place: offset - 1})
+    newer = story.rebuild(app, "--yes", "--from-snapshot", later.snapshot)
+    app.cluster.commit(app.name, {place: now})
+    assert newer.code == 5
+    assert "use an older snapshot" in newer.err

@@ -54,6 +54,7 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--damaged", metavar="STORE[:PARTITIONS]", multiple=True, help="Its keys prove nothing, such as totals or totals:0,2; repeatable."
     )
+    @click.option("--from-snapshot", "snapshot", metavar="DIR", help="Start from `kops state snapshot`; compute what came since.")
     @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable records.")
     @spark_option()
     @wraps(command)
@@ -64,6 +65,7 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
         at: str,
         archives: tuple[str, ...],
         damaged: tuple[str, ...],
+        snapshot: str | None,
         on_error: str,
         master: str | None,
         **rest: Any,
@@ -79,6 +81,7 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
             at=parse_cut(at, session.now()),
             skip_undecodable=on_error == "skip",
             archives=archives,
+            snapshot=snapshot,
             master=master,
             damaged=parse_damaged(damaged, state_file),
         )
@@ -132,6 +135,8 @@ def rebuild(
 
     if offsets_of and not into:
         raise click.UsageError("--offsets-of goes with --into")
+    if into and how.snapshot:
+        raise click.UsageError("--into builds another application, and --from-snapshot is of this one: `kops state restore --application`")
     if into and way == "replace":
         raise click.UsageError("--into writes into an application of its own: there is nothing to --write replace")
     if into and how.damaged:
@@ -200,8 +205,8 @@ def diff(session: Session, state_file: Any, how: Any, *, limit: int, against: st
     from kops.operations.state.compare import diff as compare
     from kops.operations.state.switch_compare import diff_against
 
-    if against and how.archives:
-        raise click.UsageError("--against compares changelogs: nothing is read --from-archive")
+    if against and (how.archives or how.snapshot):
+        raise click.UsageError("--against compares changelogs: nothing is read --from-archive or --from-snapshot")
     if against and how.damaged:
         raise click.UsageError("--against compares changelogs: --damaged is for what is computed")
     if against:

@@ -178,6 +178,7 @@ def _by_order(kept: DataFrame, store: Store, value_type: str) -> DataFrame:
     pick = "max_by" if store.aggregate.kind == "last" else "min_by"
     result = f"{pick}(v, offset)"
     if store.key_by:
-        result = f"if(min(partition) = max(partition), {result}, {pick}(v, struct(timestamp_ms, partition, offset)))"
+        order = "struct(partition is not null, timestamp_ms, partition, offset)"  # what a store held before has no partition
+        result = f"if(min(partition) = max(partition), {result}, {pick}(v, {order}))"
     value = "result" if value_type == "binary" else encoding("result", store.aggregate.form)
     return _finish(_collect(kept, store, result, ordered=True), store, value)

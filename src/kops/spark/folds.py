@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile import Form, Store
 from kops.core.statefile.models import PLAIN
+from kops.spark.base import BASE
 
 if TYPE_CHECKING:
     import pyarrow
@@ -27,6 +28,8 @@ def in_order(kept: DataFrame, store: Store) -> DataFrame:
     Without a new key a task reads one whole partition, so nothing moves between tasks. After one, the records of
     several source partitions follow each other partition by partition.
     """
+    if BASE in kept.columns and not store.key_by:
+        kept = kept.repartition("partition", "key")
     if store.key_by:
         return kept.repartition("key").sortWithinPartitions("key", "partition", "offset")
     return kept.sortWithinPartitions("partition", "key", "offset")
@@ -48,10 +51,12 @@ def reduced(kept: DataFrame, store: Store) -> DataFrame:
     return _folded(kept, store, folder)
 
 
-Row = tuple[int, bytes, int, Any]
-"""Partition, key, timestamp, value."""
-Folder = Callable[[bytes, Any], "tuple[bytes | None, int, bool] | None"]
-"""Takes a key and an iterator of (value, timestamp); gives the bytes, the timestamp, and whether no order would change them."""
+Row = tuple[Any, ...]
+"""Partition, key, timestamp, value; and whether it is what the store held before, where there is such."""
+_BASE_AT = 4
+Folder = Callable[[bytes, "_Seen"], "tuple[bytes | None, int, bool] | None"]
+"""Takes a key and an iterator of (value, timestamp), what the store held before first; gives the bytes, the timestamp, and whether no
+order would change them."""
 
 
 def _folded(kept: DataFrame, store: Store, make_folder: Callable[[], Folder]) -> DataFrame:
@@ -60,7 +65,7 @@ def _folded(kept: DataFrame, store: Store, make_folder: Callable[[], Folder]) ->
     def fold(batches: Batches) -> Batches:
         yield from folded_batches(_fold_rows(_rows(batches), make_folder(), by_partition=by_partition))
 
-    rows = in_order(kept, store).select("partition", "key", "timestamp_ms", "v")
+    rows = in_order(kept, store).select("partition", "key", "timestamp_ms", "v", *([BASE] if BASE in kept.columns else []))
     return rows.mapInArrow(fold, SCHEMA)
 
 
@@ -86,10 +91,14 @@ def _fold_rows(rows: Iterator[Row], folder: Folder, *, by_partition: bool) -> It
 
 
 class _Seen:
-    """The (value, timestamp) of a run, noting whether it mixes source partitions."""
+    """The (value, timestamp) of a run, noting whether it mixes source partitions.
+
+    What the store held before, which is no record of the input, has no partition after a new key.
+    """
 
     def __init__(self, run: Iterator[Row]) -> None:
         first = next(run)
+        self.has_base = len(first) > _BASE_AT and bool(first[_BASE_AT])
         self.partition, self.key, self.mixed = first[0], first[1], False
         self._first: Row | None = first
         self._rest = run
@@ -99,6 +108,7 @@ class _Seen:
 
     def __next__(self) -> tuple[Any, int]:
         row, self._first = (self._first, None) if self._first is not None else (next(self._rest), None)
+        self.partition = row[0] if self.partition is None else self.partition
         self.mixed = self.mixed or row[0] != self.partition
         return row[3], row[2]
 
@@ -121,7 +131,7 @@ def _float_adder() -> Folder:
 
     fraction, limit = numpy.float32(1 << 8), float(1 << 16)
 
-    def add(_key: bytes, records: Iterator[tuple[float, int]]) -> tuple[bytes, int, bool]:
+    def add(_key: bytes, records: _Seen) -> tuple[bytes, int, bool]:
         total, newest, absolute, order_free = numpy.float32(0), 0, 0.0, True
         with numpy.errstate(all="ignore"):
             for number, timestamp in records:
@@ -140,21 +150,25 @@ def _reducer(reference: str, key_form: Form, value_form: Form, form: Form, *, pl
 
     :param plain: a store without timestamps: what is logged has that of the record being processed (``ChangeLoggingKeyValueBytesStore``)
     """
-    from kops.core.reducers import fold, load_reducer
+    from kops.core.reducers import Aggregate, fold, load_reducer
     from kops.plugins.loader import format_of
 
     reducer = load_reducer(reference)
     keys, values, results = format_of(key_form), format_of(value_form), format_of(form)
 
-    def reduce(key: bytes, records: Iterator[tuple[bytes, int]]) -> tuple[bytes | None, int, bool] | None:
+    def reduce(key: bytes, records: _Seen) -> tuple[bytes | None, int, bool] | None:
         last = 0
+        held, at = next(records) if records.has_base else (None, 0)
+        before = None if held is None else Aggregate(results.decode(held), at)
 
         def decoded() -> Iterator[tuple[Any, int]]:
             nonlocal last
             for value, last in records:
                 yield values.decode(value), last
 
-        result = fold(reducer, keys.decode(key), decoded())
+        result = fold(reducer, keys.decode(key), decoded(), before)
+        if before is not None and result is before:
+            return held, at, False
         return None if result is None else (results.encode(result.value), last if plain else result.timestamp, False)
 
     return reduce

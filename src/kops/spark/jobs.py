@@ -43,6 +43,7 @@ class Job:
     :param loose: of a grouped table: not every change of the table is known, or not their order
     :param places: what tells where keys belong, where a partitioner of the application's own does; None: the changelog
     :param damaged: partitions of the changelog whose keys are not counted as surviving
+    :param base: path of a snapshot's rows of the store, which are what it held before; None: it began empty
     """
 
     state_file: StateFile
@@ -55,6 +56,7 @@ class Job:
     loose: bool = False
     places: TopicRange | None = None
     damaged: frozenset[int] = frozenset()
+    base: str | None = None
 
     @property
     def sources(self) -> tuple[TopicRange, ...]:
@@ -120,7 +122,8 @@ def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
 
 
 def _first_that_counts(kafka: KafkaSource, job: Job, path: str) -> Counts:
-    of_input = replace(kafka, batches=None) if kafka.has_archived(job.sources) else kafka
+    by_rows = job.base is not None or kafka.has_archived(job.sources)
+    of_input = replace(kafka, batches=None) if by_rows else kafka
     if of_input.batches and fits_tasks(of_input.batches, job, path):
         found = stage_whole_partitions(of_input.batches, job, path)
         if found is not None:

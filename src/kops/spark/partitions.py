@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kops.spark.difference import compacted_view
+from kops.spark.snapshot import read_snapshot
 from kops.spark.stage import read_stage
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def _where_they_are(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
     from pyspark.sql import functions
 
     held = compacted_view(kafka.newest(job.places or job.changelog)).selectExpr("key", "partition", "value is not null as live")
+    if job.base:
+        held = held.unionByName(read_snapshot(rows.sparkSession, job.base).selectExpr("key", "partition", "value is not null as live"))
     of_keys = held.groupBy("key").agg(
         functions.expr("array_sort(collect_set(partition)) as everywhere"),
         functions.expr("array_sort(collect_set(if(live, partition, null))) as alive"),

@@ -9,6 +9,7 @@ from kops.core.statefile.models import FAUST
 from kops.spark.added_up import FATES as FATES_COUNTED
 from kops.spark.added_up import added_up, joined
 from kops.spark.aggregates import SURE, TIMED, aggregated, depends_on_order
+from kops.spark.base import adding_on, with_base
 from kops.spark.observing import watched
 from kops.spark.partitions import placed
 from kops.spark.prepare import FATES, prepare
@@ -30,7 +31,9 @@ def stream_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     ordered = depends_on_order(job.store.aggregate) and not any_order and not job.store.key_by
     prepared = prepare(kafka.read(replace(job.source, split=not ordered)), job.state_file, job.store, lenient=job.skip_undecodable)
     judged, of_records = observed_records(prepared)
-    rows, of_keys = observed_keys(aggregated(prepared, prepared.kept(judged), job.store, any_order=any_order))
+    kept = with_base(prepared.kept(judged), job, prepared.value_type)
+    store = adding_on(job.store) if job.base else job.store
+    rows, of_keys = observed_keys(aggregated(prepared, kept, store, any_order=any_order))
     where = placed(kafka, rows, job) if job.store.key_by else rows
     return View(_timed(where, job), lambda: seen_of(prepared, job, of_records, of_keys))
 

@@ -11,6 +11,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from kops.spark.aggregates import COLUMNS, aggregated
+from kops.spark.base import adding_on, with_base
 from kops.spark.observing import Watch
 from kops.spark.partitions import placed
 from kops.spark.prepare import FATES, Prepared, prepare
@@ -38,7 +39,9 @@ def merged_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
         judged, observation = observed_records(prepared)
         parts.append((of_topic, prepared, observation))
         kept.append(_numbered(prepared.kept(judged), feed, by_partition=not store.key_by))
-    records = reduce(lambda one, other: one.unionByName(other), kept)
+    value_type = parts[0][1].value_type
+    records = with_base(reduce(lambda one, other: one.unionByName(other), kept), job, value_type, merged=True)
+    store = adding_on(store) if job.base else store
     rows = aggregated(parts[0][1], records, replace(store, key_by=store.key_by or _MERGED), any_order=any_order)
     counted, of_keys = observed_keys(rows)
     where = placed(kafka, counted, job) if store.key_by else _unnumbered(counted)

@@ -24,11 +24,11 @@ def past(tmp_path):
         directories=SimpleNamespace(state=tmp_path), kafka=SimpleNamespace(cluster=lambda: SimpleNamespace(cluster_id="here"))
     )
 
-    def read(*entries, committed=10, start=0):
+    def read(*entries, committed=10, start=0, since=""):
         for operation, arguments, *more in entries:
             plan = Plan(operation, "", more[0] if more else "here", "", (), arguments=arguments)
             journal.close(journal.open(plan), EntryStatus.DONE, ())
-        return read_past(services, "app", FILE.stores, {AT: Committed(committed)}, {AT: start})
+        return read_past(services, "app", FILE.stores, {AT: Committed(committed)}, {AT: start}, since=since)
 
     return read
 
@@ -96,6 +96,17 @@ def test_what_kops_did_contradicts_computing_from_the_log_start(past, entries, c
 
 def test_a_reset_to_the_log_start_of_a_trimmed_topic_is_no_contradiction(past):
     assert not past(reset(9, 4), start=4).judged
+
+
+def test_where_the_state_file_says_that_the_application_began_is_no_contradiction(past):
+    assert not past(move(None, 4), start=4).judged
+    assert past(move(None, 5), start=4).judged
+    assert past(move(3, 4), start=4).judged, "it held something before"
+
+
+def test_what_was_before_a_snapshot_is_in_it(past):
+    assert past(move(3, 5), repartition(commit=["in"]), since="2000-01-01T00:00:00.000Z").judged
+    assert not past(since="9999-01-01T00:00:00.000Z").judged
 
 
 def test_where_nothing_ran_since_the_move_the_changelog_is_of_other_offsets(past):

@@ -54,6 +54,7 @@ class Cut:
     :param notes: what the person should know, a sentence each
     :param is_new: the application is moved there
     :param archived: what comes from archives
+    :param base: what comes from a snapshot, in words
     """
 
     offsets: Mapping[TopicPartition, int]
@@ -61,11 +62,12 @@ class Cut:
     notes: tuple[str, ...] = ()
     is_new: bool = False
     archived: tuple[Share, ...] = ()
+    base: str = ""
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """Return what comes from archives and what from Kafka, a sentence a topic."""
-        return tuple(share.text for share in self.archived)
+        """Return what comes from a snapshot, from archives and from Kafka, a sentence each."""
+        return (*((self.base,) if self.base else ()), *(share.text for share in self.archived))
 
     @property
     def archives_json(self) -> list[dict[str, Any]]:
@@ -144,7 +146,7 @@ def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts],
 
 def _refuse_before_start(facts: list[StoreFacts], committed: Mapping[TopicPartition, Committed]) -> None:
     for found in facts:
-        for partition, start in sorted(found.starts.items()):
+        for partition, start in sorted(found.starts.items() if found.base is None else ()):
             if partition in committed and committed[partition].offset < start:
                 raise Refused(
                     f"{partition}: the committed offset is {committed[partition].offset}, and store {found.store.name} is said to have"

@@ -75,9 +75,12 @@ def read_past(
     stores: Iterable[Store],
     committed: Mapping[TopicPartition, Committed],
     starts: Mapping[TopicPartition, int],
+    *,
+    since: str = "",
 ) -> Past:
     """Read what kops did to an application on this cluster.
 
+    :param since: when the snapshot was taken that the computation starts from, ISO-8601 UTC: what was before is in it
     :param committed: its committed offsets now
     :param starts: the first offsets of its input that may count
     """
@@ -90,11 +93,13 @@ def read_past(
     entries.reverse()
     apart, judged = set(), {}
     for store in stores:
-        found = _of_store(entries, application, store)
+        found = _of_store((entry for entry in entries if entry.started >= since), application, store)
         reasons = [_carried(entry) for entry in found.carried]
         for at, moves in sorted(found.moves.items()):
             standing = committed[at].offset if at in committed else None
             for move in moves:
+                if move.before is None and move.now is not None and move.now <= starts.get(at, 0):
+                    continue  # where the application began, as the state file says too
                 if move.begins:
                     if move.now is None or move.now > starts.get(at, 0):
                         reasons.append(_moved(at, move))

@@ -15,7 +15,7 @@ from kops.operations.services import Services
 from kops.operations.state.archived_input import Archived, cleanup_policy, of_archives, with_archives
 from kops.operations.state.buffers import judge_buffers
 from kops.operations.state.exactness import Exactness, of_changes, of_input, of_library, worst
-from kops.operations.state.starts import find_starts
+from kops.operations.state.starts import find_starts, start_since
 from kops.operations.state.stated import of_statement
 
 
@@ -31,6 +31,7 @@ class StoreFacts:
     :param tasks: that fill the store, one for each partition of its own topics
     :param starts: where the application began to read its input, as far as the state file says it
     :param before: of the changelog as it is, where it is to count as empty
+    :param base: path of the rows of a snapshot that the store starts from; None: from nothing
     :param waiting: offsets of records of the input that wait in the repartition topic, and do not count yet
     """
 
@@ -44,6 +45,7 @@ class StoreFacts:
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     before: Mapping[int, Bounds] | None = None
     waiting: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    base: str | None = None
 
     @property
     def partitions(self) -> int:
@@ -74,10 +76,16 @@ class StoreFacts:
 
 
 def read_facts(
-    services: Services, state_file: StateFile, *, replacing: bool = False, archived: Mapping[str, Archived] | None = None
+    services: Services,
+    state_file: StateFile,
+    *,
+    replacing: bool = False,
+    archived: Mapping[str, Archived] | None = None,
+    since: Mapping[TopicPartition, int] | None = None,
 ) -> list[StoreFacts]:
     """Read what is needed of every store's topics.
 
+    :param since: up to where a snapshot has the input, which the stores start from; None: they start from nothing
     :param replacing: a changelog that is not there, or has a wrong number of partitions, is no reason to refuse
     :param archived: archives of input topics: what they have counts as if the topics still had it
     :raises ConfigError: when a topic does not exist
@@ -98,7 +106,7 @@ def read_facts(
     facts, buffers = [], judge_buffers(services, state_file)
     for store in state_file.stores:
         inputs = {partition: bounds[partition] for source in store.inputs for partition in topics[source.topic]}
-        starts = find_starts(services, state_file, store, inputs)
+        starts = find_starts(services, state_file, store, inputs) if since is None else start_since(inputs, since)
         judged = [
             of_input(store, of(source.topic), policies[source.topic], source.topic, starts.of(source.topic)) for source in store.inputs
         ]
@@ -123,7 +131,7 @@ def read_facts(
             tasks=_tasks(store, {name: len(partitions) for name, partitions in topics.items()}),
             starts=starts.offsets,
         )
-        _refuse_unfit(found, replacing=replacing)
+        _refuse_unfit(found, replacing=replacing, from_nothing=since is None)
         facts.append(found)
     return facts
 
@@ -180,7 +188,7 @@ def _tasks(store: Store, partitions: Mapping[str, int]) -> int:
     return partitions[store.source.topic] if store.table else max(partitions[source.topic] for source in store.inputs)
 
 
-def _refuse_unfit(facts: StoreFacts, *, replacing: bool) -> None:
+def _refuse_unfit(facts: StoreFacts, *, replacing: bool, from_nothing: bool) -> None:
     """Refuse a changelog that cannot hold what the application would restore, and an input that says nothing."""
     store = facts.store
     if not facts.fits and not replacing:
@@ -196,7 +204,7 @@ def _refuse_unfit(facts: StoreFacts, *, replacing: bool) -> None:
             f"{store.changelog} has message.timestamp.type={kind}: the broker would replace the timestamps, which are state",
             hint=f"set it to CreateTime: kops topics alter {store.changelog} --config message.timestamp.type=CreateTime",
         )
-    if all(bound.log_start_offset == bound.log_end_offset for bound in facts.input_bounds.values()):
+    if from_nothing and all(bound.log_start_offset == bound.log_end_offset for bound in facts.input_bounds.values()):
         topics = " and ".join(source.topic for source in store.inputs)
         raise Refused(
             f"{topics} {'have' if store.others else 'has'} no records: rebuilding {store.name} would empty it",

@@ -19,6 +19,7 @@ class How:
     :param archives: paths of archives of input topics, which are read before the topics
     :param damaged: store -> partitions of its changelog whose keys say nothing about what was computed; None: all of them
     :param has_witnesses: the changelogs as they are tell whether what was computed is right
+    :param snapshot: path of a snapshot to start from, so that only what was read since is computed
     :param master: where Spark runs: a master, or ``sc://HOST:PORT``; None: where the context says, or here
     """
 
@@ -26,6 +27,7 @@ class How:
     skip_undecodable: bool = False
     accept_inexact: bool = False
     archives: tuple[str, ...] = ()
+    snapshot: str | None = None
     master: str | None = None
     damaged: Mapping[str, frozenset[int] | None] = field(default_factory=dict)
     has_witnesses: bool = True

@@ -26,6 +26,7 @@ from kops.operations.state.evidence_journal import read_past
 from kops.operations.state.exactness import MEANINGS, SURE, worst
 from kops.operations.state.facts import StoreFacts, read_facts, refuse_timestamps
 from kops.operations.state.from_archive import with_shares
+from kops.operations.state.from_snapshot import check_base, offsets_of, open_base, refuse_older
 from kops.operations.state.guard import guard_of
 from kops.operations.state.how import How
 from kops.operations.state.places import refuse_unplaced
@@ -99,16 +100,23 @@ def compute_all(
     if must_be_empty:
         refuse_alive(group)
     archived = open_archives(engine, state_file, how.archives)
-    facts = read_facts(services, state_file, replacing=replacing, archived=archived)
+    base = open_base(services, state_file, how.snapshot)
+    facts = read_facts(services, state_file, replacing=replacing, archived=archived, since=offsets_of(base))
+    if base is not None:
+        facts = [replace(found, base=base.path(found.store)) for found in facts]
     cut = find_cut(services, state_file, facts, how.at)
-    past = read_past(services, state_file.application, state_file.stores, cut.committed, _starts(facts))
+    refuse_older(base, facts, cut)
+    since = "" if base is None else base.manifest.taken
+    past = read_past(services, state_file.application, state_file.stores, cut.committed, _starts(facts), since=since)
     facts = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
     for found in facts:
         if not how.accept_inexact and found.exactness.grade > "B":
             raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
     cut = with_shares(engine, archived, cut, how.at, first_offsets(facts))
+    cut = replace(cut, base="" if base is None else base.origin)
     cut = replace(cut, notes=(*cut.notes, *answers_waiting(services, state_file, cut)))
     facts = [without_waiting(engine, state_file, found, cut, skip_undecodable=how.skip_undecodable) for found in facts]
+    check_base(engine, state_file, base)
     computed = compute_stores(
         engine,
         state_file,

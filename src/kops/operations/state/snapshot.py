@@ -66,6 +66,7 @@ def take_snapshot(services: Services, subject: StateFile | str, to: str, *, guar
         stores=stores,
         repartitions=topics.repartitions,
         inputs={name: len(topic.partitions) for name, topic in described.items()},
+        input_ids={name: topic.topic_id for name, topic in described.items() if topic.topic_id},
         committed=still.committed,
         streams_version=state_file.streams_version if state_file else None,
     )

@@ -53,6 +53,7 @@ class Manifest:
     :param repartitions: its repartition topics
     :param inputs: partitions of the topics that it has committed offsets of, but for its own
     :param committed: with metadata
+    :param input_ids: the ids of those topics, where the brokers tell them
     """
 
     application: str
@@ -65,6 +66,7 @@ class Manifest:
     inputs: Mapping[str, int]
     committed: Mapping[TopicPartition, Committed]
     streams_version: str | None = None
+    input_ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def exactly_once(self) -> bool:
@@ -96,6 +98,7 @@ def manifest_json(manifest: Manifest) -> dict[str, Any]:
         "stores": [_store_json(store) for store in manifest.stores],
         "repartitions": [new_topic_json(topic) for topic in manifest.repartitions],
         "inputs": dict(sorted(manifest.inputs.items())),
+        "input_ids": dict(sorted(manifest.input_ids.items())),
         "committed": {str(at): committed_json(found) for at, found in sorted(manifest.committed.items())},
     }
 
@@ -121,6 +124,7 @@ def read_manifest(path: Path) -> Manifest:
             stores=tuple(_store_of_json(store) for store in body["stores"]),
             repartitions=tuple(NewTopic(**topic) for topic in body["repartitions"]),
             inputs=body["inputs"],
+            input_ids=body.get("input_ids", {}),
             committed={at: found for at, found in committed_of_json(body["committed"]).items() if found is not None},
         )
     except (KeyError, TypeError, ValueError) as broken:

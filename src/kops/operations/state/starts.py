@@ -68,6 +68,14 @@ def find_starts(services: Services, state_file: StateFile, store: Store, bounds:
     return Starts(offsets, worst(judged))
 
 
+def start_since(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int]) -> Starts:
+    """Return where a store's input goes on after a snapshot, which has what came before.
+
+    :param offsets: up to where the snapshot has it; of a partition that is not there, nothing was read
+    """
+    return Starts({place: offsets.get(place, 0) for place in bounds}, Exactness("A"))
+
+
 def first_offsets(stores: Iterable[StartedStore]) -> dict[TopicPartition, int]:
     """Return the first offset that any of some stores counts, of partitions where all say it."""
     found: dict[TopicPartition, int] = {}

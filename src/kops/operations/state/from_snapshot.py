@@ -1,0 +1,165 @@
+"""A snapshot as the start of a computation: only what the application has read since is computed, on top of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kops.core.errors import ConfigError, Refused, UsageProblem
+from kops.core.models import TopicPartition
+from kops.core.statefile import StateFile, Store
+from kops.core.statefile.models import KEY_VALUE, PLAIN
+from kops.operations.services import Services
+from kops.operations.state.cut import Cut
+from kops.operations.state.engine import Engine
+from kops.operations.state.facts import StoreFacts
+from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, held_json, read_manifest, store_folder
+
+_TAKES = (KEY_VALUE, PLAIN)
+
+
+@dataclass(frozen=True)
+class Base:
+    """A snapshot that a computation starts from.
+
+    :param folder: of the snapshot
+    """
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def offsets(self) -> dict[TopicPartition, int]:
+        """Return up to where the snapshot has the input."""
+        return {place: found.offset for place, found in self.manifest.committed.items()}
+
+    @property
+    def origin(self) -> str:
+        """Return what comes from it, in words."""
+        return f"the state of {self.manifest.taken} comes from {self.folder}, and only what was read since is computed"
+
+    def store(self, store: Store) -> SnapshotStore:
+        """Return a store as the snapshot has it.
+
+        :raises UsageProblem: when it has none of that changelog
+        """
+        for found in self.manifest.stores:
+            if found.topic.name == store.changelog:
+                return found
+        raise UsageProblem(
+            f"{self.folder} has no store of the changelog {store.changelog}",
+            hint=f"it has {', '.join(found.name for found in self.manifest.stores)}; --store names those to compute",
+        )
+
+    def path(self, store: Store) -> str:
+        """Return where the rows of a store lie."""
+        return str(store_folder(self.folder, self.store(store)))
+
+
+def open_base(services: Services, state_file: StateFile, path: str | None) -> Base | None:
+    """Return a snapshot once it is known to be of this application and of its input as it is now.
+
+    :param path: None: the computation starts from nothing
+    :raises ConfigError: when there is none at the path
+    :raises UsageProblem: when it is of something else
+    :raises Refused: when a store cannot start from a snapshot
+    """
+    if path is None:
+        return None
+    base = Base(Path(path).absolute(), read_manifest(Path(path)))
+    manifest = base.manifest
+    cluster_id = services.kafka.cluster().cluster_id
+    for what, theirs, ours in (
+        ("application", manifest.application, state_file.application),
+        ("cluster", manifest.cluster_id, cluster_id),
+        ("guarantee", manifest.guarantee, state_file.guarantee),
+    ):
+        if theirs != ours:
+            raise UsageProblem(
+                f"{path} is a snapshot of the {what} {theirs}, and this is {ours}", hint="`kops state restore` takes it elsewhere"
+            )
+    for store in state_file.stores:
+        _refuse_kind(store)
+        base.store(store)
+    _refuse_moved(services, state_file, base)
+    return base
+
+
+def _refuse_kind(store: Store) -> None:
+    what = None
+    if store.window is not None:
+        what = "has windows, whose stream time no snapshot has"
+    elif store.type not in _TAKES or store.table is not None:
+        what = "is made of tables or versions, of which a snapshot has not all that they come from"
+    elif store.reuses_source:
+        what = "is restored from its topic, and needs no snapshot"
+    if what:
+        raise Refused(
+            f"store {store.name} {what}: it cannot start from one",
+            hint="--store names the stores that can; `kops state restore` brings all back",
+        )
+
+
+def _refuse_moved(services: Services, state_file: StateFile, base: Base) -> None:
+    """Refuse a snapshot from before a topic got other partitions, since keys are in others now."""
+    manifest = base.manifest
+    topics = {source.topic: manifest.inputs.get(source.topic) for store in state_file.stores for source in store.inputs}
+    topics |= {topic.name: topic.partitions for topic in manifest.repartitions}
+    topics |= {store.topic.name: store.topic.partitions for store in manifest.stores}
+    needed = {store.changelog for store in state_file.stores} | {store.repartition_topic for store in state_file.stores}
+    needed |= {source.topic for store in state_file.stores for source in store.inputs}
+    for name, topic in services.kafka.topics.existing([name for name in topics if name in needed]).items():
+        if topics[name] not in (None, len(topic.partitions)):
+            raise UsageProblem(
+                f"{base.folder} is of {name} with {topics[name]} partitions, and it has {len(topic.partitions)}: keys may have moved",
+                hint="take another snapshot, or compute from the whole input",
+            )
+        if manifest.input_ids.get(name, topic.topic_id) != topic.topic_id:
+            raise UsageProblem(
+                f"{base.folder} is of {name} as it was before it was deleted and recreated: its offsets are others",
+                hint="take another snapshot, or compute from the whole input",
+            )
+
+
+def refuse_older(base: Base | None, facts: Sequence[StoreFacts], cut: Cut) -> None:
+    """Refuse a snapshot that has more of the input than counts.
+
+    :raises Refused: naming the partition
+    """
+    for place in sorted({place for found in facts for place in found.input_bounds} if base else ()):
+        if base and base.offsets.get(place, 0) > cut.offsets[place]:
+            raise Refused(
+                f"{base.folder} has {place} up to offset {base.offsets[place]}, and only what lies before {cut.offsets[place]} counts",
+                hint="use an older snapshot; a state cannot go back from a later one",
+            )
+
+
+def check_base(engine: Engine, state_file: StateFile, base: Base | None) -> None:
+    """Read what is used of a snapshot, and compare it with what was written.
+
+    :raises ConfigError: when files are not what was written, or not of the formats of the state file
+    """
+    if base is None:
+        return
+    from kops.spark.base import wrong_in_base
+    from kops.spark.failures import explained
+    from kops.spark.snapshot import held, read_snapshot
+
+    for store in state_file.stores:
+        kept, path = base.store(store), base.path(store)
+        engine.services.progress.step(f"checking {store.name}: {kept.records:,} records of {base.folder}")
+        with explained(f"read the snapshot of {store.name}"):
+            if held_json(held(read_snapshot(engine.session, path))) != {number: dict(content) for number, content in kept.contents.items()}:
+                raise ConfigError(f"{path} is not what was written there: counts or hashes differ", hint="use another copy")
+            wrong = wrong_in_base(engine.session, store, path)
+        if wrong:
+            raise ConfigError(
+                f"{state_file.path}: {wrong:,} values of {store.name} in {base.folder} are not {store.aggregate.form}",
+                hint=f"see stores.{store.name}.aggregate.as",
+            )
+
+
+def offsets_of(base: Base | None) -> Mapping[TopicPartition, int] | None:
+    """Return up to where a snapshot has the input; None without one."""
+    return None if base is None else base.offsets
