@@ -61,6 +61,17 @@ def test_missing_keys_are_explained_by_loss():
     assert class_of(A, proof(60, 100, {0: {"added": 40, "erased": 3}})) == "A"
 
 
+def test_missing_keys_of_a_partition_that_lost_nothing_contradict():
+    found = proof_of(surviving=60, expected=100, actions={0: {"added": 30}, 1: {"added": 10}}, damaged=(), whole=[1])
+    judged = with_survivors(A, found, [])
+    assert (found.missing, judged.grade) == (10, "C")
+    assert "10 keys that were computed are not in partition 1" in judged.reasons[0]
+    assert found.text == "proof: 60 of 60 surviving keys equal; 10 more are missing"
+    said = proof_of(surviving=60, expected=100, actions={1: {"added": 10}}, damaged=[1], whole=[1])
+    assert (said.missing, class_of(with_survivors(A, said, []), said)) == (0, "A")
+    assert found.without_own({1: 3}).missing == 0  # a rebuild that was killed is run again
+
+
 def test_a_store_that_is_its_own_changelog_needs_no_witness():
     assert class_of(A, None) == "A"
 

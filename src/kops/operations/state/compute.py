@@ -244,7 +244,9 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str) -> Com
     places = of_places(kafka.session, facts, stage, counts.staged.actions)
     proof = None
     if not store.reuses_source:
-        proof = proof_of(surviving=counts.surviving, expected=keys, actions=counts.staged.actions, damaged=job.damaged)
+        whole = [number for number, bound in facts.changelog_bounds.items() if bound.log_start_offset == 0 < bound.log_end_offset]
+        actions = counts.staged.actions
+        proof = proof_of(surviving=counts.surviving, expected=keys, actions=actions, damaged=job.damaged, whole=whole)
     exactness = worst([facts.exactness, *seen])
     return Computed(facts, stage, counts, worst([exactness, places]), exactness.grade, proof)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kops.core.errors import UsageProblem
@@ -26,6 +26,7 @@ class Proof:
     :param damaged: partitions of which the person said that they are damaged
     :param written: live keys that do not count because kops wrote them
     :param unclear: keys that were computed differently and that kops may have written itself
+    :param absent: partition -> expected keys that it does not hold although nothing shows that it lost any
     """
 
     surviving: int
@@ -34,6 +35,12 @@ class Proof:
     damaged: tuple[int, ...] = ()
     written: int = 0
     unclear: int = 0
+    absent: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> int:
+        """Return the number of expected keys whose absence no loss explains."""
+        return sum(self.absent.values())
 
     @property
     def equal(self) -> int:
@@ -43,7 +50,7 @@ class Proof:
     @property
     def suffices(self) -> bool:
         """Tell whether the surviving keys prove the store: all of them equal, and enough of them."""
-        return not self.differing and not self.unclear and self.surviving >= max(1, min(ENOUGH, -(-self.expected // 2)))
+        return not (self.differing or self.unclear or self.missing) and self.surviving >= max(1, min(ENOUGH, -(-self.expected // 2)))
 
     @property
     def text(self) -> str:
@@ -52,7 +59,9 @@ class Proof:
             found = "proof: none, nothing to compare with"
         else:
             found = f"proof: {self.equal:,} of {self.surviving:,} surviving keys equal"
-            if not self.differing and not self.suffices:
+            if self.missing:
+                found += f"; {self.missing:,} more are missing"
+            elif not self.differing and not self.suffices:
                 found += f", too few to prove all {self.expected:,}"
         if self.unclear:
             found += f"; {self.unclear:,} keys differ, which kops may have written"
@@ -72,6 +81,7 @@ class Proof:
             "damaged": list(self.damaged),
             "written_by_kops": self.written,
             "unclear": self.unclear,
+            "missing": self.missing,
         }
 
     def without_own(self, written: Mapping[int, int]) -> Proof:
@@ -80,10 +90,11 @@ class Proof:
         :param written: live keys that kops wrote, by partition. Some may be gone, or the application's by now: too few are left then
         """
         own = sum(count for number, count in written.items() if number not in self.damaged)
+        found = replace(self, absent={number: count for number, count in self.absent.items() if not written.get(number)})
         if not own or self.differing > own:
-            return self
+            return found
         return replace(
-            self,
+            found,
             surviving=max(0, self.surviving - max(own, self.differing)),
             differing=0,
             written=min(own, self.surviving),
@@ -91,28 +102,46 @@ class Proof:
         )
 
 
-def proof_of(*, surviving: int, expected: int, actions: Mapping[int, Mapping[str, int]], damaged: Collection[int]) -> Proof:
+def proof_of(
+    *,
+    surviving: int,
+    expected: int,
+    actions: Mapping[int, Mapping[str, int]],
+    damaged: Collection[int],
+    whole: Collection[int] = (),
+) -> Proof:
     """Return what the keys of a changelog say.
 
     :param surviving: its live keys outside of damaged partitions
     :param actions: what the changelog lacks, by partition
+    :param whole: partitions with records from offset 0 on: a key that they do not hold was never there, or somebody deleted it
     """
-    differing = sum(found.get("changed", 0) + found.get("removed", 0) for number, found in actions.items() if number not in damaged)
-    return Proof(surviving, differing, expected, tuple(sorted(damaged)))
+    sound = {number: found for number, found in actions.items() if number not in damaged}
+    differing = sum(found.get("changed", 0) + found.get("removed", 0) for found in sound.values())
+    absent = {number: found["added"] for number, found in sound.items() if number in whole and found.get("added")}
+    return Proof(surviving, differing, expected, tuple(sorted(damaged)), absent=absent)
 
 
 def with_survivors(exactness: Exactness, proof: Proof, first: Sequence[str]) -> Exactness:
-    """Judge by the surviving keys: one that differs takes A from a store.
+    """Judge by the surviving keys: one that differs takes A from a store, and so does one that is missing without a loss.
 
     :param first: the first keys that differ, as a person reads them
     """
-    if not proof.differing:
+    reasons = []
+    if proof.differing:
+        more = f" and {proof.differing - len(first):,} more" if proof.differing > len(first) else ""
+        which = f": {', '.join(first)}{more}" if first else ""
+        reasons.append(f"{proof.differing:,} of {proof.surviving:,} surviving keys differ from what was computed{which}")
+    if proof.missing:
+        where = ", ".join(map(str, sorted(proof.absent)))
+        many = "partition" if len(proof.absent) == 1 else "partitions"
+        reasons.append(
+            f"{proof.missing:,} keys that were computed are not in {many} {where}, from which nothing else was lost (--damaged says so)"
+        )
+    if not reasons:
         return exactness
-    more = f" and {proof.differing - len(first):,} more" if proof.differing > len(first) else ""
-    which = f": {', '.join(first)}{more}" if first else ""
-    reason = f"{proof.differing:,} of {proof.surviving:,} surviving keys differ from what was computed{which}"
-    found = worst([Exactness("C", (reason,)), exactness])
-    return replace(found, reasons=tuple(dict.fromkeys((reason, *found.reasons))))
+    found = worst([Exactness("C", tuple(reasons)), exactness])
+    return replace(found, reasons=tuple(dict.fromkeys((*reasons, *found.reasons))))
 
 
 def class_of(exactness: Exactness, proof: Proof | None) -> str:
