@@ -28,7 +28,7 @@ def test_killed_after_the_topic_was_deleted(cluster, prefix, tmp_path, run_kops,
     program = COUNT.named(prefix)
     changelog, wrong = program.changelog, Record(b"key-1", b"wrong", START, (), 0)
     cluster.create(program.topic, PARTITIONS)
-    cluster.create(changelog, PARTITIONS + 1, SETTINGS)
+    cluster.create(changelog, PARTITIONS - 1, SETTINGS)
     cluster.produce(changelog, [wrong])
     cluster.produce(program.topic, (Record(b"key-%d" % at, b"x", START + at, (), at % PARTITIONS) for at in range(KEYS)))
     cluster.commit(program.application, {(program.topic, at): KEYS // PARTITIONS for at in range(PARTITIONS)})
@@ -41,7 +41,7 @@ def test_killed_after_the_topic_was_deleted(cluster, prefix, tmp_path, run_kops,
 
     def deleted() -> bool:
         assert process.poll() is None, process.communicate()
-        return cluster.topics(changelog).get(changelog) != PARTITIONS + 1
+        return cluster.topics(changelog).get(changelog) != PARTITIONS - 1
 
     wait_for("the changelog to be deleted", deleted, 2 * SECONDS)
     processes.end(process)
@@ -61,7 +61,7 @@ def test_killed_after_the_topic_was_deleted(cluster, prefix, tmp_path, run_kops,
     assert run_kops("journal", "finish", entry["id"], "-B", cluster.servers, "--confirm", changelog).code == 5
     run_kops("undo", "last", "-B", cluster.servers, "--confirm", program.application).ok()
     assert [(record.key, record.value) for record in cluster.read(changelog)] == [(b"key-1", b"wrong")], "what it held at first"
-    assert cluster.topics(changelog)[changelog] == PARTITIONS + 1
+    assert cluster.topics(changelog)[changelog] == PARTITIONS - 1
     assert cluster.config(changelog) == SETTINGS
 
 

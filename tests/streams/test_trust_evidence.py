@@ -121,6 +121,7 @@ def test_surviving_keys_testify(scene):
         "damaged": [],
         "written_by_kops": 0,
         "unclear": 0,
+        "missing": 0,
     }
     assert (found["proven"]["keys"], sum(found["proven"]["offsets"].values())) == (KEYS, 2 * KEYS)
 
