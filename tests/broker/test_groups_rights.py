@@ -183,7 +183,7 @@ def counted(secured, unique, tmp_path):
 def test_no_changelog_is_deleted_that_could_not_be_created_again(as_user, secured, counted, monkeypatch):
     program, rights, file = counted
     changelog, kafka = program.changelog, Kafka(secured.connection)
-    command = ("state", "rebuild", file, "--write", "replace", "--confirm", changelog)
+    command = ("state", "rebuild", file, "--damaged", "totals", "--write", "replace", "--confirm", changelog)
     may = {right: (ResourceType.TOPIC, changelog, right) for right in (CREATE, WRITE, DELETE)}
     before = kafka.topics.existing([changelog])
     for granted, said in (

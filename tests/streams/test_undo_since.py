@@ -26,7 +26,7 @@ def gone_on(cluster, tmp_path_factory, run_kops_alone):
     for twin in made:
         cluster.produce(twin.program.changelog, [Record(b"laptop", b"\x00" * 8, START, (), 0)])
         way = ("--write", "replace", "--confirm", twin.program.changelog) if twin is made[1] else ("--yes",)
-        run_kops_alone("state", "rebuild", twin.state_file, "-B", cluster.servers, *way).ok()
+        run_kops_alone("state", "rebuild", twin.state_file, "-B", cluster.servers, "--damaged", "totals", *way).ok()
         shutil.rmtree(twin.state)
     entries = [row["id"] for row in run_kops_alone("journal", "list", "-o", "json").ok().json][::-1]
     twins.process(made, [Record(b"mouse", b"x", START + 9)])
@@ -52,6 +52,6 @@ def test_undo_after_the_application_went_on(gone_on, cluster, run_kops_alone, at
         assert "it holds 3 records now" in topic["reason"]
     done = run_kops_alone(*undo, "--accept-loss").ok()
     assert f"lost by this: {twin.program.changelog} has 1 more record" in done.err
-    assert run_kops_alone("state", "verify", twin.state_file, "-B", cluster.servers).code == 1
+    assert run_kops_alone("state", "verify", twin.state_file, "-B", cluster.servers).code != 0
     again = run_kops_alone("undo", "last", "-B", cluster.servers, "--yes", "--confirm", name)
     assert (again.code, "although the application had gone on" in again.err) == (5, True)
