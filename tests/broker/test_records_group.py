@@ -6,7 +6,7 @@ import signal
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from support.streams_apps import wait_for
+from support.streams_apps import SECONDS, wait_for
 
 pytestmark = pytest.mark.broker
 
@@ -207,3 +207,18 @@ def test_a_value_that_is_nested_without_end_is_passed_and_committed(records, bro
     passed = records("consume", name, "--group", group, "--value", "json", "-o", "json", "--on-error", "skip").ok()
     assert [json.loads(line)["value"] for line in passed.out.splitlines()][-1:] == ["last"]
     assert cluster.committed(group) == {(name, 0): 4}
+
+
+def test_a_killed_reader_is_taken_back(records, broker, cluster, topic, group, kops_process, run_kops):
+    name = topic()
+    produce(broker, name, values(10))
+    cluster.commit(group, {(name, 0): 5})
+    soon = ("-X", "session.timeout.ms=6000")
+    process = kops_process("records", "consume", name, "--group", group, "--follow", "-B", broker.bootstrap_servers, *soon)
+    wait_for("the reader to commit", lambda: cluster.committed(group) == {(name, 0): 10} or process.poll() is not None)
+    process.kill()
+    process.communicate(timeout=60)
+    entry = run_kops("journal", "list", "-o", "json").ok().json[0]
+    assert (entry["operation"], entry["status"]) == ("records.consume", "crashed")
+    wait_for("the group to be empty", lambda: run_kops("undo", entry["id"], "--yes", "-B", broker.bootstrap_servers).code == 0, 2 * SECONDS)
+    assert cluster.committed(group) == {(name, 0): 5}

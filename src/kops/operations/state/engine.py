@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.config.connection import Connection
-from kops.core.errors import MissingRequirement
+from kops.core.errors import ConfigError, MissingRequirement
 from kops.core.models import TopicPartition
 from kops.gateways.private_files import keep_renewed, run_folder
 from kops.operations.services import Services
@@ -205,18 +205,22 @@ def _forget_old(services: Services, folder: Path) -> None:
         return
     needed = _needed_stages(services)
     for stage in old:
-        if str(stage) not in needed:
+        if needed is not None and str(stage) not in needed:
             shutil.rmtree(stage, ignore_errors=True)
 
 
-def _needed_stages(services: Services) -> set[str]:
-    """Return the stages of entries that are not finished: they hold what was deleted, or is to be written."""
+def _needed_stages(services: Services) -> set[str] | None:
+    """Return the stages of entries that are not finished: they hold what was deleted, or is to be written.
+
+    :returns: None where an entry cannot be read: any stage may be its
+    """
     from kops.operations.journal import Journal
     from kops.operations.journal_actions import is_unfinished
 
     needed: set[str] = set()
-    for entry in Journal(services.directories.state / "journal").entries(lambda _damaged: None, mentioning="stage"):
+    damaged: list[ConfigError] = []
+    for entry in Journal(services.directories.state / "journal").entries(damaged.append):
         if is_unfinished(entry) and isinstance(entry.plan.arguments, dict):
             for store in dict(entry.plan.arguments.get("stores") or {}).values():
                 needed |= {store.get("stage") or "", store.get("prior_stage") or ""}
-    return needed
+    return None if damaged else needed

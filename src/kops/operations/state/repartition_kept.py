@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from kops.core.errors import Refused
+from kops.core.errors import ConfigError, Refused
 from kops.operations.journal import EntryStatus, Journal
 from kops.operations.services import Services
 from kops.operations.state.engine import STAGES_KEPT_DAYS, drop_stage, new_stage
@@ -28,9 +28,8 @@ def forget_kept(journal: Journal, application: str, operation: str) -> list[str]
 
     :raises Refused: when nothing is kept, or a move was not finished
     """
-    entries = [
-        entry for entry in journal.entries() if entry.plan.operation == operation and entry.plan.arguments["application"] == application
-    ]
+    readable = journal.entries(lambda _damaged: None)  # what an unreadable one kept stays
+    entries = [entry for entry in readable if entry.plan.operation == operation and entry.plan.arguments["application"] == application]
     kept = []
     for entry in entries:
         if entry.status is not EntryStatus.DONE and not (entry.undone_by or entry.finished_by):
@@ -49,7 +48,10 @@ def _forget_unused(services: Services, folder: Path) -> None:
     old = [stage for stage in folder.iterdir() if stage.stat().st_mtime < limit]
     if not old:
         return
-    entries = Journal(services.directories.state / "journal").entries()
+    damaged: list[ConfigError] = []
+    entries = list(Journal(services.directories.state / "journal").entries(damaged.append))
+    if damaged:
+        return  # they may need what looks unused
     used = {store.get("prior_stage") for entry in entries for store in dict(entry.plan.arguments.get("stores") or {}).values()}
     for stage in old:
         if str(stage) not in used:

@@ -56,7 +56,8 @@ def write_report(report: Report, path: str) -> None:
 
 def entry_of(journal: Journal, plan: Plan) -> Entry | None:
     """Return the newest journal entry of a plan; None when it was not carried out."""
-    return next((entry for entry in journal.entries() if (entry.plan.arguments, entry.plan.guard) == (plan.arguments, plan.guard)), None)
+    readable = journal.entries(lambda _damaged: None)
+    return next((entry for entry in readable if (entry.plan.arguments, entry.plan.guard) == (plan.arguments, plan.guard)), None)
 
 
 def report_of_verify(services: Services, state_file: StateFile, engine: Engine, computed: Sequence[Computed]) -> Report:
