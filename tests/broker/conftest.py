@@ -1,11 +1,34 @@
 """The shared broker as these tests use it: what is on it, its groups as kops sees them, and kops itself."""
 
+from pathlib import Path
+
 import pytest
 
 from kops.config.connection import Connection
 from kops.gateways.kafka import Kafka
 from support.consumer_groups import visible
+from support.kafka import needs_kafka
 from support.streams_apps import Cluster
+
+HERE = Path(__file__).parent
+SINCE = {
+    "[consumer]": "4.0",  # the consumers' protocol of KIP-848
+    "[streams]": "4.1",
+    "share_group": "4.1",
+    "test_groups_of_every_type_are_listed": "4.1",
+    "test_groups_that_the_client_library_cannot_see_are_named_as_such": "4.1",
+    "test_members_and_their_partitions_are_described": "4.0",
+    "test_the_broker_refuses_commits_for_members_that_nobody_saw": "4.0",
+}
+"""By what a test's name has in it, the Kafka that its groups need."""
+
+
+def pytest_collection_modifyitems(items):
+    """Leave out tests of groups that older brokers do not have; see ``KOPS_TEST_KAFKA_VERSION``."""
+    for item in items:
+        for sign, version in SINCE.items():
+            if HERE in item.path.parents and sign in item.name:
+                item.add_marker(needs_kafka(version))
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from kops.config.librdkafka import librdkafka_settings
 from kops.formats.record_batch_header import Producer as Identity
 from kops.formats.record_batches import columns_of, encode, split
+from kops.sandbox import storage
+from kops.spark import batch_producer
 from kops.spark.batch_producer import BatchProducer, write_batches
 from kops.spark.connections import can_connect
 
@@ -143,6 +145,42 @@ def own_topic():
         return "own"
 
     return make
+
+
+def test_requests_are_no_larger_than_the_broker_takes(own_broker, own_topic, monkeypatch):
+    original = storage.server_settings
+    monkeypatch.setattr(
+        storage, "server_settings", lambda *given, **more: original(*given, **more) | {"socket.request.max.bytes": "1000000"}
+    )
+    own = own_broker()
+    name = own_topic(own, partitions=8)
+    rows = [(at % 8, b"%d" % at, b"v" * 4000, 1_760_000_000_000 + at) for at in range(800)]
+    reports = write_batches(iter(table_of(rows).to_batches(100)), name, librdkafka_settings(own.connection))
+    assert {number: (report.written, report.failed) for number, report in reports.items()} == dict.fromkeys(range(8), (100, 0))
+    assert read_all(own.client, name, 8) == {number: [row[1:] for row in rows if row[0] == number] for number in range(8)}
+
+
+def test_batches_of_many_partitions_go_in_several_requests():
+    part = columns_of(*(table_of([(0, b"k", b"v" * 1000, 1)] * 10).column(name).combine_chunks() for name in ("key", "value", "timestamp")))
+    batches = {number: batch_producer._Batch(part, 0) for number in range(300)}
+    size = batches[0].size
+    requests = list(batch_producer._requests(batches, 16 * size))
+    assert [number for request in requests for number in request] == list(range(300))
+    assert max(map(len, requests)) == 16
+    assert [len(request) for request in batch_producer._requests(batches, size - 1)] == [1] * 300
+
+
+def test_sequence_numbers_begin_again_after_the_largest(broker, topic):
+    """The broker takes any number as the first of a producer that it does not know."""
+    name = topic(partitions=PARTITIONS, config={"retention.ms": "-1"})
+    producer = BatchProducer(name, librdkafka_settings(broker.connection))
+    rows = [(0, b"k%d" % at, b"v", 1_760_000_000_000 + at) for at in range(30)]
+    producer._sequences[0] = 2**31 - 5
+    for start in range(0, 30, 10):
+        producer.write(table_of(rows[start : start + 10]))
+    producer.close()
+    assert producer._sequences[0] == 25
+    assert read_all(broker.client, name)[0] == by_partition(rows)[0]
 
 
 def test_it_writes_over_tls_with_scram(own_broker, own_topic):

@@ -13,20 +13,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kops.formats.record_batch_header import Producer
+from kops.formats.record_batch_header import HEADER_BYTES, Producer
 from kops.formats.record_batches import Columns, columns_of, encode, split
-from kops.spark.connections import connected, refresh
+from kops.spark.connections import await_quota, connected, refresh
 
 REQUEST_RECORDS = 200_000
 """Records gathered before they are sent: larger batches are cheaper to write, and to read ever after."""
+REQUEST_BYTES = 16 << 20
+"""Of the batches of one request. A broker ends the connection at ``socket.request.max.bytes``, 100 MiB unless it is told otherwise."""
 PATIENCE_SECONDS = 120.0
-"""How long a batch is sent again, as ``delivery.timeout.ms`` of the Java producer."""
+"""How long batches are sent again while none is acknowledged, as ``delivery.timeout.ms`` of the Java producer."""
 
 _RETRY_SECONDS = 0.1
 _REQUEST_MILLISECONDS = 30_000
 _PRODUCE_VERSIONS = {"min_version": 3, "max_version": 9}
 """Of the Produce requests: from the one that carries record batches of magic 2 to the last that names topics."""
 _ALL_IN_SYNC_REPLICAS = -1
+_SEQUENCES = 0x7FFF_FFFF
+"""Sequence numbers begin again at 0 after the largest int32."""
 _TOO_LARGE = ("MESSAGE_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
 _WRITTEN_ALREADY = "DUPLICATE_SEQUENCE_NUMBER"
 
@@ -44,6 +48,11 @@ class Report:
 class _Batch:
     columns: Columns
     sequence: int
+
+    @property
+    def size(self) -> int:
+        """Return about how many bytes it takes."""
+        return int(self.columns.sizes.sum()) + HEADER_BYTES
 
 
 def write_batches(batches: Iterator[Any], topic: str, settings: Mapping[str, Any]) -> dict[int, Report]:
@@ -77,6 +86,8 @@ class BatchProducer:
         self.topic = topic
         self.reports: dict[int, Report] = {}
         self._sequences: dict[int, int] = {}
+        self._request_bytes = REQUEST_BYTES
+        self._held = 0.0
         self._client = connected(settings, _REQUEST_MILLISECONDS)
         self._refresh()
         self._producer = self._identify()
@@ -104,9 +115,13 @@ class BatchProducer:
         pending = {number: [self._next(number, part)] for number, part in columns.items() if not self._refused(number, part)}
         deadline = time.monotonic() + PATIENCE_SECONDS
         while pending:
+            held, left = self._held, sum(map(len, pending.values()))
             answers = self._send({number: queue[0] for number, queue in pending.items()})
+            deadline += self._held - held
             for number, (error, text) in answers.items():
                 self._settle(pending, number, error, text)
+            if sum(map(len, pending.values())) != left:
+                deadline = time.monotonic() + PATIENCE_SECONDS
             again = [number for number, (error, _) in answers.items() if error is not None and error.retriable]
             if again or len(answers) < len(pending):
                 if time.monotonic() > deadline:
@@ -124,7 +139,7 @@ class BatchProducer:
         elif error.message in _TOO_LARGE and len(batch.columns) > 1:
             middle = len(batch.columns) // 2
             halves = (batch.columns.part(0, middle), batch.columns.part(middle, len(batch.columns)))
-            queue[0:1] = [_Batch(halves[0], batch.sequence), _Batch(halves[1], batch.sequence + middle)]
+            queue[0:1] = [_Batch(halves[0], batch.sequence), _Batch(halves[1], batch.sequence + middle & _SEQUENCES)]
         elif not error.retriable:
             report.failed += sum(len(waiting.columns) for waiting in queue)
             report.error = text or error.description
@@ -134,7 +149,7 @@ class BatchProducer:
 
     def _next(self, number: int, columns: Columns) -> _Batch:
         sequence = self._sequences.get(number, 0)
-        self._sequences[number] = sequence + len(columns)
+        self._sequences[number] = sequence + len(columns) & _SEQUENCES
         return _Batch(columns, sequence)
 
     def _refused(self, number: int, columns: Columns) -> bool:
@@ -156,11 +171,16 @@ class BatchProducer:
                 leaders.setdefault(leader, []).append(number)
         answers: dict[int, tuple[Any, str | None]] = {}
         for leader, numbers in leaders.items():
-            try:
-                answers |= self._ask(leader, {number: batches[number] for number in numbers})
-            except KafkaError as error:
-                if not (error.retriable or error.invalid_metadata):
-                    raise
+            for some in _requests({number: batches[number] for number in numbers}, self._request_bytes):
+                self._held += await_quota(self._client, leader)
+                try:
+                    answers |= self._ask(leader, some)
+                except KafkaError as error:
+                    if not (error.retriable or error.invalid_metadata):
+                        raise
+                    if len(some) > 1:  # the broker may take smaller ones only, and says so by ending the connection
+                        self._request_bytes = max(1, sum(batch.size for batch in some.values()) // 2)
+                    break
         return answers
 
     def _ask(self, leader: int, batches: Mapping[int, _Batch]) -> dict[int, tuple[Any, str | None]]:
@@ -207,6 +227,20 @@ class BatchProducer:
                 raise for_code(answer.error_code)(f"no producer id for {self.topic}")
             time.sleep(_RETRY_SECONDS)
         raise KafkaTimeoutError(f"no producer id within {PATIENCE_SECONDS:g} s")
+
+
+def _requests(batches: Mapping[int, _Batch], limit: int) -> Iterator[dict[int, _Batch]]:
+    """Yield the batches in requests of so many bytes; one that is larger goes alone."""
+    some: dict[int, _Batch] = {}
+    size = 0
+    for number, batch in batches.items():
+        if some and size + batch.size > limit:
+            yield some
+            some, size = {}, 0
+        some[number] = batch
+        size += batch.size
+    if some:
+        yield some
 
 
 def _rounds(partitions: Mapping[int, Columns]) -> Iterator[dict[int, Columns]]:

@@ -6,6 +6,7 @@ is idempotent and without transactions, because it restores ``read_uncommitted``
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +27,11 @@ _CANCELLED = "cancelled as part of cancellation of all jobs"
 """On Ctrl-C PySpark cancels all jobs and then raises; where that is lost in a callback, this is what is left of it."""
 _FLUSH_SECONDS = 120.0
 _TRANSACTION_RECORDS = 200_000
-"""A transaction is over well before ``transaction.timeout.ms``, and a crash leaves little behind."""
+_TRANSACTION_BYTES = (1 << 20, 64 << 20)
+"""The first transaction holds so much, and none more than the second. Each takes as much time as the brokers let it, and is to be over well
+before ``transaction.timeout.ms``, 60 s: the next holds twice as much after a short one, and half after a long one."""
+_SHORT_SECONDS, _LONG_SECONDS = 3.0, 12.0
+_COORDINATOR_SECONDS = 60.0
 
 _PRODUCER = {
     "enable.idempotence": True,
@@ -180,6 +185,7 @@ class _Librdkafka:
         from pyspark import TaskContext
 
         self._target, self._written, self._failed, self._open = target, Counter[int](), dict[int, tuple[int, str]](), 0
+        self._most_bytes, self._bytes, self._since = _TRANSACTION_BYTES[0], 0, 0.0
         settings: dict[str, Any] = {"client.id": "kops", **target.settings, **_PRODUCER, "on_delivery": self._on_failure}
         if target.transactional_id is not None:
             context = TaskContext.get()
@@ -190,25 +196,51 @@ class _Librdkafka:
         """Produce all batches, and wait for their acknowledgement."""
         transactional = self._target.transactional_id is not None
         if transactional:
-            self._producer.init_transactions()
+            self._begin()
         for batch in batches:
-            if transactional and not self._open:
-                self._producer.begin_transaction()
-            self._produce(batch)
-            self._open += batch.num_rows
-            if transactional and self._open >= _TRANSACTION_RECORDS:
-                self._settle()
+            for part in _parts(batch, self._most_bytes) if transactional else (batch,):
+                if transactional and not self._open:
+                    self._producer.begin_transaction()
+                    self._since, self._bytes = time.monotonic(), 0
+                self._produce(part)
+                self._open += part.num_rows
+                self._bytes += part.nbytes
+                if transactional and (self._open >= _TRANSACTION_RECORDS or self._bytes >= self._most_bytes):
+                    self._settle()
         self._settle()
         partitions = sorted({*self._written, *self._failed})
         reports = {number: (self._failed.get(number, (0, None)), self._written[number]) for number in partitions}
         return {number: (written - failed[0], failed[0], failed[1]) for number, (failed, written) in reports.items()}
+
+    def _begin(self) -> None:
+        """Become the only writer of this transactional id.
+
+        :raises TimeoutError: when the coordinator does not answer in time
+        """
+        from confluent_kafka import KafkaError, KafkaException
+
+        try:
+            self._producer.init_transactions(_COORDINATOR_SECONDS)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._TIMED_OUT and not error.args[0].retriable():
+                raise
+            raise TimeoutError(
+                f"the transaction coordinator did not answer within {_COORDINATOR_SECONDS:g} s: {error.args[0].str()}"
+                " (is a broker of __transaction_state away?)"
+            ) from error
 
     def _settle(self) -> None:
         left = self._producer.flush(_FLUSH_SECONDS)
         if left:
             raise TimeoutError(f"{left} records were not acknowledged within {_FLUSH_SECONDS:g} s")
         if self._target.transactional_id is not None and self._open:
-            self._producer.commit_transaction()
+            self._producer.commit_transaction(_FLUSH_SECONDS)
+            took = time.monotonic() - self._since
+            least, most = _TRANSACTION_BYTES
+            if took < _SHORT_SECONDS:
+                self._most_bytes = min(2 * self._most_bytes, most)
+            elif took > _LONG_SECONDS:
+                self._most_bytes = max(self._most_bytes // 2, least // 16)
         self._open = 0
 
     def _produce(self, batch: Any) -> None:
@@ -231,3 +263,9 @@ class _Librdkafka:
     def _on_failure(self, error: Any, message: Any) -> None:
         count, first = self._failed.get(message.partition(), (0, error.str()))
         self._failed[message.partition()] = (count + 1, first)
+
+
+def _parts(batch: pyarrow.RecordBatch, most_bytes: int) -> Iterator[pyarrow.RecordBatch]:
+    """Yield an Arrow batch in parts of about so many bytes."""
+    rows = max(1, batch.num_rows * most_bytes // max(1, batch.nbytes))
+    yield from (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))

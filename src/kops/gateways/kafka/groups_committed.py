@@ -13,7 +13,7 @@ from kops.core.errors import KopsError, Refused
 from kops.core.models import Committed, TopicPartition
 from kops.formats.offset_fetch import TopicCommits
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.groups_wire import RETRY_SECONDS, Wire, can_express
+from kops.gateways.kafka.groups_wire import RETRY_SECONDS, Wire, can_express, settled
 from kops.gateways.kafka.offsets_fetch import fetched_alone
 from kops.gateways.kafka.translate import translate, translate_kafka_python
 
@@ -146,7 +146,7 @@ class CommittedOffsets:
             for partition, committed in offsets.items()
         }
         doing = f"commit offsets of group {group_id}"
-        return self._errors_by_partition(doing, self._wire.ask(doing, lambda admin: admin.alter_group_offsets(group_id, asked)))
+        return self._errors_by_partition(doing, self._wire.ask(doing, lambda admin: settled(admin.alter_group_offsets(group_id, asked))))
 
     def _errors_by_partition(self, doing: str, answer: Mapping[Any, Any]) -> dict[TopicPartition, KopsError | None]:
         return {

@@ -11,7 +11,7 @@ import logging
 import ssl
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kops.config.connection import Connection
@@ -151,6 +151,17 @@ class Wire:
         except KafkaError as error:
             addresses = ",".join(self.connection.bootstrap_servers)
             raise Unreachable(f"kafka-python cannot connect to {addresses}: {error}", hint="`kops context test` looks closer") from error
+
+
+def settled(answer: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return the errors of partitions.
+
+    :raises kafka.errors.KafkaError: when one of them says that the coordinator moves, for ``Wire.ask`` to ask again
+    """
+    for error in answer.values():
+        if error.__name__ in _COORDINATOR_MOVES:
+            raise error
+    return answer
 
 
 async def by_coordinator(admin: KafkaAdminClient, group_ids: Iterable[str]) -> dict[int, list[str]]:

@@ -1,0 +1,56 @@
+"""Transactions in which the changelog of an exactly-once application is written."""
+
+import time
+
+import pyarrow
+import pytest
+
+from kops.config.librdkafka import librdkafka_settings
+from kops.spark import writer
+from kops.spark.writer import Target
+
+pytestmark = pytest.mark.broker
+
+
+def batches(count, size):
+    names, kinds = ("partition", "key", "value", "timestamp"), (pyarrow.int32(), pyarrow.binary(), pyarrow.binary(), pyarrow.int64())
+    rows = [(at % 2, b"k%d" % at, b"v" * size, 1_760_000_000_000 + at) for at in range(count)]
+    columns = [pyarrow.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+    return [pyarrow.RecordBatch.from_arrays(columns, list(names))]
+
+
+def ends(broker, name):
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({**broker.client, "group.id": "reader"})
+    found = [consumer.get_watermark_offsets(TopicPartition(name, number), 30)[1] for number in range(2)]
+    consumer.close()
+    return found
+
+
+def test_a_transaction_holds_so_many_bytes_though_few_records(broker, topic, unique):
+    name = topic(partitions=2)
+    target = Target(name, librdkafka_settings(broker.connection), unique(), 2)
+    reports = writer._Librdkafka(target).write(batches(1_000, 5_000))
+    assert {number: report[:2] for number, report in reports.items()} == {0: (500, 0), 1: (500, 0)}
+    markers = [end - 500 for end in ends(broker, name)]
+    assert min(markers) >= 2, "of 1 MB, then 2 MB at most, then the rest"
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(0.1, 2 << 20), (5.0, 1 << 20), (30.0, 1 << 19)])
+def test_a_slow_cluster_gets_smaller_ones(broker, topic, unique, monkeypatch, seconds, most):
+    """The brokers are as slow as the clock says: each look at it finds so many seconds more."""
+    clock = iter(range(10**6))
+    monkeypatch.setattr(writer, "time", type("Clock", (), {"monotonic": staticmethod(lambda: seconds * next(clock))}))
+    made = writer._Librdkafka(Target(topic(partitions=2), librdkafka_settings(broker.connection), unique(), 2))
+    made.write(batches(10, 100))
+    assert made._most_bytes == most
+
+
+def test_a_coordinator_that_is_away_is_named(monkeypatch, unique):
+    monkeypatch.setattr(writer, "_COORDINATOR_SECONDS", 0.5)
+    started = time.monotonic()
+    nobody = writer._Librdkafka(Target("t", {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, unique(), 1))
+    with pytest.raises(TimeoutError, match=r"the transaction coordinator did not answer within 0\.5 s"):
+        nobody.write(batches(1, 1))
+    assert time.monotonic() - started < 60

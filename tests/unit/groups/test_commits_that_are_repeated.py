@@ -1,0 +1,53 @@
+"""Commits with metadata while the group's coordinator moves: brokers tell it for each partition."""
+
+from types import SimpleNamespace
+
+import pytest
+from kafka.errors import CoordinatorLoadInProgressError, GroupAuthorizationFailedError, NoError, NotCoordinatorError
+from kafka.structs import TopicPartition as KafkaPython
+
+from kops.config.connection import Connection
+from kops.core.errors import KopsError
+from kops.core.models import Committed, TopicPartition
+from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.groups_committed import CommittedOffsets
+
+PLACE = TopicPartition("orders", 0)
+OFFSETS = {PLACE: Committed(5, "AgAAAAAAAACC", None)}
+
+
+class Admin:
+    """Answers each commit with the next error."""
+
+    def __init__(self, *errors):
+        self.errors = list(errors)
+        self.asked = 0
+        self._manager = SimpleNamespace(cluster=SimpleNamespace(_coordinators={}))
+
+    def alter_group_offsets(self, _group, _offsets):
+        self.asked += 1
+        return {KafkaPython("orders", 0): self.errors.pop(0) if len(self.errors) > 1 else self.errors[0]}
+
+
+def commit(admin, timeout=30.0):
+    client = Client(Connection(("127.0.0.1:1",), timeout=timeout))
+    client.second = admin
+    return CommittedOffsets(client).commit("billing", OFFSETS)
+
+
+def test_a_coordinator_that_moves_is_asked_again():
+    admin = Admin(NotCoordinatorError, CoordinatorLoadInProgressError, NoError)
+    assert commit(admin) == {PLACE: None}
+    assert admin.asked == 3
+
+
+def test_another_error_is_that_of_the_partition():
+    admin = Admin(GroupAuthorizationFailedError)
+    (error,) = commit(admin).values()
+    assert isinstance(error, KopsError)
+    assert admin.asked == 1
+
+
+def test_one_that_never_comes_ends_with_the_reason():
+    with pytest.raises(KopsError, match="could not commit offsets of group billing"):
+        commit(Admin(NotCoordinatorError), timeout=0.3)
