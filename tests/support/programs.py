@@ -78,6 +78,7 @@ class Window:
     :param advance: of tumbling and hopping windows; ``None``: the size
     :param retention: ``None``: what Kafka Streams takes by itself
     :param suppress: name of a suppression of results until windows close
+    :param alignment: how far after multiples of the advance windows start, which only windows of a program's own do
     :param rocksdb: keep them in RocksDB where a test's driver would keep them in memory
     """
 
@@ -89,6 +90,7 @@ class Window:
     rocksdb: bool = False
     emit: str | None = None
     suppress: str | None = None
+    alignment: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``WindowedStores.java`` reads."""
@@ -102,7 +104,7 @@ class Window:
     def state_file(self) -> dict[str, str]:
         """Return the field ``window`` of a state file."""
         size = {"window": "size", "sliding-window": "difference", "session": "gap"}[self.type]
-        found = {size: self.size, "grace": self.grace, "advance": self.advance, "retention": self.kept}
+        found = {size: self.size, "grace": self.grace, "advance": self.advance, "alignment": self.alignment, "retention": self.kept}
         return {name: f"{value}ms" for name, value in found.items() if value is not None}
 
 

@@ -31,3 +31,7 @@ class Members:
 
     def remove(self, _key, value, aggregate):
         return aggregate.replace(f"+{value['n']}", "", 1) or None
+
+
+def count_members(_key, _value, aggregate):
+    return (aggregate or 0) + 1

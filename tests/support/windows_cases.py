@@ -37,13 +37,18 @@ class Setup:
 def setup(kind: str, form: str, window: Window, *, nulls: bool = False) -> Setup:
     """Return a setup whose values are texts, or numbers where those are aggregated."""
     value = "string" if kind == "count" else form
-    return Setup(f"{window.type}-{kind}-{form}-{window.size}-{window.grace}", Program(kind, form, value=value, window=window), nulls)
+    return Setup(
+        f"{window.type}-{kind}-{form}-{window.size}-{window.grace}-{window.alignment}",
+        Program(kind, form, value=value, window=window),
+        nulls,
+    )
 
 
 SETUPS = [
     setup("count", "long", Window("window", 10), nulls=True),
     setup("count", "long", Window("window", 10, grace=3, advance=4, retention=20), nulls=True),
     setup("sum", "double", Window("window", 7, grace=5, advance=7)),
+    setup("count", "long", Window("window", 10, grace=3, advance=4, retention=20, alignment=3)),
     setup("last", "string", Window("window", 10, grace=10, advance=5), nulls=True),
     setup("first", "string", Window("window", 6, grace=20, advance=1, retention=40), nulls=True),
     setup("concat", "string", Window("window", 5, grace=4, advance=5)),
@@ -95,7 +100,8 @@ def records(chosen: Setup) -> st.SearchStrategy[list[Record]]:
         for at, (key, forward, back, null) in enumerate(steps):
             latest += forward
             headers = (("trace", b"\x00"),) if at % 3 == 0 else ()  # which no changelog of windows has
-            made.append(Record(key, None if null == 0 else value(chosen, at), max(0, latest - back), headers))
+            time = max(window.alignment or 0, latest - back)
+            made.append(Record(key, None if null == 0 else value(chosen, at), time, headers))
         return made
 
     return st.tuples(st.sampled_from([0, 0, 3, 1000]), st.lists(step, min_size=1, max_size=MOST)).map(timed)

@@ -7,9 +7,12 @@ A state file names one as ``aggregate: {reducer: NAME, as: double}``, where NAME
 
 from __future__ import annotations
 
+import sys
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
 from kops.core.errors import ConfigError
@@ -117,6 +120,37 @@ def as_reducer(thing: Any, name: str) -> Reducer:
     )
 
 
+class Carried(str):
+    """The ``module:attribute`` of a reducer whose module goes along as its source, since executors cannot import it.
+
+    :param source: of the module
+    """
+
+    source: str
+
+    @classmethod
+    def of(cls, reference: str, source: str) -> Carried:
+        """Return a reference with the source of its module."""
+        made = cls(reference)
+        made.source = source
+        return made
+
+    def __reduce__(self) -> tuple[Any, tuple[str, str]]:
+        return Carried.of, (str(self), self.source)
+
+
+def _module_of(reference: str, name: str) -> Any:
+    """Return the module of a reducer, made once from its source where that goes along."""
+    if not isinstance(reference, Carried):
+        return import_module(name)
+    own = f"kops_reducers_beside.{name}_{zlib.crc32(reference.source.encode()):08x}"
+    if own not in sys.modules:
+        module = ModuleType(own)
+        exec(compile(reference.source, f"{name}.py", "exec"), module.__dict__)  # noqa: S102 - the person's own reducer, as an import would
+        sys.modules[own] = module
+    return sys.modules[own]
+
+
 def load_reducer(reference: str) -> Reducer:
     """Import the reducer that ``module:attribute`` names; the executors do so too.
 
@@ -126,11 +160,12 @@ def load_reducer(reference: str) -> Reducer:
     if not (module and colon and attribute):
         raise ConfigError(f"{reference!r} does not name a reducer", hint="write it as module:attribute, such as my_reducers:highest")
     try:
-        thing: Any = import_module(module)
+        thing: Any = _module_of(reference, module)
         for part in attribute.split("."):
             thing = getattr(thing, part)
     except (ImportError, AttributeError) as missing:
         raise ConfigError(
-            f"cannot import the reducer {reference}: {missing}", hint="install it where kops runs, and on Spark's executors"
+            f"cannot import the reducer {reference}: {missing}",
+            hint=f"put {module}.py beside the state file, or install it where kops runs and on Spark's executors",
         ) from missing
     return as_reducer(thing, reference)

@@ -23,7 +23,8 @@ class StoreFacts:
     :param reasons: why
     :param retention_ms: ``retention.ms`` of the changelog, of windows and sessions
     :param history_ms: ``min.compaction.lag.ms``, of a versioned store
-    :param step_ms: of which all windows' starts are multiples; None when no two are there
+    :param step_ms: of which the distances between windows' starts are multiples; None when no two are there
+    :param alignment_ms: how far after a multiple of that they start
     """
 
     changelog: bool
@@ -32,6 +33,7 @@ class StoreFacts:
     retention_ms: int | None = None
     history_ms: int | None = None
     step_ms: int | None = None
+    alignment_ms: int = 0
     key: FormatGuess = NOTHING
     value: FormatGuess = NOTHING
 

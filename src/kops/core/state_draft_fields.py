@@ -27,7 +27,12 @@ def history_entry(facts: StoreFacts) -> Entry:
 def windows_entry(facts: StoreFacts) -> Entry:
     """Return the windows of a store: what its changelog does not tell is open."""
     kept = facts.retention_ms - DAY_MS if facts.retention_ms and facts.retention_ms > DAY_MS else None
-    return Entry("window", (*_length_and_grace(facts, kept), _retention_entry(kept)))
+    aligned: tuple[Entry, ...] = ()
+    if facts.type != SESSION and facts.alignment_ms and facts.step_ms:
+        start, step = duration_text(facts.alignment_ms), duration_text(facts.step_ms)
+        told = f"the windows in the changelog start {start} after multiples of {step}: not TimeWindows, which start at multiples of their"
+        aligned = (Entry("alignment", start, f"{told} advance. Windows of your own say so; take this line away for SlidingWindows"),)
+    return Entry("window", (*_length_and_grace(facts, kept), *aligned, _retention_entry(kept)))
 
 
 def _length_and_grace(facts: StoreFacts, kept: int | None) -> tuple[Entry, Entry]:

@@ -109,7 +109,7 @@ class Drafting:
         if "KSTREAM-FILTER" in _operators(trace):
             entries.append(open_entry("where", "Spark SQL of what the filters before it keep, such as value.price is not null"))
         if "KSTREAM-FLATMAPVALUES" in _operators(trace):
-            entries.append(open_entry("explode", "Spark SQL of the array that flatMapValues makes, such as split(value, ' ')"))
+            entries.append(open_entry("explode", "Spark SQL of the array that flatMapValues makes, such as java_split(value, ' ')"))
         entries += self._repartition(trace, facts, new_key=_new_key(trace))
         if windowed:
             entries.append(windows_entry(facts))

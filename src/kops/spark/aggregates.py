@@ -7,6 +7,7 @@ aggregate; what does is folded in the order of offsets.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kops.core.statefile import Aggregation, Form, Store
@@ -53,7 +54,8 @@ def aggregated(prepared: Prepared, kept: DataFrame, store: Store, *, any_order: 
         return _by_order(kept, store, prepared.value_type)
     from kops.spark.folds import reduced
 
-    return reduced(kept, store)
+    of_members = replace(store, source=replace(store.source, value=prepared.member)) if prepared.member else store
+    return reduced(kept, of_members)
 
 
 def _expr(text: str) -> Column:

@@ -40,7 +40,7 @@ def with_base(kept: DataFrame, job: Job, value_type: str, *, merged: bool = Fals
         return kept
     store = job.store
     in_key = merged and not store.key_by
-    partition = "cast(null as int) as partition" if merged or store.key_by else "partition"
+    partition = "cast(null as int) as partition" if merged or store.moves else "partition"
     offset = f"named_struct('offset', {BEFORE_ALL}L, 'member', 0) as offset" if store.explode else f"{BEFORE_ALL}L as offset"
     key = "concat(cast(partition as binary), key) as key" if in_key else "key"
     rows = read_snapshot(kept.sparkSession, job.base)

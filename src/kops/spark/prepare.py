@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.column_types import ddl
 from kops.core.errors import ConfigError
-from kops.core.statefile import StateFile, Store
+from kops.core.statefile import Form, StateFile, Store
 from kops.core.statefile.models import SESSION, TABLE, WINDOW
 from kops.formats.registered_columns import column_of
 from kops.spark.codec import WIDENS, decoding, encoding, sql_type, written_again
+from kops.spark.functions import define_functions
 from kops.spark.registered import BY_PYTHON, with_read
 
 if TYPE_CHECKING:
@@ -43,11 +44,13 @@ class Prepared:
     :param judged: every record, with ``fate``; every member of a record where the store explodes them
     :param value_type: the Spark type of ``v``
     :param records: SQL that counts the records in ``judged``
+    :param member: format of the members of records that go to a reducer
     """
 
     judged: DataFrame
     value_type: str
     records: str = "count(*)"
+    member: Form | None = None
 
     @property
     def undecodable(self) -> DataFrame:
@@ -94,7 +97,8 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
         f" when {_is_dropped(store)} then {NULL_VALUE} else {KEPT} end as fate"
     )
     judged = keyed.selectExpr("partition", "offset", "timestamp_ms", "new_key as key", "v", "key_wrong", "time_wrong", fate, *member)
-    return Prepared(judged, value_type, "count_if(coalesce(member, 0) = 0)" if store.explode else "count(*)")
+    form = _member_form(decoded, store, place)
+    return Prepared(judged, value_type, "count_if(coalesce(member, 0) = 0)" if store.explode else "count(*)", form)
 
 
 def decoded_records(records: DataFrame, store: Store, place: Place, *, lenient: bool) -> DataFrame:
@@ -139,7 +143,8 @@ def _exploded(decoded: DataFrame, expression: str, place: Place) -> DataFrame:
     """Make a record of each member of an array, as ``flatMapValues`` does; one without members stays as one with a null value."""
     place.array(decoded, "explode", expression)
     others = [name for name in decoded.columns if name != "value"]
-    return decoded.selectExpr(*others, f"posexplode_outer({expression}) as (member, value)")
+    members = decoded.selectExpr(*others, f"{expression} as members")  # of its own: a generator takes no function of kops'
+    return members.selectExpr(*others, "posexplode_outer(members) as (member, value)")
 
 
 def _is_dropped(store: Store) -> str:
@@ -178,11 +183,26 @@ def _value(decoded: DataFrame, store: Store, place: Place) -> tuple[str, str]:
         return "1" if store.type in TAKES_NULLS else "if(value is null, null, 1)", "int"
     if aggregate.is_whole_value and aggregate.form.name == store.source.value.name and not store.explode:
         return written_again("value", "_value", store.source.value), "binary"
+    if aggregate.kind == "reducer" and store.explode:
+        member = _member_form(decoded, store, place)
+        return encoding("value", member or store.source.value), "binary"
     if aggregate.kind == "reducer":
         return "if(value is null, null, _value)", "binary"
     wanted = sql_type(aggregate.form)
     field = "value" if aggregate.kind == TABLE else f"aggregate.{aggregate.kind}"
     return place.typed(decoded, field, aggregate.expression, wanted), wanted
+
+
+def _member_form(decoded: DataFrame, store: Store, place: Place) -> Form | None:
+    """Return the format in which a reducer is given the members of records."""
+    if not store.explode or store.aggregate.kind != "reducer":
+        return None
+    kind = place.type_of(decoded, "explode", "value")
+    for name in ("string", "long", "int", "short", "double", "float", "bytes"):
+        if sql_type(Form(name)) == kind:
+            return Form(name)
+    hint = "texts or numbers, such as java_split(value, ' ')"
+    raise ConfigError(f"{place.name('explode')} gives members of the type {kind}, which a reducer does not take", hint=hint)
 
 
 @dataclass(frozen=True)
@@ -203,11 +223,14 @@ class Place:
         """Refuse an expression that gives no array."""
         kind = self.type_of(frame, field, expression)
         if not kind.startswith("array<"):
-            raise ConfigError(f"{self.name(field)} is {kind}, not an array: {expression}", hint="such as: split(value, ' ')")
+            raise ConfigError(f"{self.name(field)} is {kind}, not an array: {expression}", hint="such as: java_split(value, ' ')")
 
     def typed(self, frame: DataFrame, field: str, expression: str, wanted: str) -> str:
         """Return an expression converted as Java would, once it is known to be of a type that Java converts."""
         kind = self.type_of(frame, field, expression)
+        if field in ("aggregate.min", "aggregate.max") and wanted == "string" and kind not in WIDENS[wanted]:
+            hint = "name the numbers' own format; where the application stores the greatest number as a text, a reducer says so"
+            raise ConfigError(f"{self.name(field)} is {kind}, and as: string would compare its digits: {expression}", hint=hint)
         if kind not in WIDENS[wanted]:
             raise ConfigError(
                 f"{self.name(field)} is {kind}, which does not go into {wanted} by itself: {expression}",
@@ -233,6 +256,7 @@ class Place:
 
     def type_of(self, frame: DataFrame, field: str, expression: str) -> str:
         """Return the Spark type of an expression."""
+        define_functions(frame.sparkSession, expression)
         try:
             found = frame.selectExpr(f"({expression}) as it").schema["it"].dataType.simpleString()
         except Exception as error:

@@ -28,13 +28,14 @@ def stream_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
 
     :param any_order: add floating-point numbers as they come (``aggregated``)
     """
-    ordered = depends_on_order(job.store.aggregate) and not any_order and not job.store.key_by
+    store = job.store if job.store.moves else replace(job.store, key_by=None)
+    ordered = depends_on_order(store.aggregate) and not any_order and not store.key_by
     prepared = prepare(kafka.read(replace(job.source, split=not ordered)), job.state_file, job.store, lenient=job.skip_undecodable)
     judged, of_records = observed_records(prepared)
     kept = with_base(prepared.kept(judged), job, prepared.value_type)
-    store = adding_on(job.store) if job.base else job.store
-    rows, of_keys = observed_keys(aggregated(prepared, kept, store, any_order=any_order))
-    where = placed(kafka, rows, job) if job.store.key_by else rows
+    added = adding_on(store) if job.base else store
+    rows, of_keys = observed_keys(aggregated(prepared, kept, added, any_order=any_order))
+    where = placed(kafka, rows, job) if store.key_by else rows
     return View(_timed(where, job), lambda: seen_of(prepared, job, of_records, of_keys))
 
 

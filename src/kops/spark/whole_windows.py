@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kops.formats.record_columns import RecordColumns
     from kops.spark.batch_source import Piece
 
-EXPIRY = ("expired", "hidden", "uncovered")
+EXPIRY = ("expired", "hidden", "uncovered", "unaligned")
 """What is counted: see ``windows_view.NOTED``."""
 
 
@@ -68,6 +68,8 @@ def without_expired(
     live = starts > bound
     counts["expired"] = int((~live).sum())
     times, long_enough = window_starts(found["key"].combine_chunks())
+    held = long_enough & found["value"].is_valid().to_numpy()
+    counts["unaligned"] = int((times[held] % windows.advance_ms != 0).sum())
     held_up_to = int(times[long_enough].max()) if long_enough.any() else latest
     if held_up_to > latest:
         counts["hidden"] = int((live & (starts <= held_up_to - windows.retention_ms)).sum())

@@ -36,7 +36,7 @@ ROWS_AT_ONCE = 1_000_000
 
 def windows_add_up(store: Store) -> bool:
     """Tell whether tasks can add the windows of a store up by themselves."""
-    return store.type == WINDOW and adds_up(store) and store.aggregate.kind != TABLE
+    return store.type == WINDOW and adds_up(store) and store.aggregate.kind != TABLE and not windows_of(store).alignment_ms
 
 
 def windows_added_up(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:

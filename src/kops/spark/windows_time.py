@@ -24,7 +24,8 @@ def in_windows(timed: DataFrame, windows: Windows) -> DataFrame:
     start = _first(windows)
     if windows.advance_ms < windows.size_ms:
         start = f"explode(sequence({start}, timestamp_ms, {windows.advance_ms}L))"
-    rows = timed.selectExpr("*", f"{start} as start")
+    after = f"timestamp_ms >= {windows.alignment_ms}"  # before its first start, no window of the application's own can be
+    rows = timed.where(after).selectExpr("*", f"{start} as start")
     is_open = f"start + {windows.size_ms} > greatest(before, timestamp_ms) - {windows.grace_ms}"
     return rows.where(is_open).selectExpr("partition", "offset", "timestamp_ms", f"{window_key('key', 'start')} as key", "v", "task")
 
@@ -36,16 +37,18 @@ def is_late(windows: Windows) -> str:
 
 def is_boundary(windows: Windows) -> str:
     """Return SQL that is true for a record that updates a window which it would have found closed after records of other partitions."""
-    last = f"timestamp_ms div {windows.advance_ms} * {windows.advance_ms}"
+    last = f"((timestamp_ms - {windows.alignment_ms}) div {windows.advance_ms} * {windows.advance_ms} + {windows.alignment_ms})"
     closed = f"greatest(before, timestamp_ms, others) - {windows.grace_ms}"
     open_now = f"{last} + {windows.size_ms} > greatest(before, timestamp_ms) - {windows.grace_ms}"
     # The first of the record's windows that is open now begins at a multiple of the advance after `edge`.
-    edge = f"(greatest(before, timestamp_ms) - {windows.grace_ms + windows.size_ms})"
-    after_edge = f"if({edge} < 0, 0L, ({edge} div {windows.advance_ms} + 1) * {windows.advance_ms})"
+    edge = f"(greatest(before, timestamp_ms) - {windows.grace_ms + windows.size_ms + windows.alignment_ms})"
+    after_edge = f"(if({edge} < 0, 0L, ({edge} div {windows.advance_ms} + 1) * {windows.advance_ms}) + {windows.alignment_ms})"
     first_open = f"greatest({_first(windows)}, {after_edge})"
     return f"{open_now} and {first_open} + {windows.size_ms} <= {closed}"
 
 
 def _first(windows: Windows) -> str:
     """Return SQL of the start of a record's first window."""
-    return f"greatest(0L, timestamp_ms - {windows.size_ms - windows.advance_ms}L) div {windows.advance_ms} * {windows.advance_ms}"
+    earliest = windows.size_ms - windows.advance_ms + windows.alignment_ms
+    first = f"greatest(0L, timestamp_ms - {earliest}L) div {windows.advance_ms} * {windows.advance_ms}"
+    return f"({first} + {windows.alignment_ms}L)" if windows.alignment_ms else first

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from kops.spark.jobs import Job
     from kops.spark.source import KafkaSource
 
-NOTED = ("late", "boundary", "null_values", "expired", "hidden", "timed", "trimmed", "uncovered", "cached")
+NOTED = ("late", "boundary", "null_values", "expired", "hidden", "timed", "trimmed", "uncovered", "cached", "unaligned")
 """What is counted of windows: records that came after a window of theirs had closed; records that an order which is not known may have
 made late; null values given to an aggregate that takes none; windows that the retention has expired; windows that later ones in the
 changelog will have expired once it is restored; keys whose timestamp depends on an order that is not known; partitions of the input
 whose oldest records are gone, and windows that may have had some of those (or partitions of which nothing is left); records beside a
-session that has expired, which a cache may still have found."""
+session that has expired, which a cache may still have found; windows of the changelog that start between those of the file."""
 
 FIRST_OFFSETS = 200
 """Offsets in which the first record of a partition is looked for."""
@@ -217,7 +217,9 @@ class _Found:
     def live(self, current: DataFrame) -> DataFrame:
         """Leave out of a changelog's compacted view what has expired, and note how far the changelog is ahead."""
         self.current = current
-        rows, self.of_changelog = watched(_with_one_row(current), {"ahead": f"coalesce(max({self._ahead}), 0L)"})
+        rows, self.of_changelog = watched(
+            _with_one_row(current), {"ahead": f"coalesce(max({self._ahead}), 0L)", "unaligned": self._unaligned}
+        )
         return self.horizon.live(rows.where("key is not null"))
 
     def seen(self) -> Seen:
@@ -233,9 +235,18 @@ class _Found:
             "hidden": self._hidden() if is_ahead else 0,
             "timed": keys["timed"],
             "cached": keys.get("cached_before", 0),
+            "unaligned": self.of_changelog.get["unaligned"] if self.current is not None else 0,
             **_uncovered(self.kafka, self.job, self.horizon, self.put),
         }
         return Seen(records["read"], dropped, keys["keys"], keys["mixed"], keys["rounded"], noted)
+
+    @property
+    def _unaligned(self) -> str:
+        """Return SQL that counts windows of a fixed size that start elsewhere than the file's."""
+        windows = self.horizon.windows
+        if windows.kind != WINDOW:
+            return "0L"
+        return f"count_if(value is not null and pmod({self.time} - {windows.alignment_ms}, {windows.advance_ms}) <> 0)"
 
     @property
     def _ahead(self) -> str:

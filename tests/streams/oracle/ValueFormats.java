@@ -29,6 +29,7 @@ final class ValueFormats {
     private static final Serde<List<byte[]>> LISTS = Serdes.ListSerde(ArrayList.class, Serdes.ByteArray());
 
     static final Map<String, FormatCalls.Call> CALLS = Map.ofEntries(
+            Map.entry("java_split", a -> List.of(a.get(0).textValue().split(a.get(1).textValue()))),
             Map.entry("join_values", a -> {
                 List<byte[]> values = new ArrayList<>();
                 for (JsonNode value : a.get(0)) {

@@ -27,7 +27,8 @@ import org.apache.kafka.streams.state.WindowStore;
 /**
  * Aggregates by key and window, described by JSON; times in milliseconds:
  *
- * <pre>"window": {"type": "window", "size": 60000, "advance": 60000, "grace": 0, "retention": 120000 | absent}
+ * <pre>"window": {"type": "window", "size": 60000, "advance": 60000, "grace": 0, "retention": 120000 | absent,
+ *   "alignment": from which time on windows start, for AlignedWindows | absent}
  *  | {"type": "sliding-window", "size": the difference, ...} | {"type": "session", "size": the gap, ...}
  *  and with each: "rocksdb": true | absent, "emit": "on-close" | absent, "suppress": the name of a suppression until windows close | absent</pre>
  */
@@ -52,7 +53,9 @@ final class WindowedStores {
         Duration size = millis("size");
         Duration grace = millis("grace");
         KTable<Windowed<Object>, Object> table = switch (window.required("type").textValue()) {
-            case "window" -> time(grouped.windowedBy(TimeWindows.ofSizeAndGrace(size, grace).advanceBy(millis("advance"))));
+            case "window" -> window.hasNonNull("alignment")
+                    ? time(grouped.windowedBy(new AlignedWindows(window)))
+                    : time(grouped.windowedBy(TimeWindows.ofSizeAndGrace(size, grace).advanceBy(millis("advance"))));
             case "sliding-window" -> time(grouped.windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(size, grace)));
             case "session" -> session(grouped.windowedBy(SessionWindows.ofInactivityGapAndGrace(size, grace)));
             default -> throw new IllegalArgumentException("unknown windows: " + window);

@@ -1,7 +1,10 @@
+import pickle
+
 import pytest
 
 from kops.core.errors import ConfigError
 from kops.core.reducers import Aggregate, as_reducer, fold, load_reducer, step
+from kops.operations.state.files import read_state_file
 
 
 class Sum:
@@ -58,3 +61,20 @@ def test_other_things_are_refused(thing):
 
 def test_a_class_is_made():
     assert fold(as_reducer(Sum, "Sum"), "k", [(1, 1)]) == Aggregate(1, 1)
+
+
+def test_a_reducer_beside_the_state_file_goes_along_with_its_source(tmp_path):
+    (tmp_path / "red_beside.py").write_text("LOW = 0\n\ndef highest(key, value, aggregate):\n    return max(value, aggregate or LOW)\n")
+    file = tmp_path / "state.yaml"
+    body = (
+        "{application: a, stores: {s: {from: {topic: t, key: string, value: long}, aggregate: {reducer: 'red_beside:highest', as: long}}}}"
+    )
+    file.write_text(body)
+    reference = read_state_file(str(file)).stores[0].aggregate.expression
+    assert reference == "red_beside:highest"
+    (tmp_path / "red_beside.py").unlink()
+    carried = pickle.loads(pickle.dumps(reference))
+    assert load_reducer(carried).add("k", 7, 5) == 7
+    with pytest.raises(ConfigError, match="cannot import the reducer") as refused:
+        read_state_file(str(file))
+    assert "red_beside.py beside the state file" in refused.value.hint

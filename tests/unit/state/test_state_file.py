@@ -58,7 +58,7 @@ STORE = {"from": {"topic": "t", "key": "string", "value": "long"}}
         ({"aggregate": {"sum": "value", "count": True}}, "stores.s.aggregate", "count"),
         ({"aggregate": {}}, "stores.s.aggregate", "no aggregate"),
         ({"explode": "split(value, ' ')", "aggregate": {"max": "value"}}, "stores.s.aggregate.as", "missing"),
-        ({"explode": "split(value, ' ')", "aggregate": {"reducer": "m:f", "as": "string"}}, "stores.s.explode", "reducer"),
+        ({"type": "plain", "explode": "split(value, ' ')", "aggregate": None}, "stores.s.explode", "reducer"),
         ({"explode": "split(value, ' ')"}, "stores.s.explode", "without an aggregate"),
         ({"aggregate": {"summ": "value"}}, "stores.s.aggregate.summ", "sum"),
         ({"aggregate": {"sum": "value.price"}}, "stores.s.aggregate.as", "missing"),
@@ -111,3 +111,11 @@ def test_wrong_settings_of_the_application(given):
     with pytest.raises(ConfigError) as error:
         parse_state_file("state.yaml", {"application": "a", "streams": given, "stores": {"s": STORE}})
     assert "streams." in error.value.message
+
+
+@pytest.mark.parametrize("expression", ["int(value)", "cast(value as int)", "bigint(trim(value))", "try_cast(value.n as double)"])
+def test_the_greatest_number_is_not_the_greatest_text(expression):
+    with pytest.raises(ConfigError, match="compares numbers") as refused:
+        parse_state_file("f", {"application": "a", "stores": {"s": {**STORE, "aggregate": {"max": expression, "as": "string"}}}})
+    assert "as: int" in refused.value.hint
+    assert "cast" not in refused.value.hint

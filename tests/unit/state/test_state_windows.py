@@ -75,6 +75,7 @@ def test_windows_need_an_aggregate_and_a_key_value_store_has_no_windows():
         ({"trimmed": 1}, "B", "begins above offset 0"),
         ({"boundary": 3}, "C", "3 records"),
         ({"cached": 2}, "C", "2 late records"),
+        ({"unaligned": 4}, "C", "4 windows of a-s-changelog do not start at multiples of 1m"),
         ({"null_values": 3, "timed": 1}, "C", "null value"),
         ({"trimmed": 1, "uncovered": 4}, "D", "4 windows"),
     ],

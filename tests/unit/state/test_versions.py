@@ -104,3 +104,16 @@ def test_what_kops_does_not_follow_of_a_version_is_said(version, store, grade):
 def test_a_versioned_store_is_not_of_an_older_version():
     with pytest.raises(ConfigError, match=r"from 3\.5 on"):
         file("3.4.0", {"type": "versioned", "history_retention": "1h", "from": SOURCE})
+
+
+def test_a_reducer_of_windows_takes_no_members():
+    store = windowed("window") | {"explode": "split(value, ' ')", "aggregate": {"reducer": "m:f", "as": "string"}}
+    with pytest.raises(ConfigError, match="cannot be used with a reducer of windows"):
+        file("4.3", store)
+
+
+def test_windows_may_start_after_the_epoch_by_less_than_their_advance():
+    assert file("4.3", windowed("window", alignment="59s")).stores[0].window.alignment_ms == 59_000
+    for kind, window in (("window", {"alignment": "1m"}), ("session", {"alignment": "1s"})):
+        with pytest.raises(ConfigError, match=r"window\.alignment"):
+            file("4.3", windowed(kind, **window))

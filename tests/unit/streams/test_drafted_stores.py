@@ -152,3 +152,24 @@ def test_a_table_of_a_filtered_stream_is_not_joined():
     tables = {"s": {"from": {"table": "t"}, "where": "value <> ''"}, "t": {"from": SOURCE, "to_table": True, "where": "value <> 'x'"}}
     with pytest.raises(ConfigError, match="no further than its own store"):
         parse_state_file("f", {"application": "a", "stores": tables})
+
+
+def test_windows_that_do_not_start_with_the_epoch_are_seen():
+    eighteen = 18 * 3_600_000
+    draft = draft_of(SUPPRESSED, type=WINDOW, retention_ms=2 * DAY_MS, step_ms=DAY_MS, alignment_ms=eighteen)
+    assert body_of(draft)["stores"]["per-minute"]["window"] == {
+        "size": "1d",
+        "grace": "0ms",
+        "alignment": "18h",
+        "retention": "1d",
+    }
+    assert "not TimeWindows" in " ".join(line.strip(" #") for line in draft.text().splitlines())
+
+
+def test_the_store_of_a_processor_that_counts_words_can_be_said():
+    words = {"explode": "java_split(value, ' ')", "key_by": "value", "in_place": True, "aggregate": {"reducer": "m:count", "as": "int"}}
+    store = parse_state_file("f", {"application": "a", "stores": {"s": {"type": "plain", "from": SOURCE, **words}}}).stores[0]
+    assert (store.repartition_topic, store.moves) == (None, False)
+    for wrong in ({"key_by": None}, {"repartition": "r"}, {"in_place": "yes"}):
+        with pytest.raises(ConfigError, match="in_place"):
+            parse_state_file("f", {"application": "a", "stores": {"s": {"type": "plain", "from": SOURCE, **words, **wrong}}})

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from kops.core.statefile.fields import Fields
 from kops.core.statefile.forms import read_form
 from kops.core.statefile.models import FORMATS, KINDS, REGISTERED, TABLE, Aggregation, Source
+
+_NUMBERS = "tinyint|smallint|int|bigint|float|double|decimal"
+_NUMBER = re.compile(rf"(?:{_NUMBERS})\s*\(.*\)|(?:try_)?cast\s*\(.*\bas\s+(?:{_NUMBERS})\b[^)]*\)+", re.IGNORECASE | re.DOTALL)
+"""Spark SQL that gives a number whatever it is given."""
 
 
 def read_aggregate(fields: Fields, source: Source) -> Aggregation:
@@ -31,6 +37,9 @@ def read_aggregate(fields: Fields, source: Source) -> Aggregation:
     numbers = ("long", "int", "short", "double", "float")
     if kind == "sum" and form.name not in numbers:
         raise inner.wrong("as", f"is {form}, and a sum is a number", f"one of: {', '.join(numbers)}")
+    if kind in ("min", "max") and form.name == "string" and _NUMBER.fullmatch(expression):
+        hint = "the numbers' own format, such as as: int; where the application stores the greatest number as a text, a reducer says so"
+        raise inner.wrong(kind, f"compares numbers ({expression}), and as: string would compare their digits", hint)
     if kind in ("min", "max") and form.name in ("json", "bytes", "uuid"):
         raise inner.wrong("as", f"is {form}, which has no order", "use a reducer")
     return Aggregation(kind, form, expression)

@@ -128,6 +128,7 @@ class Windows:
     :param emits_on_close: a result is sent once, when its window has closed (``EmitStrategy.onWindowClose``)
     :param buffer: changelog of the buffer of ``suppress()`` behind it
     :param closes_after_gap: a session takes records for gap and grace after its end; False: for its grace only, as before 3.0
+    :param alignment_ms: of windows of a fixed size: how far after the epoch, or a multiple of the advance, they start
     :param says_retention: the file says the retention, which otherwise is what the library takes by itself
     """
 
@@ -140,6 +141,7 @@ class Windows:
     buffer: str | None = None
     closes_after_gap: bool = True
     says_retention: bool = True
+    alignment_ms: int = 0
 
     @property
     def close_ms(self) -> int:
@@ -164,6 +166,7 @@ class Store:
     :param reuses_source: its topic is its changelog (``topology.optimization``)
     :param custom_partitioner: a partitioner of the application's own sends new keys to the partitions of the repartition topic
     :param to_table: ``KStream.toTable()``
+    :param in_place: a processor changes the key itself, so that it stays in the partition of its record
     """
 
     name: str
@@ -183,11 +186,17 @@ class Store:
     reuses_source: bool = False
     custom_partitioner: bool = False
     to_table: bool = False
+    in_place: bool = False
+
+    @property
+    def moves(self) -> bool:
+        """Tell whether records go to the partition of their new key."""
+        return self.key_by is not None and not self.in_place
 
     @property
     def drops_before(self) -> bool:
         """Tell whether it is a table of what a stream makes of its records, so that a record may leave an older one of its key in place."""
-        return self.to_table and bool(self.where or self.key_by or self.explode)
+        return self.aggregate.kind == TABLE and self.table is None and bool(self.where or self.key_by or self.explode)
 
     @property
     def inputs(self) -> tuple[Source, ...]:

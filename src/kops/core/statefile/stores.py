@@ -24,6 +24,7 @@ from kops.core.statefile.windows import WINDOW_FIELDS, read_windows
 
 _TO_TABLE = ("to_table", "value", "as")
 """The fields of ``KStream.toTable()``, and of the ``mapValues`` before it."""
+_IN_PLACE = ("in_place",)
 _FROM = ("key", "value", "timestamp", "start")
 _FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition", "partitioner", "changelog", "aggregate")
 
@@ -35,13 +36,14 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str, ve
     :param version: of kafka-streams
     """
     windowed = kind not in (KEY_VALUE, PLAIN)
-    fields = stores.inside(name, (*_FIELDS, *(WINDOW_FIELDS if windowed else _TO_TABLE if kind == KEY_VALUE else ())))
+    fields = stores.inside(name, (*_FIELDS, *(WINDOW_FIELDS if windowed else _TO_TABLE if kind == KEY_VALUE else _IN_PLACE)))
     source, others = read_sources(fields) if kind == KEY_VALUE else (read_source(fields), ())
     key_by = fields.text("key_by")
     for extra in ("key_as", "repartition", "partitioner"):
         if key_by is None and fields.body.get(extra) is not None:
             raise fields.wrong(extra, "only means something with key_by", "without key_by the record's own key and partition stay")
     to_table = not windowed and _says_to_table(fields)
+    in_place = kind == PLAIN and _says_in_place(fields, key_by)
     aggregate = _kept_by_table(fields, source) if to_table else read_aggregate(fields, source)
     if kind == PLAIN and aggregate.kind not in (TABLE, "reducer"):
         hint = (
@@ -51,11 +53,15 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str, ve
     if windowed and aggregate.kind == TABLE:
         raise fields.wrong("aggregate", "is missing: what is kept of each window", "such as {count: true}")
     where, explode = fields.text("where"), fields.text("explode")
-    _refuse_exploded(fields, explode, aggregate)
+    _refuse_exploded(fields, explode, aggregate, windowed=windowed)
     if others and aggregate.kind in (TABLE, "reducer"):
         what = "has one topic" if aggregate.kind == TABLE else "needs an order, and between topics there is none"
         raise fields.wrong("from.topics", f"are several, and a {aggregate.kind} {what}", "name one topic, or another aggregate")
-    if aggregate.kind == TABLE and not to_table and (where or key_by or explode):
+    if kind == PLAIN and aggregate.kind == TABLE and explode:
+        raise fields.wrong(
+            "explode", "needs a reducer, which says what is kept of the members", "aggregate: {reducer: MODULE:NAME, as: FORMAT}"
+        )
+    if aggregate.kind == TABLE and not to_table and kind != PLAIN and (where or key_by or explode):
         hint = "`to_table: true` where the application calls toTable() on that stream; builder.table() stores a table before it is filtered"
         raise fields.wrong("where" if where else "key_by" if key_by else "explode", "cannot be used without an aggregate", hint)
     return Store(
@@ -67,13 +73,27 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str, ve
         where=where,
         explode=explode,
         key_by=key_by,
-        repartition_topic=(read_optional_name(fields, "repartition") or f"{application}-{name}-repartition") if key_by else None,
+        repartition_topic=(read_optional_name(fields, "repartition") or f"{application}-{name}-repartition")
+        if key_by and not in_place
+        else None,
         type=kind,
         window=read_windows(fields, kind, application, version) if windowed else None,
         others=others,
         custom_partitioner=read_partitioner(fields, windowed=windowed),
         to_table=to_table,
+        in_place=in_place,
     )
+
+
+def _says_in_place(fields: Fields, key_by: str | None) -> bool:
+    """Read whether a processor changes the key itself, without a repartition topic."""
+    given = fields.body.get("in_place", False)
+    if not isinstance(given, bool):
+        raise fields.wrong("in_place", f"is {given!r}", "true where a processor puts under a key of its own")
+    if given and (key_by is None or fields.body.get("repartition") is not None):
+        what = "only means something with key_by" if key_by is None else "does not go with a repartition topic"
+        raise fields.wrong("in_place", what, "a key that is changed in place stays in the partition of its record")
+    return given
 
 
 def _says_to_table(fields: Fields) -> bool:
@@ -133,8 +153,10 @@ def read_sources(fields: Fields) -> tuple[Source, tuple[Source, ...]]:
     return first, tuple(others)
 
 
-def _refuse_exploded(fields: Fields, explode: str | None, aggregate: Aggregation) -> None:
-    if explode and aggregate.kind == "reducer":
-        raise fields.wrong("explode", "cannot be used with a reducer, which takes the bytes of records", "name another aggregate")
+def _refuse_exploded(fields: Fields, explode: str | None, aggregate: Aggregation, *, windowed: bool) -> None:
+    if explode and aggregate.kind == "reducer" and windowed:
+        raise fields.wrong(
+            "explode", "cannot be used with a reducer of windows, which takes the bytes of records", "name another aggregate"
+        )
     if explode and aggregate.kind not in ("count", TABLE) and fields.inside("aggregate").body.get("as") is None:
         raise fields.wrong("aggregate.as", "is missing: a member of a record has no format of its own", f"one of: {', '.join(FORMATS)}")

@@ -13,7 +13,7 @@ WINDOW_FIELDS = ("window", "emit", "suppress")
 EMIT = ("on-update", "on-close")
 _LENGTH = {WINDOW: "size", SLIDING: "difference", SESSION: "gap"}
 """What the length of a window is called: ``TimeWindows``, ``SlidingWindows``, ``SessionWindows``."""
-_OTHERS = {WINDOW: ("advance", "grace", "retention"), SLIDING: ("grace", "retention"), SESSION: ("grace", "retention")}
+_OTHERS = {WINDOW: ("advance", "alignment", "grace", "retention"), SLIDING: ("grace", "retention"), SESSION: ("grace", "retention")}
 _DEFAULT_CALL = {WINDOW: "TimeWindows.of", SLIDING: "SlidingWindows", SESSION: "SessionWindows.with"}
 
 
@@ -34,6 +34,9 @@ def read_windows(fields: Fields, kind: str, application: str, version: Version |
     advance = read_duration(inner, "advance", length) if kind == WINDOW else length
     if kind == WINDOW and not 0 < advance <= length:
         raise inner.wrong("advance", f"is {duration_text(advance)}", f"more than 0ms and no more than the size, {duration_text(length)}")
+    alignment = read_duration(inner, "alignment", 0) if kind == WINDOW else 0
+    if alignment and alignment >= advance:
+        raise inner.wrong("alignment", f"is {duration_text(alignment)}", f"less than from one start to the next, {duration_text(advance)}")
     # TimeWindowedKStreamImpl, SlidingWindowedKStreamImpl and SessionWindowedKStreamImpl refuse less.
     least = (2 * length if kind == SLIDING else length) + grace
     retention = read_duration(inner, "retention", least)
@@ -51,6 +54,7 @@ def read_windows(fields: Fields, kind: str, application: str, version: Version |
         closing,
         f"{application}-{buffer}-changelog" if buffer else None,
         closes_after_gap=line_of(said) >= SESSION_GAP,
+        alignment_ms=alignment,
         says_retention=inner.body.get("retention") is not None,
     )
 

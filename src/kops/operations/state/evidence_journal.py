@@ -198,7 +198,7 @@ def _is_carried(plan: Plan, store: Store) -> bool:
     grown = set(arguments["grow"])
     replaced = {at.topic for at in committed_of_json(arguments["commit"])} - set(arguments["repartitions"]) - grown
     inputs = {source.topic for source in store.inputs}
-    return bool(inputs & replaced) or (bool(inputs & grown) and not store.key_by)
+    return bool(inputs & replaced) or (bool(inputs & grown) and not store.moves)
 
 
 def _carried(entry: Entry) -> str:

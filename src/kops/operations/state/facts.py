@@ -163,6 +163,8 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
         hint = nearest(topic, services.kafka.topics.names())
         if place.endswith(("changelog", "repartition")):
             hint += f"Kafka Streams makes it when the application starts; another name goes into {place}"
+        if place.endswith("repartition"):
+            hint += "; a processor that changes the key itself has none: type: plain with in_place: true"
         if place.endswith(".changelog"):
             hint += "; --write replace makes it again"
         raise ConfigError(

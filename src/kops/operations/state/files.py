@@ -57,12 +57,28 @@ def _with_reducer(store: Store, path: str) -> Store:
     from kops.plugins.loader import reducer_reference
 
     try:
-        reference = reducer_reference(store.aggregate.expression)
+        reference = _beside(reducer_reference(store.aggregate.expression), path)
         _refuse_without_subtraction(store, load_reducer(reference))
     except ConfigError as wrong:
         message = f"{path}: stores.{store.name}.aggregate.reducer: {wrong.message}"
         raise ConfigError(message, hint=wrong.hint, **wrong.details) from wrong
     return replace(store, aggregate=replace(store.aggregate, expression=reference))
+
+
+def _beside(reference: str, path: str) -> str:
+    """Return a reducer with the source of its module where that stands beside the state file; one that is installed wins."""
+    from importlib.util import find_spec
+
+    from kops.core.reducers import Carried
+
+    module = reference.partition(":")[0]
+    beside = Path(path).parent / f"{module}.py"
+    if "." in module or not beside.is_file() or find_spec(module) is not None:
+        return reference
+    try:
+        return Carried.of(reference, beside.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {beside}: {error}", hint="save it as UTF-8") from error
 
 
 def _refuse_without_subtraction(store: Store, reducer: Reducer) -> None:

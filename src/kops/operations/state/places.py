@@ -53,7 +53,7 @@ def _strays(session: SparkSession, facts: StoreFacts, stage: str, removed: int) 
     from kops.spark.windows_keys import suffix_of
 
     store = facts.store
-    if not removed or not store.key_by or store.custom_partitioner:
+    if not removed or not store.moves or store.custom_partitioner:
         return Exactness("A")
     with explained(f"compare {store.name}"):
         count, first = strays(session, stage, facts.tasks, suffix_of(store.window) if store.window else 0)

@@ -54,7 +54,7 @@ def read_records(
     if question.key is not None and not question.compares_values:
         number = partition_for(question.key, len(partitions))
         likely = [partition for partition in partitions if partition.partition == number]
-        elsewhere = not question.store.key_by or question.store.custom_partitioner
+        elsewhere = not question.store.moves or question.store.custom_partitioner
         rest = [] if not elsewhere else [partition for partition in partitions if partition.partition != number]
     if at.kind == "offset" and len(partitions) > 1 and question.key is None:
         raise UsageProblem(

@@ -70,7 +70,7 @@ def plan_inputs(
     keyed = {source.topic: False for store in state_file.stores for source in store.inputs}
     for store in state_file.stores:
         for source in store.inputs:
-            keyed[source.topic] = keyed[source.topic] or store.key_by is None
+            keyed[source.topic] = keyed[source.topic] or not store.moves
     unknown = sorted(choice.instead.keys() - keyed.keys())
     if unknown:
         raise UsageProblem(f"{unknown[0]} is no input topic of {state_file.path}", hint=f"input topics: {', '.join(sorted(keyed))}")

@@ -36,6 +36,10 @@ def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool
                 "C", (f"{which}: whether the application still found it, in a cache or in an older store, is not known (streams.cache)",)
             )
         )
+    if count := noted.get("unaligned", 0):
+        which = f"{count:,} windows of {store.changelog} do not start at multiples of {duration_text(store.window.advance_ms)}"
+        from_there = f" from {duration_text(store.window.alignment_ms)} on" if store.window.alignment_ms else ""
+        found.append(Exactness("C", (f"{which}{from_there}: they are not windows of the file (window.size, advance, alignment)",)))
     topic = store.source.topic
     if count := noted.get("uncovered", 0):
         found.append(Exactness("D", (f"{count:,} windows may have had records of {topic} that are gone: it begins above offset 0",)))

@@ -109,13 +109,15 @@ def _store_facts(target: Target, records: Sequence[Record]) -> StoreFacts:
     settled = settle_by(target, records, None)
     kind = settled.guess.type if settled.guess.type in DRAFTED_TYPES else KEY_VALUE
     keys, starts = _keys(kind, records)
+    step = math.gcd(*(start - starts[0] for start in starts)) if len(set(starts)) > 1 else None
     return StoreFacts(
         changelog=True,
         type=kind,
         reasons=_reasons(settled, kind),
         retention_ms=_number(target, "retention.ms"),
         history_ms=_number(target, "min.compaction.lag.ms"),
-        step_ms=math.gcd(*starts) or None if len(set(starts)) > 1 else None,
+        step_ms=step,
+        alignment_ms=starts[0] % step if step else 0,
         key=guess_format(keys) if keys else NOTHING,
         value=guess_format(record.value for record in records),
     )
