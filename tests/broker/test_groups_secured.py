@@ -48,7 +48,8 @@ def test_an_authority_that_is_given_as_text(secured):
     text = Path(secured.connection.ca_file).read_text(encoding="utf-8")
     kafka = Kafka(replace(secured.connection, ca_file=None, client={"ssl.ca.pem": text}))
     assert len(kafka.cluster().brokers) == 3
-    assert kafka.groups.commit("by-text", {PARTITION: Committed(0, "some")}) == {PARTITION: None}
+    commit = {PARTITION: Committed(0, "some")}
+    wait_for("a coordinator", lambda: kafka.groups.commit("by-text", commit) == {PARTITION: None})
     assert kafka.groups.committed(["by-text"])["by-text"] == {PARTITION: Committed(0, "some")}
 
 

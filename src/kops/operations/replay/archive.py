@@ -155,7 +155,6 @@ def _written(engine: Engine, place: Place, archive: Archive, settings: Mapping[s
     name = f"{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
     some = {number: bounds for number, bounds in ranges.items() if bounds[0] < bounds[1]}
     services.progress.step(f"archiving up to {counted(sum(end - start for start, end in some.values()), 'record')} of {archive.topic}")
-    place.begin(private=engine.is_local)
     with explained(f"archive {archive.topic}"):
         held = write_archive(read_topic(session, archive.topic, settings, some), place.records(name), archive.by)
     if held:

@@ -69,14 +69,6 @@ class Place:
 
         write_manifest(engine.session, self.manifests, number, json.dumps(body, ensure_ascii=False))
 
-    def begin(self, *, private: bool) -> None:
-        """Make the folder where it is on this machine: of a topic's records nobody else is to read.
-
-        :param private: whether only this user's processes write it
-        """
-        if self.folder and private:
-            self.folder.mkdir(exist_ok=True, mode=0o700)
-
     def forget_others(self, runs: Collection[str]) -> None:
         """Delete what killed runs have left; elsewhere than on this machine it stays, and does not count."""
         left = self.folder / RECORDS if self.folder else None
