@@ -3,22 +3,26 @@
 All applications run in one JVM, twice: what makes the difference often lies between two runs.
 """
 
+import json
 import struct
+import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support import twins
-from support.programs import Program, Record
+from support.programs import Program, Record, Window
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
 
 KEYS = 30
+DAY = 86_400_000
 PARTITIONS = 3
-START = 1_760_000_000_000
+START = int(time.time() * 1000) - 3_600_000
+"""Recent: the broker deletes what is older than the retention of a changelog of windows."""
 COUNT = Program("count", "long", value="string")
 
 
@@ -32,7 +36,7 @@ class Case:
     """An application: what it reads in its first and in its second run.
 
     :param between: what kops is asked to do between the runs
-    :param started_at: offset of each partition that is committed before the first run
+    :param started_at: offset of each partition that is committed between the runs, where there was none yet
     """
 
     program: Program
@@ -44,12 +48,22 @@ class Case:
     guarantee: str = "at_least_once"
 
 
+def _windows(size: int) -> Program:
+    return replace(COUNT, window=Window("window", size, retention=DAY))
+
+
+def _at(time: int) -> Record:
+    return Record(b"k", b"x", START + time)
+
+
 def cases() -> dict[str, Case]:
     plain = (*counted(), *counted(KEYS))
     return {
         "right": Case(COUNT, plain),
         "lost": Case(COUNT, plain),
-        "started": Case(COUNT, plain, started_at=5),
+        "minutes": Case(_windows(60_000), tuple(counted(60_000 * at)[0] for at in range(40))),
+        "restarted": Case(_windows(10_000), (_at(100_000),), (_at(5_000),), partitions=1),
+        "started": Case(COUNT, (), plain, started_at=5),
         "moved": Case(
             COUNT,
             tuple(counted()),
@@ -94,13 +108,12 @@ def scene(cluster, tmp_path_factory, run_kops_alone):
     for name, case in cases().items():
         folder = tmp_path_factory.mktemp(name)
         made[name] = twins.make(cluster, case.program, f"{prefix}-{name}", folder, case.guarantee, case.partitions)
-        if case.started_at:
-            topic = made[name].program.topic
-            cluster.commit(made[name].program.application, {(topic, number): case.started_at for number in range(case.partitions)})
-    twins.process_each([(made[name], case.first) for name, case in cases().items()])
+    twins.process_each([(made[name], case.first) for name, case in cases().items() if case.first])
     for name, case in cases().items():
+        program = made[name].program
+        if case.started_at:
+            cluster.commit(program.application, {(program.topic, number): case.started_at for number in range(case.partitions)})
         if case.between:
-            program = made[name].program
             words = [word.format(application=program.application, topic=program.topic) for word in case.between]
             run_kops_alone(*words, "--yes", "-B", cluster.servers).ok()
     again = [(made[name], case.second) for name, case in cases().items() if case.second]
@@ -151,10 +164,15 @@ def test_what_is_left_of_a_changelog_testifies_to_what_is_lost(scene):
     assert "k0 of partition" in refused.err
     assert "computed 2, found 7" in refused.err
     assert "--damaged totals" in refused.err
-    scene.kops("lost", "rebuild", "--yes", "--damaged", f"totals:{number}").ok()
+    unnamed = twin.cluster.create(f"{twin.program.application}-joined-changelog", 2)
+    done = scene.kops("lost", "rebuild", "--yes", "--damaged", f"totals:{number}").ok()
+    assert f"{unnamed} (empty)" in done.err
+    assert "can be started" not in done.err
+    assert f"{twin.program.changelog}:1 is empty" in done.err
     found = scene.verified("lost")
-    assert (found["status"], found["exactness"]) == ("equal", "A if the file is right")  # most of it is what kops has written
-    assert found["proof"]["written_by_kops"] > 0
+    assert found["status"] == "equal"
+    assert found["proof"]["surviving"] + found["proof"]["written_by_kops"] == KEYS
+    assert found["proof"]["written_by_kops"] > KEYS - kept
     assert {key: entry.value for key, entry in twin.view().items()} == {f"k{n}".encode(): struct.pack(">q", 2) for n in range(KEYS)}
 
 
@@ -169,6 +187,40 @@ def test_an_application_that_began_later_than_its_topic_is_not_written(scene):
     plan = scene.kops("started", "rebuild", "--dry-run").ok()
     assert "proof: none, nothing to compare with" in plan.err
     assert "exactness A if the file is right" in plan.err
+
+
+def test_windows_that_the_file_lets_expire_too_early_are_no_proof(scene, tmp_path):
+    assert scene.verified("minutes")["keys"] == 40
+    body = json.loads(Path(scene.twins["minutes"].state_file).read_text())
+    body["stores"]["totals"]["window"]["retention"] = "60s"
+    short = tmp_path / "short.yaml"
+    short.write_text(json.dumps(body))
+    found = scene.kops("minutes", "verify", "-o", "json", file=str(short))
+    assert (found.code, found.json[0]["status"], found.json[0]["exactness"]) == (7, "unclear", "C")
+    assert found.json[0]["expired_windows"] == 39
+    scene.lose("minutes")
+    refused = scene.kops("minutes", "rebuild", "--yes", file=str(short))
+    assert (refused.code, "window.retention" in refused.err) == (5, True)
+
+
+def test_a_window_that_a_restarted_application_has_counted_is_never_removed(scene):
+    found = scene.verified("restarted", code=1)
+    assert (found["unexpected"], found["late_records"], found["exactness"]) == (1, 1, "C")
+    twin = scene.twins["restarted"]
+    before = twin.view()
+    refused = scene.kops("restarted", "rebuild", "--accept-inexact", "--yes")
+    assert (refused.code, "records came late" in refused.err) == (5, True)
+    scene.lose("restarted")
+    refused = scene.kops("restarted", "rebuild", "--yes")
+    assert (refused.code, "had forgotten its stream time" in refused.err) == (5, True)
+    assert len(before) == 2
+
+
+def test_a_changelog_that_cannot_be_restored_is_not_appended_to(scene):
+    twin = scene.twins["minutes"]
+    twin.cluster.produce(twin.program.changelog, [Record(b"short", None, START, (), 0)])
+    refused = scene.kops("minutes", "rebuild", "--yes")
+    assert (refused.code, "Kafka Streams ends when it restores them" in refused.err, "--write replace" in refused.err) == (5, True, True)
 
 
 def test_a_move_by_kops_contradicts_once_the_application_has_gone_on(scene):

@@ -12,20 +12,23 @@ from support.programs import Record
 from support.streams import compacted_view
 
 
-def break_and_rebuild(wiped: Copy, stale: Copy, twin: Copy, earlier: Path, *, lose: Callable[[str], object] | None = None) -> None:
+def break_and_rebuild(
+    wiped: Copy, stale: Copy, twin: Copy, earlier: Path, *, lose: Callable[[str], object] | None = None, options: Sequence[str] = ()
+) -> None:
     """Break two copies, let kops rebuild both, and compare what they hold with the twin.
 
     :param wiped: loses its changelogs and its local state
     :param stale: has wrong records in its changelogs, and local state from before
     :param earlier: that local state, as ``twins.keep`` has kept it
     :param lose: how a changelog is lost; emptied when left out
+    :param options: of the rebuild
     """
     for topic in wiped.changelogs.values():
         (lose or wiped.cluster.empty)(topic)
     shutil.rmtree(wiped.state)
     damage(stale)
     twins.put_back(earlier, stale.state)
-    rebuild(wiped, stale)
+    rebuild(wiped, stale, options=options)
     for broken in (wiped, stale):
         assert_same_stores(broken, twin)
 

@@ -23,6 +23,7 @@ from kops.spark.versioned import versioned_view
 from kops.spark.views import Seen, View
 from kops.spark.whole_partitions import fits_tasks, stage_whole_partitions
 from kops.spark.windows_added_up import windows_add_up
+from kops.spark.windows_keys import suffix_of
 from kops.spark.windows_view import added_up_windows_view, windowed_view
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Counts:
     :param mixed: keys whose records' order is not known, where it matters
     :param staged: what its changelog lacks
     :param noted: what else was counted, by name (``kops.spark.views.Seen``)
+    :param unrestorable: records of the changelog on which Kafka Streams ends when it restores them: their keys are too short
     :param surviving: live keys that the changelog holds, outside of damaged partitions
     """
 
@@ -84,6 +86,7 @@ class Counts:
     staged: Staged
     noted: Mapping[str, int] = field(default_factory=dict)
     surviving: int = 0
+    unrestorable: int = 0
 
 
 class Viewer(Protocol):
@@ -156,9 +159,10 @@ def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | No
     """Compute and stage; None when the view does not count."""
     try:
         if job.changelog.records:
-            held, of_held = watched(view.live(_held(kafka, job, view)), {"surviving": f"count_if({_testifies(job)})"})
+            found, of_found = watched(_held(kafka, job, view), {"unrestorable": f"count_if({_is_unrestorable(job.store)})"})
+            held, of_held = watched(view.live(found), {"surviving": f"count_if({_testifies(job)})"})
             staged = write_stage(difference(view.rows, held, empty=view.empty), path)
-            seen = replace(view.seen(), surviving=of_held.get["surviving"])
+            seen = replace(view.seen(), surviving=of_held.get["surviving"], unrestorable=of_found.get["unrestorable"])
         else:
             staged = write_stage(all_added(view.rows), path)
             seen = view.seen()
@@ -168,7 +172,12 @@ def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | No
 
 
 def _counts(staged: Staged, seen: Seen) -> Counts:
-    return Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted, seen.surviving)
+    return Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted, seen.surviving, seen.unrestorable)
+
+
+def _is_unrestorable(store: Store) -> str:
+    shortest = suffix_of(store.window) if store.window else 0
+    return f"length(key) < {shortest}" if shortest else "false"
 
 
 def _testifies(job: Job) -> str:

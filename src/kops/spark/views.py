@@ -30,6 +30,7 @@ class Seen:
     :param void: how often something was met that only a slower way of computing can judge, such as a sum that another order
         of additions would have changed: the view does not count
     :param noted: what else was counted, by name: of windows, see ``kops.spark.windows_view.NOTED``
+    :param unrestorable: records of the changelog, tombstones too, whose keys are too short for such a store
     :param surviving: live keys of the changelog that can testify to what was computed: those outside of damaged partitions
     """
 
@@ -40,6 +41,7 @@ class Seen:
     void: int = 0
     noted: Mapping[str, int] = field(default_factory=dict)
     surviving: int = 0
+    unrestorable: int = 0
 
 
 def _whole(current: DataFrame) -> DataFrame:

@@ -26,7 +26,7 @@ from kops.spark.source import SPLIT_RECORDS
 from kops.spark.stage import Staged, by_tasks, make_folder, staged_of
 from kops.spark.stage_files import SUMS_SCHEMA, write_file
 from kops.spark.views import Seen
-from kops.spark.whole_windows import EXPIRY, First, without_expired
+from kops.spark.whole_windows import EXPIRY, First, too_short, without_expired
 from kops.spark.windows_added_up import TOLD, add_up_windows_of, windows_add_up
 from kops.spark.windows_view import NOTED
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kops.spark.jobs import Job
     from kops.spark.source import TopicRange
 
-_NUMBERS = (*COUNTED, *TOLD, *EXPIRY, "keys", "surviving")
+_NUMBERS = (*COUNTED, *TOLD, *EXPIRY, "keys", "surviving", "unrestorable")
 _SCHEMA = ", ".join([SUMS_SCHEMA, *(f"{name} bigint" for name in _NUMBERS)])
 _LEFT = ".left"
 """A file beside those of the stage: a task has found that the store is to be left to Spark, and the others need not go on."""
@@ -103,7 +103,7 @@ def _seen(job: Job, counts: dict[str, int]) -> Seen:
     trimmed = job.source.trimmed.values()
     noted["trimmed"] = len(trimmed)
     noted["uncovered"] += sum(start == end for start, end in trimmed)
-    return Seen(counts["read"], dropped, counts["keys"], 0, noted=noted, surviving=counts["surviving"])
+    return Seen(counts["read"], dropped, counts["keys"], 0, noted=noted, surviving=counts["surviving"], unrestorable=counts["unrestorable"])
 
 
 class _Left(Exception):
@@ -147,6 +147,7 @@ class _Compute:
         if counts["unfit"]:
             raise _Left
         if self.windows is not None:
+            counts["unrestorable"] = too_short(found["key"])
             summed, found = without_expired(summed, found, self.windows, counts)
             counts["uncovered"] = first.uncovered(source, summed["start"].to_numpy())
         return self._as_wanted(self.add_up.with_keys(summed)), found

@@ -80,6 +80,13 @@ def without_expired(
     )
 
 
+def too_short(keys: pyarrow.ChunkedArray) -> int:
+    """Count keys that no window can have."""
+    from pyarrow import compute
+
+    return int(compute.sum(compute.less(compute.binary_length(keys), WINDOW_SUFFIX)).as_py() or 0)
+
+
 def window_starts(keys: pyarrow.Array) -> tuple[NDArray[numpy.int64], NDArray[numpy.bool_]]:
     """Return the start in each window's key, and which keys are long enough to have one."""
     import numpy

@@ -13,6 +13,7 @@ from kops.operations.state.amount import amount_text
 from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, new_stage
 from kops.operations.state.evidence import Proof, class_of, proof_of
+from kops.operations.state.evidence_doubts import added_retention, of_retention
 from kops.operations.state.evidence_proven import Proven, proven_text
 from kops.operations.state.exactness import Exactness, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
@@ -92,6 +93,8 @@ class Computed:
     @property
     def status(self) -> str:
         """Return what a comparison has shown: equal, different, or unclear."""
+        if self.counts.unrestorable:
+            return DIFFERENT
         if self.differing:
             return DIFFERENT if self.computed_as <= "B" else UNCLEAR
         nothing_to_compare = self.proof is not None and not self.counts.keys and self.changelog_is_empty
@@ -138,7 +141,17 @@ class Computed:
         spare = [spare_note(self.facts.store, self.facts.tasks, self.facts.partitions)] if self.facts.spare else []
         count = sum(map(len, self.facts.waiting.values()))
         waiting = f"{self.facts.store.name}: {count:,} records wait in {self.facts.store.repartition_topic} and do not count yet"
-        return [*([text] if dropped else []), *([waiting] if count else []), *spare, *window_warnings(self.facts.store, self.counts.noted)]
+        short = [f"{self.facts.store.name}: {unrestorable_text(self)}"] if self.counts.unrestorable else []
+        behind = window_warnings(self.facts.store, self.counts.noted)
+        return [*([text] if dropped else []), *([waiting] if count else []), *spare, *short, *behind]
+
+
+def unrestorable_text(found: Computed) -> str:
+    """Return what is wrong with a changelog that Kafka Streams cannot restore."""
+    topic = found.facts.store.changelog
+    return (
+        f"{found.counts.unrestorable:,} records of {topic} have keys too short for such a store: Kafka Streams ends when it restores them"
+    )
 
 
 def compute_stores(
@@ -174,7 +187,10 @@ def compute_stores(
     pool = ThreadPoolExecutor(_AT_A_TIME, "kops-store")
     try:
         with engine.reading(*(source for job in jobs for source in job.sources), *(job.changelog for job in jobs)):
-            running = [pool.submit(_compute, kafka, found, job, stage) for found, job, stage in zip(facts, jobs, stages, strict=True)]
+            added_ms = added_retention((found.store, found.settings) for found in facts)
+            running = [
+                pool.submit(_compute, kafka, found, job, stage, added_ms) for found, job, stage in zip(facts, jobs, stages, strict=True)
+            ]
             computed = [future.result() for future in running]
             return [_unproven(found) if found.facts.store.name in apart else found for found in computed]
     except BaseException:
@@ -228,7 +244,7 @@ def _damaged(facts: StoreFacts, damaged: Mapping[str, frozenset[int] | None]) ->
     return frozenset(facts.changelog_bounds) if chosen is None else chosen
 
 
-def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str) -> Computed:
+def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_ms: int) -> Computed:
     from kops.spark.failures import explained
     from kops.spark.jobs import stage_difference
     from kops.spark.reused import count_table
@@ -240,6 +256,7 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str) -> Com
         of_order(store, keys, counts.mixed),
         of_time(store, keys, counts.noted.get("timed", 0)),
         of_windows(store, keys, counts.noted, cache=job.state_file.may_find_expired),
+        of_retention(store, counts.noted, facts.settings, added_ms),
     ]
     places = of_places(kafka.session, facts, stage, counts.staged.actions)
     proof = None

@@ -78,6 +78,9 @@ def _of_serializer(store: Store) -> Exactness:
     if store.aggregate.kind == TABLE and joined and store.aggregate.form.name == "json":
         reason = "JSON is written with its fields in the order of the expression, and the application's serde may write it in another way"
         return Exactness("B", (reason,))
+    if store.aggregate.form.name == "json" and not store.aggregate.is_whole_value:
+        reason = "its values are JSON, which the application's serde may write in another way (numbers, order of fields, letters)"
+        return Exactness("B", (reason,))
     if store.aggregate.is_whole_value and not joined and value in REGISTERED:
         return Exactness("B", (f"{value} is kept as it was read, and the application's serializer may write the id of another schema",))
     if store.aggregate.is_whole_value and not joined and value == "json":
@@ -102,7 +105,26 @@ def of_changes(state_file: StateFile, store: Store, cleanup_policies: Sequence[s
         reasons.append(f"in which order {' and '.join(source.topic for source in store.inputs)} were read is not known: {may}")
     if state_file.cache:
         reasons.append(f"the application's cache passes over changes (streams.cache): {may}")
-    return Exactness("B", tuple(reasons)) if reasons else Exactness("A")
+    if not reasons:
+        return Exactness("A")
+    if store.others and state_file.cache:
+        why = (
+            "where both sides of a join change between two flushes of its cache, Kafka Streams takes from a group what it never added to it"
+        )
+        return Exactness("C", (*reasons, f"{why} (streams.cache)"))
+    if store.aggregate.kind == REDUCER:
+        which = "which values a group has passed through is not known, and a reducer may depend on it"
+        return Exactness("C", (*reasons, which))
+    return Exactness("B", tuple(reasons))
+
+
+def of_cached_join(state_file: StateFile, store: Store) -> Exactness:
+    """Judge a join that is stored: with a cache it keeps a row whose both sides were deleted between two flushes."""
+    table = store.table
+    if table is None or store.key_by or not store.others or not state_file.cache:
+        return Exactness("A")
+    why = "where both sides of a key are deleted between two flushes of the application's cache, Kafka Streams keeps its row"
+    return Exactness("B", (f"{why} (streams.cache); here it is unexpected",))
 
 
 def of_time(store: Store, keys: int, timed: int) -> Exactness:

@@ -14,7 +14,7 @@ from kops.core.topic_names import no_topics
 from kops.operations.services import Services
 from kops.operations.state.archived_input import Archived, cleanup_policy, of_archives, with_archives
 from kops.operations.state.buffers import judge_buffers
-from kops.operations.state.exactness import Exactness, of_changes, of_input, of_library, worst
+from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, worst
 from kops.operations.state.starts import find_starts, start_since
 from kops.operations.state.stated import of_statement
 
@@ -123,6 +123,7 @@ def read_facts(
                     *judged,
                     loose,
                     of_library(state_file),
+                    of_cached_join(state_file, store),
                     of_statement(state_file, store, settings.get(store.changelog, {})),
                     buffers.get(store.name, Exactness("A")),
                 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -33,7 +33,7 @@ from kops.operations.state.places import refuse_unplaced
 from kops.operations.state.starts import first_offsets
 from kops.operations.state.undrained import answers_waiting, without_waiting
 from kops.operations.state.windows import counted, emitted_again, fading
-from kops.operations.state.witnesses import question_of, testified
+from kops.operations.state.witnesses import question_of, refuse_unwritable, testified
 
 OPERATION = "state.rebuild"
 ACTIONS = ("added", "changed", "removed", "erased")
@@ -127,19 +127,26 @@ def compute_all(
         apart=past.apart if how.has_witnesses and not cut.moves else {found.store.name for found in facts},
     )
     computed = [testified(engine, state_file, found, past) for found in computed]
+    if must_be_empty:
+        _refuse_all(computed, lambda done: refuse_unwritable(done, replacing=replacing))
     for done in computed:
         if not how.accept_inexact and done.exactness.grade > "B":
             for other in computed:
                 drop_stage(other.stage)
             raise _inexact(done.facts.store.name, done.exactness.grade, done.exactness.reasons, proof=done.proof)
     if must_be_empty:
-        try:
-            refuse_unplaced(computed)
-        except Refused:
-            for done in computed:
-                drop_stage(done.stage)
-            raise
+        _refuse_all(computed, lambda done: refuse_unplaced([done]))
     return facts, cut, computed
+
+
+def _refuse_all(computed: Sequence[Computed], refuse: Callable[[Computed], None]) -> None:
+    try:
+        for done in computed:
+            refuse(done)
+    except Refused:
+        for done in computed:
+            drop_stage(done.stage)
+        raise
 
 
 def _starts(facts: Sequence[StoreFacts]) -> dict[TopicPartition, int]:

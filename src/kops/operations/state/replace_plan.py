@@ -92,7 +92,7 @@ def plan_replace(services: Services, state_file: StateFile, how: How) -> Plan:
     """
     engine = start_engine(services, how.master)
     facts, cut, computed = compute_all(services, state_file, engine, how, must_be_empty=True, replacing=True)
-    wrong = [found for found in computed if found.differing or not found.facts.fits]
+    wrong = [found for found in computed if found.differing or found.counts.unrestorable or not found.facts.fits]
     replaced: list[Replacement] = []
     try:
         for found in wrong:

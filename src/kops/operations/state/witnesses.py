@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from kops.core.errors import Refused
 from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile
 from kops.operations.services import Services
-from kops.operations.state.compute import EQUAL, Computed
+from kops.operations.state.compute import EQUAL, Computed, unrestorable_text
 from kops.operations.state.engine import Engine
 from kops.operations.state.evidence import IF_RIGHT, with_survivors
+from kops.operations.state.evidence_doubts import doubts, is_late
 from kops.operations.state.evidence_journal import Past
 from kops.operations.state.evidence_proven import Proven, remember, remembered
+from kops.operations.state.exactness import worst
 from kops.operations.state.key_rows import differing_keys
 
 _SHOWN = 5
@@ -24,13 +27,38 @@ def testified(engine: Engine, state_file: StateFile, found: Computed, past: Past
         return found
     store = found.facts.store
     proof = found.proof.without_own(past.written.get(store.changelog, {}))
+    unsettled = [] if proof.suffices else doubts(store, found.counts.noted)
     rows = differing_keys(engine, store, found.stage, _SHOWN, without=proof.damaged) if proof.differing else []
     return replace(
         found,
         proof=proof,
-        exactness=with_survivors(found.exactness, proof, rows),
+        exactness=worst([with_survivors(found.exactness, proof, rows), *unsettled]),
         proven=remembered(engine.services, state_file, store),
     )
+
+
+def refuse_unwritable(found: Computed, *, replacing: bool) -> None:
+    """Refuse to append to a changelog that cannot be restored whatever follows, and to remove windows that only lateness explains.
+
+    :param replacing: the changelog is made again, without what it holds
+    :raises Refused: with what to do instead
+    """
+    store = found.facts.store
+    if found.counts.unrestorable and not replacing:
+        raise Refused(
+            f"store {store.name}: {unrestorable_text(found)}, whatever is appended", hint="--write replace makes it again without them"
+        )
+    if found.proof is None or not found.proof.differing or not is_late(store, found.counts.noted):
+        return
+    damaged = found.proof.damaged
+    removed = sum(actions.get("removed", 0) for number, actions in found.actions.items() if number not in damaged)
+    if removed:
+        raise Refused(
+            f"store {store.name}: {removed:,} windows of its changelog were not computed, and records came late: an application that was"
+            " restarted has counted them, so they would be removed wrongly",
+            hint=f"where these windows are damage, say so: --damaged {store.name} or --damaged {store.name}:PARTITION,...",
+            store=store.name,
+        )
 
 
 def remember_proofs(

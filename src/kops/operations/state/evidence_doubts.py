@@ -1,0 +1,89 @@
+"""Doubts about a computed store: those that surviving keys can settle, and those that the settings of its changelog raise. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kops.core.durations import duration_text
+from kops.core.statefile import Store
+from kops.core.statefile.models import REGISTERED, SESSION, Windows
+from kops.operations.state.exactness import REDUCER, Exactness
+
+ADDED_MS = 86_400_000
+"""What Kafka Streams adds to a retention (``windowstore.changelog.additional.retention.ms``)."""
+_IN_MANY_WAYS = ("json", *REGISTERED)
+
+
+def doubts(store: Store, noted: Mapping[str, int]) -> list[Exactness]:
+    """Return what only equal keys of the changelog can settle.
+
+    :param noted: what was counted of windows (``kops.spark.windows_view.NOTED``)
+    """
+    return [*_of_keys(store), *_of_rewritten_code(store), *_of_lateness(store, noted)]
+
+
+def _of_keys(store: Store) -> list[Exactness]:
+    """Judge keys that a serde may write in other bytes than they were read in: the application would look for them in vain."""
+    form = store.key_form.name
+    if form not in _IN_MANY_WAYS:
+        return []
+    return [Exactness("C", (f"its keys are {form}: where the application's serde writes them in other bytes, they are other keys",))]
+
+
+def _of_rewritten_code(store: Store) -> list[Exactness]:
+    """Name a reducer: nothing but equal keys tells whether it is what the application's own code is."""
+    if store.aggregate.kind != REDUCER:
+        return []
+    return [Exactness("A", (f"{store.aggregate.expression} is the application's code written again in Python",))]
+
+
+def _of_lateness(store: Store, noted: Mapping[str, int]) -> list[Exactness]:
+    """Judge windows that the store still holds and that a late record was for: an application that restarts forgets its stream time."""
+    if not is_late(store, noted):
+        return []
+    why = "an application that was restarted just before one of them had forgotten its stream time, and has counted it"
+    return [Exactness("C", (f"{noted['late']:,} records came late for windows that the store may still hold: {why}",))]
+
+
+def is_late(store: Store, noted: Mapping[str, int]) -> bool:
+    """Tell whether records came late for windows that the store may still hold."""
+    window = store.window
+    return window is not None and noted.get("late", 0) > 0 and window.retention_ms > _closes_ms(window)
+
+
+def _closes_ms(window: Windows) -> int:
+    """Return how far the stream time goes beyond what expires with a window before that closes."""
+    return window.close_ms if window.kind == SESSION else window.size_ms + window.grace_ms
+
+
+def added_retention(stores: Iterable[tuple[Store, Mapping[str, str]]]) -> int:
+    """Return what the application's changelogs are kept for beyond the retention of their stores, in milliseconds.
+
+    Where stores of different retentions all have the same on top, it is a setting of the application, and else Kafka Streams' default.
+
+    :param stores: each with the settings of its changelog
+    """
+    windowed = [(store.window.retention_ms, _kept_ms(settings)) for store, settings in stores if store.window is not None]
+    added = {kept - retention for retention, kept in windowed}
+    if len({retention for retention, _ in windowed}) > 1 and len(added) == 1:
+        return max(ADDED_MS, *added)
+    return ADDED_MS
+
+
+def _kept_ms(settings: Mapping[str, str]) -> int:
+    return int(settings.get("retention.ms") or -1)
+
+
+def of_retention(store: Store, noted: Mapping[str, int], settings: Mapping[str, str], added_ms: int = ADDED_MS) -> Exactness:
+    """Judge windows that the file lets expire although the changelog is kept for more: its retention, or its grace, is too short.
+
+    :param settings: of the changelog
+    :param added_ms: what changelogs are kept for beyond the retention of their stores
+    """
+    kept, window = _kept_ms(settings), store.window
+    if window is None or not noted.get("expired", 0) or kept - added_ms <= window.retention_ms:
+        return Exactness("A")
+    told = f"retention.ms is {duration_text(kept)}, of which Kafka Streams adds {duration_text(added_ms)}"
+    which = f"{noted['expired']:,} windows have expired by the file's retention ({duration_text(window.retention_ms)})"
+    reason = f"{which}, and {store.changelog} is kept for longer ({told}): they are neither computed nor compared"
+    return Exactness("C", (f"{reason}; see window.retention and window.grace",), hides=True)

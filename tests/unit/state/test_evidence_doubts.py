@@ -1,0 +1,97 @@
+"""Doubts that only surviving keys settle, and what settings of a changelog contradict."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kops.core.models import Bounds
+from kops.core.statefile import parse_state_file
+from kops.operations.state.buffers import judge_buffer
+from kops.operations.state.evidence_doubts import added_retention, doubts, of_retention
+from kops.operations.state.exactness import of_cached_join, of_changes, of_input
+
+DAY = 86_400_000
+COUNT = {"aggregate": {"count": True}}
+
+
+def parsed(body, **streams):
+    return parse_state_file("f", {"application": "a", "streams": {"version": "4.3", **streams}, "stores": {"s": body}})
+
+
+def store(**more):
+    return parsed({"from": {"topic": "t", "key": "string", "value": "long"}, **COUNT, **more}).stores[0]
+
+
+def windowed(**window):
+    return store(type="window", window={"size": "10s", "grace": "0s", **window})
+
+
+def grades(found):
+    return [one.grade for one in found]
+
+
+def test_keys_that_a_serde_may_write_otherwise():
+    source = {"topic": "t", "key": "json", "value": "long"}
+    assert grades(doubts(store(**{"from": source}), {})) == ["C"]
+    assert doubts(store(), {}) == []
+
+
+@pytest.mark.parametrize(("retention", "late", "expected"), [("1d", 1, ["C"]), ("1d", 0, []), ("10s", 1, [])])
+def test_late_records_of_windows_that_are_still_held(retention, late, expected):
+    assert grades(doubts(windowed(retention=retention), {"late": late})) == expected
+
+
+@pytest.mark.parametrize(("kept", "expired", "grade"), [(2 * DAY, 5, "C"), (2 * DAY, 0, "A"), (DAY + 10_000, 5, "A"), (-1, 5, "A")])
+def test_a_changelog_that_is_kept_for_longer_than_the_file_says(kept, expired, grade):
+    found = of_retention(windowed(retention="10s"), {"expired": expired}, {"retention.ms": str(kept)})
+    assert (found.grade, found.hides) == (grade, grade == "C")
+
+
+@pytest.mark.parametrize(
+    ("retentions", "kept", "added"),
+    [
+        (["10s"], [DAY + 10_000], DAY),
+        (["10s"], [5 * DAY + 10_000], DAY),
+        (["10s", "20s"], [5 * DAY + 10_000, 5 * DAY + 20_000], 5 * DAY),
+        (["10s", "10s"], [5 * DAY + 10_000, 5 * DAY + 10_000], DAY),
+        (["10s", "20s"], [2 * DAY, 2 * DAY], DAY),
+    ],
+)
+def test_what_an_application_adds_to_every_retention(retentions, kept, added):
+    stores = [(windowed(retention=text), {"retention.ms": str(number)}) for text, number in zip(retentions, kept, strict=True)]
+    assert added_retention(stores) == added
+
+
+def test_json_that_an_expression_makes_is_b():
+    body = {"from": {"topic": "t", "key": "string", "value": "long"}, "aggregate": {"last": "to_json(struct(value))", "as": "json"}}
+    assert of_input(parsed(body).stores[0], {0: Bounds(0, 9)}, "delete", "t").grade == "B"
+
+
+FULL, EMPTIED, NEW = Bounds(0, 9), Bounds(9, 9), Bounds(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("buffer", "changelog", "grade"),
+    [
+        ([FULL, FULL], [FULL, FULL], "A"),
+        ([FULL, EMPTIED], [FULL, FULL], "D"),
+        ([FULL, NEW], [FULL, FULL], "D"),
+        ([FULL, NEW], [FULL, NEW], "A"),
+        ([NEW, NEW], None, "D"),
+        (None, [FULL], "D"),
+    ],
+)
+def test_a_buffer_of_which_one_partition_is_lost(buffer, changelog, grade):
+    found = judge_buffer("b", buffer, changelog)
+    assert (found.grade, found.hides) == (grade, grade == "D")
+
+
+def test_joins_of_cached_tables_and_what_is_grouped_from_them():
+    body = yaml.safe_load((Path(__file__).parents[3] / "examples" / "regions" / "state.yaml").read_text(encoding="utf-8"))
+    for cache, of_join, of_groups in ((True, "B", "C"), (False, "A", "B")):
+        body["streams"]["cache"] = cache
+        found = parse_state_file("f", body)
+        stores = {one.name: one for one in found.stores}
+        assert of_cached_join(found, stores["people"]).grade == of_join
+        assert of_changes(found, stores["young"], ["delete", "delete"]).grade == of_groups
