@@ -43,7 +43,7 @@ def test_killed_after_the_topic_was_deleted(cluster, prefix, tmp_path, run_kops,
         assert process.poll() is None, process.communicate()
         return cluster.topics(changelog).get(changelog) != PARTITIONS - 1
 
-    wait_for("the changelog to be deleted", deleted, 2 * SECONDS)
+    wait_for("the changelog to be deleted", deleted, 4 * SECONDS)
     processes.end(process)
     cluster.slow_down(prefix, 10**9)
     entry = run_kops("journal", "list", "-o", "json").ok().json[0]
