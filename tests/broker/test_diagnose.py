@@ -64,7 +64,9 @@ def test_a_partition_that_is_stuck_and_the_record_that_it_is_at(diagnose, broker
         body = diagnose(group, "--sample", "500ms", code=1)
         after = cluster.admin.describe_consumer_groups([group])[group].result(30)
     assert [one.member_id for one in after.members] == [one.member_id for one in before.members]
-    assert set(body) == {"cluster_id", "at", "whole_cluster", "groups", "topics", "findings", "not_checked"}
+    assert set(body) == {"cluster_id", "at", "whole_cluster", "groups", "topics", "looked_at", "findings", "not_checked", "left_out"}
+    assert {name: body["looked_at"][name] for name in ("groups", "connectors")} == {"groups": 1, "connectors": None}
+    assert [left["check"] for left in body["left_out"]] == ["connectors"]
     assert (body["whole_cluster"], body["groups"], body["topics"], body["not_checked"]) == (False, [group], [], [])
     found = about(body, group)["stuck_partitions"]
     assert set(found) == {"severity", "check", "subject", "summary", "commands", "facts"}
@@ -166,6 +168,10 @@ def test_exit_codes(run_kops, broker, group, filled, cluster):
     assert run_kops("diagnose", group, "-o", "csv", *servers).ok().out == "severity,check,subject,summary,commands\n"
     quiet = run_kops("diagnose", group, *servers).ok()
     assert "nothing wrong found; looked at 1 group, " in quiet.out
+    assert "commits of the last 1d" in quiet.out
+    assert quiet.out.splitlines()[-1].startswith("not looked at: connectors: no address of Connect is known")
+    unread = run_kops("diagnose", group, "--history", "0s", "-o", "json", *servers).ok().json
+    assert {left["check"] for left in unread["left_out"]} == {"connectors", "jumps, deletions and crash loops"}
     unknown = run_kops("diagnose", f"{group}x", *servers)
     assert (unknown.code, unknown.out) == (1, "")
     assert f"there is no group and no topic {group}x\nhint: did you mean {group}" in unknown.err
@@ -177,7 +183,7 @@ def test_exit_codes(run_kops, broker, group, filled, cluster):
     assert run_kops("diagnose", group, "-o", "name", *servers).out == f"group {group}\n"
 
 
-def test_connectors_that_failed(diagnose, topic, cluster, monkeypatch):
+def test_connectors_that_failed(diagnose, run_kops, broker, topic, cluster, monkeypatch):
     name = topic()
     wait_for("the topic", lambda: name in cluster.topics(name))
     trace = "org.apache.kafka.connect.errors.ConnectException: Exiting\nCaused by: java.sql.SQLException: no such column"
@@ -197,6 +203,8 @@ def test_connectors_that_failed(diagnose, topic, cluster, monkeypatch):
     assert both == {"connector sink", "connector other"}
     monkeypatch.setenv("KOPS_CONNECT_URLS", "http://127.0.0.1:1")
     body = diagnose(name, code=6)  # nothing found, and Connect could not be asked
+    shown = run_kops("diagnose", name, "-B", broker.bootstrap_servers)
+    assert (shown.code, "nothing wrong found; looked at " in shown.out, "\nnot looked at: connect: " in shown.out) == (6, True, True)
     assert [gap["check"] for gap in body["not_checked"]] == ["connect"]
 
 

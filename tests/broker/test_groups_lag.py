@@ -247,3 +247,11 @@ def test_watching_on_a_terminal(group, topic, cluster, kops_process, broker):
     os.close(ours)
     assert "CONSUMED" in seen
     assert group[:20] in seen
+
+
+def test_each_group_is_named_once_and_no_match_is_an_answer_of_its_own(kops, cluster, topic, group):
+    name = topic(partitions=3)
+    cluster.commit(group, {(name, partition): 0 for partition in range(3)})
+    assert kops("groups", "lag", group, "-o", "name").ok().out == f"{group}\n"
+    nothing = kops("groups", "lag", f"{group}-none*")
+    assert (nothing.code, "no group matches" in nothing.err) == (1, True)

@@ -54,4 +54,5 @@ def test_a_broker_that_stops_answering(frozen, run_kops, kops_process, home):
     assert '"lag": 1' in [watch.stdout.readline() for _ in range(3)][-1]
     watch.send_signal(signal.SIGINT)
     assert watch.wait(30) == 130
+    assert "interrupted" not in watch.stderr.read()
     wait_for("the broker", lambda: kops("groups", "lag", "billing").code == 0)

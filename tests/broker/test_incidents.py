@@ -142,7 +142,7 @@ def test_offsets_that_somebody_reset_to_the_end(diagnose, kops, broker, cluster,
     for offset in (10, 20):
         commit(groups, group, name, dict.fromkeys(range(3), offset))
     time.sleep(0.02)
-    kops("offsets", "reset", group, "--topic", name, "--to-latest", "--yes").ok()
+    assert "skips 120 unread offsets" in kops("offsets", "reset", group, "--topic", name, "--to-latest", "--yes").ok().err
     time.sleep(0.02)
     commit(groups, group, name, dict.fromkeys(range(2), 60))
     with member(broker.bootstrap_servers, group, name):
@@ -154,6 +154,9 @@ def test_offsets_that_somebody_reset_to_the_end(diagnose, kops, broker, cluster,
     assert back.startswith(f"kops offsets reset {group} --topic {name}:0-2 --to-history @")
     assert first["commands"][1] == f"kops offsets history {group} --jumps"
     assert "commits_jumped" not in {finding["check"] for finding in diagnose(group, "--history", "0s")}
+    shown = kops(*shlex.split(back)[1:], "--dry-run").ok().out
+    assert "DELTA" in shown
+    assert shown.splitlines()[-1] == "reads 120 offsets again"
     kops(*shlex.split(back)[1:], "--yes").ok()
     assert set(cluster.committed(group).values()) == {20}
     findings = diagnose(group)

@@ -47,17 +47,20 @@ def diagnose(
     """Find what is wrong with groups and topics, or with the whole cluster.
 
     Joins the state of groups, lag in records and in time, partitions that do
-    not move and the record they are at, replicas and brokers that are missing,
-    transactions that hold readers back, unread data that is about to expire,
-    and failed tasks of Connect. The worst comes first, each with the commands
-    that look closer or repair it. Nothing is changed, and no group is joined.
+    not move and the record they are at, crash loops, commits that jumped or
+    were deleted, replicas and brokers that are missing, open transactions,
+    unread data that is about to expire, missing topics of Kafka Streams, and
+    failed tasks of Connect. The worst comes first, each with the commands that
+    look closer or repair it; at the end stands what was not looked at. Nothing
+    is changed, and no group is joined.
 
     Exit codes: 0 nothing found, 1 something found, 6 nothing found but not everything could be looked at.
     """
     from kops.core.durations import parse_duration
     from kops.core.errors import ExitCode
     from kops.core.findings import Severity, reaches
-    from kops.operations.diagnose.examine import as_json, headline
+    from kops.core.visible import visible
+    from kops.operations.diagnose.examine import as_json, headline, not_looked_at
     from kops.operations.diagnose.examine import diagnose as look
 
     found = look(
@@ -74,7 +77,10 @@ def diagnose(
     elif session.output_format == "table":
         click.echo(headline(found))
         click.echo(findings_text(found.findings), nl=False)
+        click.echo("".join(f"{visible(line)}\n" for line in not_looked_at(found)), nl=False)
     else:
         render_findings(session, found.findings)
-    partial = note_gaps(session, found.gaps)
+    partial = int(ExitCode.PARTIAL if found.gaps else ExitCode.DONE)
+    if session.output_format != "table":
+        note_gaps(session, found.gaps)
     return int(ExitCode.FAILED) if reaches(found.findings, Severity[fail_on.upper()]) else partial

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from kops.operations.groups_lag import LagReport
 
 
+EVERY = {"*", ".*"}
+"""What matches every group; that there is none then is an answer."""
+
+
 @dataclass(frozen=True)
 class Question:
     """What is asked about lag."""
@@ -91,6 +95,7 @@ def _once(session: Session, question: Question) -> int:
         exceeded.look_at(sums)
         render_sums(session, sums, first)
     session.note(total.sentence() if total.partitions else f"no committed offsets of {' '.join(question.names)}")
+    matched = report.groups or report.problems or report.without_offsets or set(question.names) & EVERY
     if report.without_offsets:
         named, more = report.without_offsets[: Exceeded.NAMED], len(report.without_offsets) - Exceeded.NAMED
         session.note(f"without committed offsets, and left out: {', '.join(named)}{f' and {more} more' if more > 0 else ''}")
@@ -100,6 +105,9 @@ def _once(session: Session, question: Question) -> int:
         session.note(f"warning: {name}: {problem.message}")
     if exceeded.first:
         session.note(exceeded.sentence())
+        return int(ExitCode.FAILED)
+    if not matched:
+        session.note("no group matches; `kops groups list` shows those that there are")
         return int(ExitCode.FAILED)
     return int(ExitCode.PARTIAL if report.problems else ExitCode.DONE)
 
@@ -149,6 +157,9 @@ def render_partitions(session: Session, report: LagReport, blocks: Iterable[Bloc
 
     if session.output_format == "json":
         write_json_rows(blocks, sys.stdout)
+        return
+    if session.output_format == "name":
+        session.render(({"group": name} for name in dict.fromkeys(block.common["group"] for block in blocks)), ["group"])
         return
     where: list[str | Column] = ["group", "topic", "partition", "committed", "log_start_offset", "log_end_offset", "lag"]
     if session.output_format != "table":

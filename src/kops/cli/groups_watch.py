@@ -30,6 +30,13 @@ def watched(session: Session, question: Question, interval: str, count: int | No
     milliseconds = parse_duration(interval, what="interval")
     if milliseconds < SHORTEST_MS:
         raise UsageProblem(f"{interval} is too short an interval", hint=f"{SHORTEST_MS}ms is the shortest")
+    try:
+        return _looks(session, question, milliseconds, count)
+    except KeyboardInterrupt:  # it is how a watch ends
+        return int(ExitCode.INTERRUPTED)
+
+
+def _looks(session: Session, question: Question, milliseconds: int, count: int | None) -> int:
     rates, looks, code = Rates(question.by), 0, 0
     with _shown(session, question.by) as show:
         while True:

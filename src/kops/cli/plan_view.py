@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import Any
 
+from kops.core.findings import counted
 from kops.core.plan import DerivedItems, Item, Plan
 from kops.core.topic_settings import people_value
 from kops.core.visible import visible
 from kops.output.render import cell, render_rows
 
 COLUMNS = ("target", "action", "before", "after", "reason")
+MOVING = ("offsets.move", "offsets.move_many")
+"""Operations whose items are offsets: by how much each moves is shown."""
 NAMES_IN_ONE_BLOCK = 12
 MOST_ITEMS = 200
 """More items than a person reads: what sums them up is shown in their place."""
@@ -28,12 +31,28 @@ def plan_text(plan: Plan, limit: int | None = None, *, terminal: bool = False) -
         return _overview(plan.items, limit, terminal=terminal)
     items = plan.items if limit is None else plan.items[:limit]
     parts: list[str] = []
+    moving = plan.operation in MOVING
     for has_parts, some in groupby(items, key=_has_parts):
         run = list(some)
-        parts.extend(_blocks(run) if has_parts else [_table(run, terminal=terminal)])
+        parts.extend(_blocks(run) if has_parts else [_table(run, terminal=terminal, delta=moving)])
     if len(items) < len(plan.items):
         parts.append(f"... and {len(plan.items) - len(items)} more; --dry-run shows all")
+    if moving and (total := _moved(plan.items)):
+        parts.append(total)
     return "\n".join(part for part in parts if part)
+
+
+def _moved(items: Sequence[Item]) -> str:
+    """Return how many offsets a plan skips and goes back over, in all; empty where nothing moves."""
+    deltas = [delta for item in items if (delta := _delta(item)) is not None]
+    onward, back = sum(delta for delta in deltas if delta > 0), -sum(delta for delta in deltas if delta < 0)
+    said = [f"skips {counted(onward, 'unread offset')}"] if onward else []
+    return ", ".join([*said, *([f"reads {counted(back, 'offset')} again"] if back else [])])
+
+
+def _delta(item: Item) -> int | None:
+    known = isinstance(item.before, int) and isinstance(item.after, int) and item.changes
+    return item.after - item.before if known else None
 
 
 def _overview(items: DerivedItems, limit: int | None, *, terminal: bool) -> str:
@@ -49,9 +68,14 @@ def _has_parts(item: Item) -> bool:
     return isinstance(item.before, Mapping) or isinstance(item.after, Mapping)
 
 
-def _table(items: Sequence[Item], *, terminal: bool) -> str:
+def _table(items: Sequence[Item], *, terminal: bool, delta: bool) -> str:
     rows = [{column: getattr(item, column) for column in COLUMNS} for item in items]
-    used = [column for column in COLUMNS if any(row[column] not in (None, "") for row in rows)]
+    columns = list(COLUMNS)
+    if delta:
+        columns.insert(columns.index("reason"), "delta")
+        for row, item in zip(rows, items, strict=True):
+            row["delta"] = None if (by := _delta(item)) is None else f"{by:+,}"
+    used = [column for column in columns if any(row[column] not in (None, "") for row in rows)]
     table = io.StringIO()
     render_rows(rows, used, "table", table, terminal=terminal)
     return table.getvalue().rstrip("\n")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from kops.core.cluster_observed import Observed, is_under_replicated
-from kops.core.errors import KopsError, TimedOut, Unreachable
+from kops.core.errors import AuthorizationFailed, KopsError, TimedOut, Unreachable
 from kops.core.log_dirs import LogDir
-from kops.core.models import TopicPartition
+from kops.core.models import Topic, TopicPartition
 from kops.operations.services import Services
 
 T = TypeVar("T")
@@ -23,9 +23,11 @@ class Gaps:
     """What could not be looked at, and why.
 
     :ivar errors: by what was looked for: ``quorum``
+    :ivar lacking: likewise, where the cluster offers no such request
     """
 
     errors: dict[str, KopsError] = field(default_factory=dict)
+    lacking: dict[str, KopsError] = field(default_factory=dict)
 
     def ask(self, what: str, request: Callable[[], T]) -> T | None:
         """Return the answer to a request; None when it fails, and keep the reason."""
@@ -45,9 +47,8 @@ class Gaps:
         return {broker_id: answer for broker_id, answer in answers.items() if not isinstance(answer, KopsError)}
 
     def note(self, what: str, error: KopsError) -> None:
-        """Keep the reason of a failure, unless it is that the cluster offers no such request."""
-        if error.details.get("kafka_error") != _NOT_OFFERED:
-            self.errors[what] = error
+        """Keep the reason of a failure, apart where it is that the cluster offers no such request."""
+        (self.lacking if error.details.get("kafka_error") == _NOT_OFFERED else self.errors)[what] = error
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Sight:
 
     observed: Observed
     gaps: Mapping[str, KopsError]
+    lacking: Mapping[str, KopsError] = field(default_factory=dict)
 
 
 def observe(services: Services, names: Sequence[str] | None = None) -> Sight:
@@ -65,7 +67,7 @@ def observe(services: Services, names: Sequence[str] | None = None) -> Sight:
     """
     kafka, gaps = services.kafka, Gaps()
     cluster = kafka.cluster()
-    topics = tuple((kafka.topics.describe() if names is None else kafka.topics.existing(names)).values())
+    topics = tuple(kafka.topics.describe().values()) if names is None else _existing(services, names, gaps)
     seen = Observed(
         topics,
         cluster.brokers,
@@ -80,7 +82,17 @@ def observe(services: Services, names: Sequence[str] | None = None) -> Sight:
     versions = gaps.sift("version", {broker_id: answer for broker_id, answer in answers.items() if broker_id not in silent})
     disks = log_dirs(services, [broker_id for broker_id in in_service if broker_id not in silent], gaps, partitions=()).values()
     seen = replace(seen, versions=versions, unanswering=silent, log_dirs=tuple(one for some in disks for one in some))
-    return Sight(_closer(services, seen, gaps), gaps.errors)
+    return Sight(_closer(services, seen, gaps), gaps.errors, gaps.lacking)
+
+
+def _existing(services: Services, names: Sequence[str], gaps: Gaps) -> tuple[Topic, ...]:
+    """Return the topics that exist; one that may not be seen spoils only its own answer."""
+    topics = services.kafka.topics
+    try:
+        return tuple(topics.existing(names).values())
+    except AuthorizationFailed:
+        answers = [gaps.ask(f"topic {name}", lambda name=name: topics.existing([name])) for name in names]  # type: ignore[misc]
+        return tuple(topic for found in answers if found for topic in found.values())
 
 
 def _closer(services: Services, seen: Observed, gaps: Gaps) -> Observed:

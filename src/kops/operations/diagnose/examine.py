@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.cluster_health import cluster_findings, partition_findings
@@ -11,12 +11,15 @@ from kops.core.cluster_observed import Observed, partition_trouble
 from kops.core.connect import Connector, concerns, connector_findings
 from kops.core.diagnosis import group_findings
 from kops.core.diagnosis_transactions import transaction_findings
+from kops.core.durations import duration_text
 from kops.core.errors import KopsError
-from kops.core.findings import Finding, Severity, by_severity, counted, for_connection
+from kops.core.findings import Finding, Severity, by_severity, counted, for_connection, names_text
+from kops.core.group_look import GroupLook
 from kops.core.models import INTERNAL_TOPICS
 from kops.core.times import time_text, to_milliseconds
 from kops.operations.cluster_observe import Gaps, observe
 from kops.operations.diagnose.looks import look_at_groups, with_transactions
+from kops.operations.diagnose.past import COMMIT_HISTORY
 from kops.operations.diagnose.scope import Scope, scope_of
 from kops.operations.diagnose.streams_topics import streams_findings
 from kops.operations.services import Services
@@ -30,7 +33,9 @@ class Diagnosis:
     :param topics: number of topics that were looked at, Kafka's own included
     :param connectors: number of connectors, None when the context has no Connect
     :param findings: the worst first
+    :param history: milliseconds, for which commits of the past were all looked at; 0 where they were not
     :param gaps: what could not be looked at, and why
+    :param left_out: what was not looked at because nobody asked for it, or nothing tells it, and why
     """
 
     cluster_id: str
@@ -40,6 +45,8 @@ class Diagnosis:
     at: int
     findings: tuple[Finding, ...]
     gaps: Mapping[str, KopsError]
+    history: int = 0
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 def diagnose(
@@ -68,6 +75,7 @@ def diagnose(
     sight = observe(services, None if scope.whole else _topics_of(services, scope))
     seen = sight.observed
     gaps.errors |= sight.gaps
+    gaps.lacking |= sight.lacking
     since = to_milliseconds(services.now()) - history if history else None
     looks = look_at_groups(services, scope, gaps, seen.settings, within=within, sample_seconds=sample_seconds, since=since)
     held = _held_back(services, seen, gaps)
@@ -89,6 +97,8 @@ def diagnose(
         now,
         tuple(for_connection(by_severity(findings), named)),
         gaps.errors,
+        0 if COMMIT_HISTORY in {*gaps.errors, *gaps.lacking} else history,
+        _left_out(services, looks, gaps, history=history, sample_seconds=sample_seconds),
     )
 
 
@@ -100,8 +110,15 @@ def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
         "whole_cluster": diagnosis.scope.whole,
         "groups": sorted(diagnosis.scope.groups),
         "topics": list(diagnosis.scope.topics),
+        "looked_at": {
+            "groups": len(diagnosis.scope.groups),
+            "topics": diagnosis.topics,
+            "connectors": diagnosis.connectors,
+            "commits_since": time_text(diagnosis.at - diagnosis.history) if diagnosis.history else None,
+        },
         "findings": [finding.as_json() for finding in diagnosis.findings],
         "not_checked": [{"check": what, "error": error.as_json()} for what, error in diagnosis.gaps.items()],
+        "left_out": [{"check": what, "reason": reason} for what, reason in diagnosis.left_out.items()],
     }
 
 
@@ -116,7 +133,32 @@ def headline(diagnosis: Diagnosis) -> str:
     found = ", ".join(counts) or "nothing wrong found"
     connectors = "" if diagnosis.connectors is None else f", {counted(diagnosis.connectors, 'connector')}"
     looked = f"{counted(len(diagnosis.scope.groups), 'group')}, {counted(diagnosis.topics, 'topic')}{connectors}"
-    return f"cluster {diagnosis.cluster_id}: {found}; looked at {looked}"
+    past = f", commits of the last {duration_text(diagnosis.history)}" if diagnosis.history and diagnosis.scope.groups else ""
+    return f"cluster {diagnosis.cluster_id}: {found}; looked at {looked}{past}"
+
+
+def not_looked_at(diagnosis: Diagnosis) -> list[str]:
+    """Return a line for each reason why something was not looked at, with what that is."""
+    reasons: dict[str, list[str]] = {}
+    for what, reason in (*((what, error.message) for what, error in diagnosis.gaps.items()), *diagnosis.left_out.items()):
+        reasons.setdefault(reason, []).append(what)
+    return [f"not looked at: {names_text(some)}: {reason}" for reason, some in reasons.items()]
+
+
+def _left_out(services: Services, looks: Sequence[GroupLook], gaps: Gaps, *, history: int, sample_seconds: float) -> dict[str, str]:
+    """Return what was not looked at without that being a failure, and why."""
+    found = {what: f"this cluster has no such request: {error.message}" for what, error in gaps.lacking.items()}
+    if not services.connection.connect_urls:
+        found["connectors"] = "no address of Connect is known; connect_urls of the context or KOPS_CONNECT_URLS names it"
+    if looks and not history:
+        found["jumps, deletions and crash loops"] = "--history 0s"
+    if sample_seconds <= 0 and any(look.may_change for look in looks):
+        found["what moves"] = "--sample 0s looks once"
+    silent = [look.group.group_id for look in looks if look.streams and look.group.type != "streams"]
+    if silent:
+        reason = "groups of the classic protocol do not register their stores; `kops streams describe` shows what is there"
+        found[f"which changelogs {names_text(silent)} should have"] = reason
+    return found
 
 
 def _topics_of(services: Services, scope: Scope) -> list[str]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kops.core.errors import KopsError
+from kops.core.errors import AuthorizationFailed, KopsError, NotFound
 from kops.core.group_history import GroupHistory, deletions
 from kops.core.group_look import GroupLook, PartitionLook
 from kops.core.models import Bounds, TopicPartition
 from kops.core.times import to_milliseconds
+from kops.formats.consumer_offsets import TOPIC
 from kops.operations.cluster_observe import Gaps
 from kops.operations.diagnose.scope import Scope
 from kops.operations.group_log import read_group_log
 from kops.operations.services import Services
 
+COMMIT_HISTORY = "commit history"
 MOST_COMMITS = 300_000
 """Records of ``__consumer_offsets`` that are read, the newest: two seconds."""
 
@@ -29,12 +31,17 @@ def with_history(services: Services, looks: Sequence[GroupLook], scope: Scope, g
     if since is None or not looks:
         return looks
     names = [look.group.group_id for look in looks]
-    found = gaps.ask("commit history", lambda: read_group_log(services, names, since=since, most=MOST_COMMITS))
-    if found is None:
+    try:
+        found = read_group_log(services, names, since=since, most=MOST_COMMITS)
+    except (NotFound, AuthorizationFailed):
+        gaps.note(COMMIT_HISTORY, AuthorizationFailed(f"lacks READ on topic {TOPIC}, or it does not exist yet"))
+        return looks
+    except KopsError as problem:
+        gaps.note(COMMIT_HISTORY, problem)
         return looks
     if found.left_out:
         text = f"only the newest {MOST_COMMITS:,} commits were read, {found.left_out:,} were left out; a shorter --history reads all"
-        gaps.errors["commit history"] = KopsError(text)
+        gaps.errors[COMMIT_HISTORY] = KopsError(text)
     histories = {name: _narrowed(history, name, scope) for name, history in found.histories.items()}
     lost = {name: {one.partition for one in deletions(history)} for name, history in histories.items()}
     topics = sorted({partition.topic for some in lost.values() for partition in some})
