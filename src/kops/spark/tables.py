@@ -43,6 +43,7 @@ class Topics:
     clocks: bool
     _seen: dict[str, tuple[Prepared, Watch]] = field(default_factory=dict)
     _newest: dict[str, Watch] = field(default_factory=dict)
+    _expired: dict[str, Watch] = field(default_factory=dict)
 
     def records(self, table: Table, source: Source) -> DataFrame:
         """Return the records of a table's topic that count: ``_partition, _key, key, value, _raw, _ts, _ord, offset``."""
@@ -53,7 +54,19 @@ class Topics:
             judged, observation = observed_records(prepared)
             self._seen[source.topic] = prepared, observation
         kept = _kept(judged)
-        return _columns(kept if table.history_ms is None else not_expired(kept, table.history_ms))
+        return _columns(kept if table.history_ms is None else self.not_expired(kept, table.history_ms, source.topic))
+
+    def not_expired(self, records: DataFrame, history_ms: int, topic: str) -> DataFrame:
+        """Leave out what a versioned store never took, and count it (``expired``)."""
+        aged = with_newest(records, history_ms)
+        if topic not in self._expired:
+            aged, self._expired[topic] = watched(aged, {"late": "count_if(expired)"})
+        return aged.where("not expired").drop("expired")
+
+    @property
+    def expired(self) -> int:
+        """Return how many records came too late for the history of their versioned table, once all were computed."""
+        return sum(int(watch.get["late"]) for watch in self._expired.values())
 
     def newest(self, table: Table, source: Source) -> DataFrame:
         """Return of the records that count at least the last one of every key; tasks find those where they can (``added_up``)."""
@@ -165,8 +178,13 @@ def not_expired(records: DataFrame, history_ms: int) -> DataFrame:
 
     ``RocksDBVersionedStore.put``; its changelog has such records all the same.
     """
+    return with_newest(records, history_ms).where("not expired").drop("expired")
+
+
+def with_newest(records: DataFrame, history_ms: int) -> DataFrame:
+    """Add ``expired``: a record is older than the newest before it by more than the history of a versioned store."""
     newest = f"max(timestamp_ms) {_SO_FAR.format(by='partition', until='1 preceding')}"
-    return records.selectExpr("*", f"{newest} as newest").where(f"newest is null or timestamp_ms >= newest - {history_ms}").drop("newest")
+    return records.selectExpr("*", f"coalesce(timestamp_ms < {newest} - {history_ms}, false) as expired")
 
 
 def last_rows(topics: Topics, table: Table) -> DataFrame:

@@ -63,4 +63,4 @@ def _stored(rows: DataFrame, place: Expressions, table: Table) -> DataFrame:
 def _seen(topics: Topics, of_keys: Watch) -> Seen:
     fates, keys = topics.fates(), of_keys.get
     dropped = {name: fates[name] for name in FATES.values()}
-    return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], topics.unfit, noted={"timed": keys["timed"]})
+    return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], topics.unfit, noted={"timed": keys["timed"], "late": topics.expired})

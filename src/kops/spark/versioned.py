@@ -45,7 +45,7 @@ def versions(topics: Topics, job: Job) -> DataFrame:
     table = _table(job)
     records = topics.records(replace(table, history_ms=None), job.store.source)
     log = records.selectExpr("_partition as partition", "_key as key", "_raw as value", "_ts as timestamp_ms", "offset")
-    return observable(log, _history(job))
+    return _versions(topics.not_expired(log, _history(job), job.store.source.topic), _history(job))
 
 
 def observable(log: DataFrame, history_ms: int) -> DataFrame:
@@ -53,7 +53,10 @@ def observable(log: DataFrame, history_ms: int) -> DataFrame:
 
     :param log: partition, key, value, timestamp_ms, offset
     """
-    taken = not_expired(log, history_ms)
+    return _versions(not_expired(log, history_ms), history_ms)
+
+
+def _versions(taken: DataFrame, history_ms: int) -> DataFrame:
     last = taken.groupBy("partition", "key", "timestamp_ms").agg(expression("max_by(struct(value), offset) as last"))
     known = last.selectExpr(
         "partition",
@@ -128,4 +131,4 @@ def _history(job: Job) -> int:
 
 def _seen(topics: Topics, of_keys: Watch) -> Seen:
     fates = topics.fates()
-    return Seen(fates["read"], {name: fates[name] for name in FATES.values()}, of_keys.get["keys"], 0)
+    return Seen(fates["read"], {name: fates[name] for name in FATES.values()}, of_keys.get["keys"], 0, noted={"late": topics.expired})

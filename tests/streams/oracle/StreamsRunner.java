@@ -152,7 +152,7 @@ public final class StreamsRunner {
                 .flatMap(part -> part.nodes().stream())
                 .filter(node -> node instanceof Source)
                 .flatMap(node -> ((Source) node).topicSet().stream())
-                .map(topic -> topic.endsWith("-repartition") ? group + "-" + topic : topic)
+                .map(topic -> topic.endsWith("-repartition") || topic.startsWith("KTABLE-FK-JOIN-") ? group + "-" + topic : topic)
                 .collect(Collectors.toSet());
         boolean told = false;
         try (Admin admin = Admin.create(adminSettings)) {

@@ -42,6 +42,12 @@ def test_late_records_of_windows_that_are_still_held(retention, late, expected):
     assert grades(doubts(windowed(retention=retention), {"late": late})) == expected
 
 
+def test_records_later_than_the_history_of_a_versioned_table():
+    versioned = parsed({"type": "versioned", "history_retention": "5s", "from": {"topic": "t", "key": "string", "value": "long"}}).stores[0]
+    assert grades(doubts(versioned, {"late": 2})) == ["C"]
+    assert doubts(versioned, {"late": 0}) == []
+
+
 @pytest.mark.parametrize(("kept", "expired", "grade"), [(2 * DAY, 5, "C"), (2 * DAY, 0, "A"), (DAY + 10_000, 5, "A"), (-1, 5, "A")])
 def test_a_changelog_that_is_kept_for_longer_than_the_file_says(kept, expired, grade):
     found = of_retention(windowed(retention="10s"), {"expired": expired}, {"retention.ms": str(kept)})

@@ -39,6 +39,9 @@ def _of_rewritten_code(store: Store) -> list[Exactness]:
 
 def _of_lateness(store: Store, noted: Mapping[str, int]) -> list[Exactness]:
     """Judge windows that the store still holds and that a late record was for: an application that restarts forgets its stream time."""
+    if store.window is None and (count := noted.get("late", 0)):
+        which = f"{count:,} records came later than the history of a versioned table lasts"
+        return [Exactness("C", (f"{which}: an application that was restarted just before one of them has taken it",))]
     if not is_late(store, noted):
         return []
     why = "an application that was restarted just before one of them had forgotten its stream time, and has counted it"
