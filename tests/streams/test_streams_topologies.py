@@ -95,7 +95,9 @@ FILLED = {
 
 def filled(body):
     """Return a draft as a person would finish it."""
-    answers = FILLED | (dict.fromkeys(("key", "value"), "string") if "topic" in body else {})
+    answers = (
+        FILLED | ({"type": "key-value"} if "from" in body else {}) | (dict.fromkeys(("key", "value"), "string") if "topic" in body else {})
+    )
     return {name: filled(value) if isinstance(value, dict) else answers[name] if value == "TODO" else value for name, value in body.items()}
 
 

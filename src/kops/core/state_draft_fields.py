@@ -103,9 +103,9 @@ def to_table_entries(trace: Trace, facts: StoreFacts) -> list[Entry]:
 def processor_says(trace: Trace) -> str:
     """Return what to know of a store that a processor of the program's own fills."""
     return (
-        f"{trace.writer.name} fills it, and its code decides keys, values and what is forgotten: a store without timestamps,"
-        " as Stores.keyValueStoreBuilder makes; take this line away for Stores.timestampedKeyValueStoreBuilder. What Stores.lruMap"
-        " forgets, and what punctuators do, no state file says"
+        f"plain where {trace.writer.name} is a processor of the program's own: its code decides keys, values and what is forgotten, and"
+        " Stores.keyValueStoreBuilder makes a store without timestamps; what Stores.lruMap forgets, and what punctuators do, no state file"
+        " says. key-value for Stores.timestampedKeyValueStoreBuilder, and for an aggregation that the program only gave a name"
     )
 
 

@@ -16,7 +16,6 @@ from kops.core.state_draft_fields import (
     to_table_entries,
     windows_entry,
 )
-from kops.core.statefile.models import PLAIN
 from kops.core.streams_topics import CHANGELOG
 from kops.core.topology_trace import COGROUPED, DERIVED, GROUPED, JOINED, OTHER, STREAM, SUPPRESSED, TABLE, TO_TABLE, Trace
 
@@ -101,10 +100,11 @@ class Drafting:
         return [f"a table of its topic ({trace.writer.name})"], entries
 
     def _stream(self, trace: Trace, facts: StoreFacts) -> tuple[list[str], list[Entry]]:
-        windowed, to_table = facts.type in (WINDOW, SESSION), trace.kind == TO_TABLE
+        to_table = trace.kind == TO_TABLE
+        windowed = facts.type in (WINDOW, SESSION) and not to_table
         entries = [Entry("type", facts.type, "; ".join(facts.reasons))] if windowed else []
         if trace.kind == OTHER and trace.known and not windowed:
-            entries.append(Entry("type", PLAIN, processor_says(trace)))
+            entries.append(open_entry("type", processor_says(trace)))
         entries.append(self._from(trace, timed=windowed))
         if "KSTREAM-FILTER" in _operators(trace):
             entries.append(open_entry("where", "Spark SQL of what the filters before it keep, such as value.price is not null"))

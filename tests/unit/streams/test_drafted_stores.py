@@ -74,10 +74,10 @@ def test_the_buffer_of_suppress_is_named_on_its_store():
     assert "closed-store" in draft.skipped
 
 
-def test_a_store_of_a_processor_is_plain_and_says_that_code_decides():
+def test_a_store_of_a_processor_leaves_its_type_open_and_says_that_code_decides():
     draft = draft_of(PROCESSOR)
     assert body_of(draft)["stores"]["words"] == {
-        "type": "plain",
+        "type": "TODO",
         "from": {"topic": "in", "key": "string", "value": "string"},
         "aggregate": "TODO",
     }
