@@ -75,7 +75,7 @@ def test_nothing_is_sent_twice_after_a_minute(forgetful, kops, kops_process):
     assert "for 1m (offsets.retention.minutes) after the last commit" in known.err
 
     def groups():
-        return [group for group in kops("groups", "list", "-o", "name").ok().out.splitlines() if group.startswith("kops-")]
+        return [group for group in kops("groups", "list", "--all", "-o", "name").ok().out.splitlines() if group.startswith("kops-")]
 
     assert groups()
     wait_for("the brokers to forget", lambda: not groups(), 5 * SECONDS)

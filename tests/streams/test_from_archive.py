@@ -145,11 +145,12 @@ def test_what_is_archived_counts_and_what_is_missing_is_refused(cluster, prefix,
     refused = kops("state", "rebuild", files["streams"], "--yes")
     assert (refused.code, f"{topic}:0 begins at offset {ends[topic][0]}: older records are gone" in refused.err) == (5, True)
     of_tables = archives[sides[0]] + archives[sides[1]]
-    done = kops("state", "rebuild", files["streams"], *archives[topic], "--yes", "-o", "json").ok()
-    kops("state", "rebuild", files["tables"], *of_tables, "--write", "replace", "--confirm", tables.application).ok()
+    doubtful = ("--accept-inexact",)  # records came late, and nothing survived that would tell what became of them
+    done = kops("state", "rebuild", files["streams"], *archives[topic], *doubtful, "--yes", "-o", "json").ok()
+    kops("state", "rebuild", files["tables"], *of_tables, *doubtful, "--write", "replace", "--confirm", tables.application).ok()
     assert held(cluster, stores) == before
     other, named = f"{prefix}-other", ("right", "both")
-    kops("state", "rebuild", files["tables"], *(f"--store={name}" for name in named), *of_tables, "--into", other, "--yes").ok()
+    kops("state", "rebuild", files["tables"], *(f"--store={name}" for name in named), *of_tables, *doubtful, "--into", other, "--yes").ok()
     assert held(cluster, {name: f"{other}-{name}-changelog" for name in named}) == {name: before[name] for name in named}
     share = kops("journal", "show", done.json["journal_id"], "-o", "json").ok().json["plan"]["arguments"]["archives"][0]
     left = sum(high for _, high in cluster.ends(topic).values()) - sum(ends[topic].values())
@@ -158,7 +159,7 @@ def test_what_is_archived_counts_and_what_is_missing_is_refused(cluster, prefix,
     assert f"{topic}: {HALF} records (about " in done.err
 
     equal = kops("state", "verify", files["streams"], "--store", "words", "--store", "visits", *archives[topic], "-o", "json").ok()
-    assert {(row["status"], row["exactness"]) for row in equal.json} == {("equal", "A if the file is right")}
+    assert {(row["status"], row["exactness"]) for row in equal.json} == {("equal", "A if the file is right"), ("equal", "C")}
     assert kops("state", "diff", files["tables"], "--store", "both", *of_tables, "-o", "json").ok().json == []
     incomplete = kops("state", "verify", files["streams"], "--store", "count", "-o", "json")
     assert (incomplete.code, incomplete.json[0]["exactness"]) == (7, "D")

@@ -149,12 +149,13 @@ def test_a_versioned_store_is_made_anew_and_restored_with_its_partitions_and_the
     right, settings = observable(cluster.read(changelog)), cluster.config(changelog)
     assert settings["min.compaction.lag.ms"] == str(HISTORY_MS + 86_400_000)
     cluster.produce(changelog, [Record(b"key-0", b"never", times[199], (), 0)])
-    damaged = (*common, "--damaged", "v")
+    doubtful = "--accept-inexact"  # records came late, and nothing that survived tells what became of them
+    damaged = (*common, "--damaged", "v", doubtful)
     refused = run_kops("state", "rebuild", *damaged, "--yes")
     assert refused.code == 5
     assert "--write replace" in refused.err
-    cluster.recreate(changelog, PARTITIONS + 1)
-    cluster.produce(changelog, [Record(b"key-0", b"never", times[199], (), 3)])
+    cluster.recreate(changelog, PARTITIONS - 1)
+    cluster.produce(changelog, [Record(b"key-0", b"never", times[199], (), 0)])
     refused = run_kops("state", "rebuild", *damaged, "--yes")
     assert refused.code == 5
     assert "--write replace" in refused.err
@@ -162,11 +163,11 @@ def test_a_versioned_store_is_made_anew_and_restored_with_its_partitions_and_the
     assert f"rm -r STATE_DIR/{prefix}" in done.err
     assert (observable(cluster.read(changelog)), cluster.config(changelog)) == (right, settings)
     assert cluster.topics(changelog)[changelog] == PARTITIONS
-    again = run_kops("state", "rebuild", *common, "--write", "replace", "--confirm", changelog).ok()
+    again = run_kops("state", "rebuild", *common, doubtful, "--write", "replace", "--confirm", changelog).ok()
     assert "nothing to do" in again.err
     run_kops("undo", "last", "-B", cluster.servers, "--confirm", prefix).ok()
     assert [record.value for record in cluster.read(changelog)] == [b"never"]
-    assert cluster.topics(changelog)[changelog] == PARTITIONS + 1
+    assert cluster.topics(changelog)[changelog] == PARTITIONS - 1
     run_kops("undo", "last", "-B", cluster.servers, "--confirm", prefix).ok()
     assert (observable(cluster.read(changelog)), cluster.config(changelog)) == (right, settings)
     snapshot = str(tmp_path / "snapshot")

@@ -55,8 +55,9 @@ def _run(*arguments: object, input: str | bytes = "") -> Outcome:  # noqa: A002 
 
 
 def hear_interrupts() -> None:
-    """Let a child hear Ctrl-C although these tests may run in the background, where shells have it ignored."""
+    """Let a child hear Ctrl-C and SIGHUP although these tests may run in the background, or under nohup, where they are ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ Where the application has a partitioner of its own, only what its changelog stil
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from kops.spark.difference import compacted_view
@@ -66,13 +66,15 @@ def _where_they_are(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
     return joined.selectExpr(f"coalesce(place, {UNKNOWN}) as partition", *(name for name in rows.columns if name != "partition"))
 
 
-def strays(session: SparkSession, stage: str, partitions: int, suffix: int = 0) -> tuple[int, Row | None]:
+def strays(session: SparkSession, stage: str, partitions: int, among: Collection[int], suffix: int = 0) -> tuple[int, Row | None]:
     """Count the keys of a changelog that are not where the default partitioner puts them; return the first too.
 
     :param stage: of the difference: such a key can only be one that should not be there
+    :param among: the partitions to look at
     :param suffix: bytes after the application's own key
     """
-    unexpected = read_stage(session, stage).where("action = 'removed'").selectExpr("partition", "key", "partition as found")
+    where = f"action = 'removed' and partition in ({', '.join(map(str, sorted(among)))})"
+    unexpected = read_stage(session, stage).where(where).selectExpr("partition", "key", "partition as found")
     off = with_partitions(unexpected, partitions, suffix).where("partition != found")
     first = off.orderBy("found", "key").limit(1).collect()
     return (off.count(), first[0]) if first else (0, None)

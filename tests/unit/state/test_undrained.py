@@ -36,7 +36,7 @@ def services_with(*records):
 def looked_at(file, store, *records):
     facts = StoreFacts(store, {AT: Bounds(0, 9)}, {}, {}, Exactness("A"), tasks=1)
     engine = SimpleNamespace(services=services_with(*records))
-    return facts, without_waiting(engine, file, facts, Cut({AT: 9}, {AT: Committed(9)}), skip_undecodable=False)
+    return facts, without_waiting(engine.services, engine, file, facts, Cut({AT: 9}, {AT: Committed(9)}), skip_undecodable=False)
 
 
 def test_where_nothing_waits_all_of_the_input_counts():

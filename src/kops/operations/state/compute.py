@@ -258,7 +258,7 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_
         of_windows(store, keys, counts.noted, cache=job.state_file.may_find_expired),
         of_retention(store, counts.noted, facts.settings, added_ms),
     ]
-    places = of_places(kafka.session, facts, stage, counts.staged.actions)
+    places = of_places(kafka.session, facts, stage, counts.staged.actions, job.damaged)
     proof = None
     if not store.reuses_source:
         whole = [number for number, bound in facts.changelog_bounds.items() if bound.log_start_offset == 0 < bound.log_end_offset]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from kops.core.errors import Refused
@@ -29,13 +29,16 @@ class Placed(Protocol):
         """Return how many keys are added, changed, removed, by partition."""
 
 
-def of_places(session: SparkSession, facts: StoreFacts, stage: str, actions: Mapping[int, Mapping[str, int]]) -> Exactness:
+def of_places(
+    session: SparkSession, facts: StoreFacts, stage: str, actions: Mapping[int, Mapping[str, int]], damaged: Collection[int] = ()
+) -> Exactness:
     """Judge by keys that the changelog holds where the state file would not have them.
 
     :param stage: of the difference, and ``actions`` in it by partition
+    :param damaged: partitions whose keys contradict nothing
     """
-    removed = {number: found.get("removed", 0) for number, found in actions.items()}
-    return worst([Exactness("A"), _spare(facts, removed), _strays(session, facts, stage, sum(removed.values()))])
+    removed = {number: found["removed"] for number, found in actions.items() if found.get("removed") and number not in damaged}
+    return worst([Exactness("A"), _spare(facts, removed), _strays(session, facts, stage, removed)])
 
 
 def _spare(facts: StoreFacts, removed: Mapping[int, int]) -> Exactness:
@@ -47,7 +50,7 @@ def _spare(facts: StoreFacts, removed: Mapping[int, int]) -> Exactness:
     return Exactness("C", (f"{reason} names not all of the store's topics, or others",))
 
 
-def _strays(session: SparkSession, facts: StoreFacts, stage: str, removed: int) -> Exactness:
+def _strays(session: SparkSession, facts: StoreFacts, stage: str, removed: Collection[int]) -> Exactness:
     from kops.spark.failures import explained
     from kops.spark.partitions import strays
     from kops.spark.windows_keys import suffix_of
@@ -56,7 +59,7 @@ def _strays(session: SparkSession, facts: StoreFacts, stage: str, removed: int) 
     if not removed or not store.moves or store.custom_partitioner:
         return Exactness("A")
     with explained(f"compare {store.name}"):
-        count, first = strays(session, stage, facts.tasks, suffix_of(store.window) if store.window else 0)
+        count, first = strays(session, stage, facts.tasks, removed, suffix_of(store.window) if store.window else 0)
     if first is None:
         return Exactness("A")
     example = f"{bytes(first.key)!r} is in {store.changelog}:{first.found}, and the default partitioner puts it in {first.partition}"

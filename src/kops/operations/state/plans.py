@@ -115,7 +115,7 @@ def compute_all(
     cut = with_shares(engine, archived, cut, how.at, first_offsets(facts))
     cut = replace(cut, base="" if base is None else base.origin)
     cut = replace(cut, notes=(*cut.notes, *answers_waiting(services, state_file, cut)))
-    facts = [without_waiting(engine, state_file, found, cut, skip_undecodable=how.skip_undecodable) for found in facts]
+    facts = [without_waiting(services, engine, state_file, found, cut, skip_undecodable=how.skip_undecodable) for found in facts]
     check_base(engine, state_file, base)
     computed = compute_stores(
         engine,

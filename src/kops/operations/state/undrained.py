@@ -40,13 +40,16 @@ Waiting = Mapping[bytes, Sequence[int]]
 """Timestamps of the records that wait, by their keys, in their order."""
 
 
-def without_waiting(engine: Engine, state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodable: bool) -> StoreFacts:
+def without_waiting(
+    services: Services, engine: Engine, state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodable: bool
+) -> StoreFacts:
     """Return a store's facts, with the records of its input that still wait in its repartition topic.
 
+    :param services: to which topics are there that a plan will create
     :raises Refused: when they cannot be told
     """
     store = facts.store
-    waiting, places = _waiting(engine.services, state_file, facts, cut)
+    waiting, places = _waiting(services, state_file, facts, cut)
     if not waiting:
         return facts
     hold = "holds" if len(places) == 1 else "hold"
