@@ -48,6 +48,7 @@ test: $(READY) ## Run every check, on real parts
 
 test-long: ## Run every check with its long variants (hours)
 	@KOPS_TEST_LONG=1 $(MAKE) --no-print-directory test
+	for version in 3.9.1 3.6.2; do KOPS_TEST_KAFKA_VERSION=$$version $(BIN)/python -m pytest tests/broker || exit 1; done
 
 check: $(READY) ## Run the fast half: lint, types, layers, unit tests
 	@$(MAKE) $(AT_ONCE) --jobs=2 types unit style layers
