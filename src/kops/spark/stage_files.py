@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kops.config.durable import synced
 from kops.spark.difference import APPENDED, STAGE_COLUMNS
 
 if TYPE_CHECKING:
@@ -47,17 +48,6 @@ def write_file(batches: Iterable[pyarrow.RecordBatch], folder: str) -> Iterable[
     part.replace(target)
     synced(target.parent)
     yield from _added_up(pyarrow.concat_tables(sums)).to_batches()
-
-
-def synced(path: Path) -> None:
-    """Let a file or a folder be on disk, not only in memory: what vouches for it is written afterwards."""
-    import os
-
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def files_of(path: str) -> list[str]:

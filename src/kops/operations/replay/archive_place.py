@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kops.config.durable import synced
 from kops.core.errors import ConfigError, OperationFailed, UsageProblem
 from kops.operations.state.engine import Engine
 
@@ -160,15 +161,6 @@ def _write_local(folder: Path, text: str) -> None:
         raise OperationFailed(f"cannot write {folder / FILE}: {error.strerror}", hint="the archive is as it was") from error
     finally:
         part.unlink(missing_ok=True)
-
-
-def synced(path: Path) -> None:
-    """Wait until a file's content, or a folder's entries, are on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _newest(engine: Engine, path: str) -> tuple[int, str | None]:

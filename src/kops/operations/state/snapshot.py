@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kops
+from kops.config.durable import synced
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import NewTopic, Setting, TopicPartition
 from kops.core.statefile import StateFile
@@ -115,7 +116,7 @@ def _written(engine: Engine, manifest: Manifest, target: Path) -> Manifest:
         refuse_existing(target)
         _sync_all(part)
         part.rename(target)
-        _sync(target.parent)
+        synced(target.parent)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
@@ -125,15 +126,7 @@ def _written(engine: Engine, manifest: Manifest, target: Path) -> Manifest:
 def _sync_all(folder: Path) -> None:
     """Let all that lies in a folder be on disk before the folder gets its name."""
     for path in (*folder.rglob("*"), folder):
-        _sync(path)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        synced(path)
 
 
 def _write_store(engine: Engine, manifest: Manifest, store: SnapshotStore, part: Path) -> dict[int, dict[str, int]]:
