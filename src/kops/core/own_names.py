@@ -6,17 +6,11 @@ from collections.abc import Collection
 
 _PREFIX = "kops-"
 _GROUPS = ("kops-replay-", "kops-redrive-", "kops-reader-", "kops-progress")
-_TOPICS = ("kops-progress",)
 
 
 def is_own_group(name: str) -> bool:
     """Tell whether a group is kops' own."""
     return name.startswith(_GROUPS)
-
-
-def is_own_topic(name: str) -> bool:
-    """Tell whether a topic is kops' own."""
-    return name in _TOPICS
 
 
 def is_meant(group: str, patterns: Collection[str]) -> bool:
