@@ -18,6 +18,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from kops.config.durable import write_whole
 from kops.core.errors import ConfigError, NotFound, UsageProblem
 from kops.core.plan import DerivedItems, ItemResult, Json, Plan, Status, plan_from_json
 from kops.gateways.processes import ProcessIdentity, start_time
@@ -200,19 +201,7 @@ class Journal:
                 damaged(error)
 
     def _write(self, entry: Entry) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self.folder / f"{entry.id}.json"
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(json_text(entry.as_json(whole=False)))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        folder = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        write_whole(self.folder / f"{entry.id}.json", json_text(entry.as_json(whole=False)))
 
 
 def crashed(entry: Entry) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from kops.config.durable import write_whole
 from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.times import time_text, to_milliseconds
@@ -63,13 +63,7 @@ def remember(services: Services, state_file: StateFile, store: Store, keys: int,
     ends = {str(at): offset for at, offset in sorted(offsets.items()) if at.topic in topics}
     proven = Proven(time_text(to_milliseconds(services.now())), keys, ends)
     about = {"application": state_file.application, "cluster_id": services.kafka.cluster().cluster_id, "store": store.name}
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(json.dumps({**about, "digest": path.stem, **asdict(proven)}))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    write_whole(path, json.dumps({**about, "digest": path.stem, **asdict(proven)}))
     return proven
 
 
