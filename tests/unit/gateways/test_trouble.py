@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 from kops.config.connection import Connection
 from kops.core.errors import NotFound, Unreachable
 from kops.gateways.kafka import Kafka
-from kops.gateways.kafka.client import Client
+from kops.gateways.kafka.client import UNREACHABLE_GRACE_SECONDS, Client
 from support.mock_brokers import mock_brokers
 
 
@@ -33,6 +33,24 @@ def test_brokers_that_are_back_are_asked(brokers):
     brokers.slow(800)  # several answers, until it has all: longer than brokers have to come back
     assert kafka.topics.names() == ["orders"]
     assert kafka.client._trouble is None
+
+
+def test_trouble_that_is_told_late_does_not_end_a_wait_for_brokers_that_are_back(brokers, monkeypatch):
+    """A busy machine: what went wrong before the wait is told only within it."""
+    kafka = Kafka(Connection((brokers.servers,)))
+    assert kafka.topics.names() == ["orders"]
+    monkeypatch.setattr(kafka.client, "_doubt_trouble", lambda _: kafka.client._on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN)))
+    brokers.slow(int(2 * UNREACHABLE_GRACE_SECONDS * 1000))
+    assert kafka.topics.names() == ["orders"]
+
+
+def test_trouble_that_lasts_ends_a_wait(brokers, monkeypatch):
+    kafka = Kafka(Connection((brokers.servers,)))
+    assert kafka.topics.names() == ["orders"]
+    brokers.down()
+    monkeypatch.setattr(kafka.client, "_doubt_trouble", lambda _: kafka.client._on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN)))
+    with pytest.raises(Unreachable):
+        kafka.topics.names()
 
 
 def test_an_answer_takes_back_what_was_told():

@@ -49,6 +49,8 @@ class Client:
         self._verbose = verbose
         self._trouble: tuple[float, Any] | None = None
         self._fresh: AdminClient | None = None
+        self._looking: AdminClient | None = None
+        """Looks whether brokers that did not answer are still away; see ``_end_without_hope``."""
         self._reading: Future[Any] | None = None
         self.asking_about_topics = RLock()
         """Held from a question about topics until it is answered: see ``Offsets._asked``."""
@@ -62,7 +64,7 @@ class Client:
                 self.second.close()
         self.second = None
         self.__dict__.pop("admin", None)
-        self._fresh = self._trouble = self._reading = None
+        self._fresh = self._looking = self._trouble = self._reading = None
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -114,7 +116,7 @@ class Client:
                 result = future.result(POLL_SECONDS)
             except FutureTimeout:
                 self._hear()
-                self.raise_trouble(doing)
+                self._end_without_hope(doing)
                 waited = time.monotonic() - started
                 if again is not None and waited > (AGAIN_SECONDS if self._fresh is None else 0):
                     second, again = again(self._fresh_admin()), None
@@ -181,19 +183,34 @@ class Client:
             self._fresh = self._make(AdminClient, {})
         return self._fresh
 
-    def raise_trouble(self, doing: str, *, grace: float = UNREACHABLE_GRACE_SECONDS) -> None:
-        """Raise what librdkafka reported by callback, if it ends all hope."""
+    def _raise_trouble(self, doing: str) -> None:
+        """Raise what librdkafka reported by callback."""
+        if self._trouble is not None:
+            raise translate(self._trouble[1], doing, self.connection.bootstrap_servers)
+
+    def _end_without_hope(self, doing: str) -> None:
+        """Raise a refused login, or that no broker answers, once a new client has confirmed it.
+
+        The brokers may be back and slow to answer, and librdkafka never says so. A new client says at once when they are not.
+        """
         if self._trouble is None:
             return
         since, error = self._trouble
-        if is_authentication(error) or time.monotonic() - since > grace:
-            raise translate(error, doing, self.connection.bootstrap_servers)
+        if is_authentication(error) or self._looking is not None:
+            self._raise_trouble(doing)
+        if time.monotonic() - since > UNREACHABLE_GRACE_SECONDS:
+            from confluent_kafka.admin import AdminClient
+
+            self._trouble = None
+            self._looking = self._make(AdminClient, {})
+            self._looking.describe_cluster(request_timeout=self.timeout)
 
     def _doubt_trouble(self, future: Future[Any]) -> None:
         """Forget what was told before a wait, and let a new client look, which tells it anew where it still holds.
 
         librdkafka tells once that all brokers are gone, whenever it is polled next, and never that they are back.
         """
+        self._looking = None
         if "admin" in self.__dict__ and not future.done():
             self.admin.poll(0)
         if self._trouble is not None:
@@ -205,8 +222,9 @@ class Client:
     def _hear(self) -> None:
         """Let librdkafka tell what it has to."""
         self.admin.poll(0)
-        if self._fresh is not None:
-            self._fresh.poll(0)
+        for client in (self._fresh, self._looking):
+            if client is not None:
+                client.poll(0)
 
     def _failed(self, error: Any, doing: str) -> KopsError:
         """Return why a request failed; when it was lost, the reason for that.
@@ -216,7 +234,7 @@ class Client:
         self._hear()
         if is_answer(error):
             self._trouble = None
-        self.raise_trouble(doing, grace=0)
+        self._raise_trouble(doing)
         return translate(error, doing, self.connection.bootstrap_servers)
 
     def _on_error(self, error: Any) -> None:
