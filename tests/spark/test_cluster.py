@@ -99,7 +99,7 @@ def spark_cluster(start_java, tmp_path):
 @pytest.fixture
 def connect_server(start_java, kafka_source):
     """The address of a Spark Connect server, with Spark's Kafka source."""
-    pytest.importorskip("grpc", reason="pip install 'kops[connect]'")
+    pytest.importorskip("grpc", reason="pip install 'pyspark[connect]'")
     conf = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": "0",

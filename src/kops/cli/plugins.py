@@ -41,5 +41,7 @@ def list_(session: Session) -> None:
         for checked in found
     ]
     if not rows:
-        session.note("no plugins are installed; `pip install` one beside kops")
+        session.note(
+            "no plugins are installed; install one in the environment of kops, such as `pip install ./plugins/kops-extras` in a clone"
+        )
     session.render(rows, ["name", "kind", "distribution", "version", "status"])

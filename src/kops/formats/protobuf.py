@@ -29,7 +29,10 @@ class ProtobufSchema:
         try:
             from google.protobuf import descriptor_pool
         except ImportError as missing:
-            raise MissingRequirement("Protobuf needs another Python module", hint="pip install 'kops[protobuf]'") from missing
+            raise MissingRequirement(
+                "Protobuf records need the Python package protobuf",
+                hint="pip install 'protobuf>=4.25,<7' in the environment of kops (pipx: pipx inject kops 'protobuf>=4.25,<7')",
+            ) from missing
         from kops.formats.protobuf_text import BadProto, parse_proto
 
         self._pool: Any = descriptor_pool.DescriptorPool()

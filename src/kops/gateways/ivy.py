@@ -92,7 +92,10 @@ def pyspark_jars() -> Path:
     for place in (spec.submodule_search_locations or ()) if spec else ():
         if (Path(place) / "jars").is_dir():
             return Path(place) / "jars"
-    raise MissingRequirement("PySpark is not installed with its jars", hint="install kops again: pip install --force-reinstall kops")
+    raise MissingRequirement(
+        "PySpark is not installed with its jars",
+        hint="reinstall it in the environment of kops: pip install --force-reinstall 'pyspark>=4.0,<5'",
+    )
 
 
 def pyspark_version() -> str:

@@ -98,7 +98,9 @@ def _pyspark() -> str:
     folder = ivy.pyspark_jars()
     version = ivy.pyspark_version()
     if not version.startswith("4."):
-        raise MissingRequirement(f"PySpark {version} is installed, and 4 is needed", hint="pip install 'pyspark>=4.0,<5'")
+        raise MissingRequirement(
+            f"PySpark {version} is installed, 4.x is needed", hint="pip install 'pyspark>=4.0,<5' in the environment of kops"
+        )
     return f"{version}, {folder.parent}"
 
 

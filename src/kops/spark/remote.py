@@ -52,7 +52,10 @@ def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
 
         session = SparkSession.builder.remote(url).getOrCreate()
     except ImportError as missing:  # PySparkImportError is one
-        raise MissingRequirement(f"Spark Connect needs more Python modules: {missing}", hint="pip install 'kops[connect]'") from missing
+        raise MissingRequirement(
+            f"Spark Connect needs more Python packages: {missing}",
+            hint="pip install 'pyspark[connect]>=4.0,<5' in the environment of kops (pipx: pipx inject kops 'pyspark[connect]>=4.0,<5')",
+        ) from missing
     if str(session.conf.get("spark.speculation", "false")) == "true":
         raise Refused(
             f"Spark at {url} runs slow tasks twice at a time, which would write records twice",
