@@ -38,7 +38,11 @@ def note_and_wait(folder, number):
 
 
 def runs(pid):
-    return Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # the latter when it ends between the opening and the reading
+        return False
+    return not stat.rpartition(")")[2].split()[0].startswith("Z")
 
 
 def wait_until(condition):
