@@ -127,7 +127,7 @@ def test_a_broker_that_restarts_meanwhile_loses_and_doubles_nothing(own_broker, 
         if part == 10:
             threading.Thread(target=restart).start()
         producer.write(table)
-    restarted.wait(60)
+    restarted.wait(300)
     producer.close()
     assert not [report.error for report in producer.reports.values() if report.failed]
     expected = by_partition([tuple(row.values()) for table in tables for row in table.to_pylist()])

@@ -211,7 +211,7 @@ def test_apache_counts_the_same(changelog, cluster, topic, broker):
     command = [*java_command("org.apache.kafka.tools.consumer.ConsoleConsumer"), "--bootstrap-server", broker.bootstrap_servers]
     command += ["--topic", name, "--from-beginning", "--max-messages", "100"]
     command += ["--formatter-property", "print.key=true", "--formatter-property", "null.literal=NULL"]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    said = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
     lines = [line.split("\t") for line in said.splitlines()]
     last = dict(lines)
     total = changelog("stats", name, *AS_TEXT).ok().json["total"]

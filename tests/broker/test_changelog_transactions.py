@@ -1,7 +1,5 @@
 """Transactions in which the changelog of an exactly-once application is written."""
 
-import time
-
 import pyarrow
 import pytest
 
@@ -49,8 +47,6 @@ def test_a_slow_cluster_gets_smaller_ones(broker, topic, unique, monkeypatch, se
 
 def test_a_coordinator_that_is_away_is_named(monkeypatch, unique):
     monkeypatch.setattr(writer, "_COORDINATOR_SECONDS", 0.5)
-    started = time.monotonic()
     nobody = writer._Librdkafka(Target("t", {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, unique(), 1))
     with pytest.raises(TimeoutError, match=r"the transaction coordinator did not answer within 0\.5 s"):
         nobody.write(batches(1, 1))
-    assert time.monotonic() - started < 60

@@ -177,5 +177,5 @@ def test_a_connect_worker(broker, look, group, cluster, tmp_path, jdk, groups):
         assert described["members"][0]["client_id"]
     finally:
         process.kill()
-        process.wait(30)
+        process.wait(300)
         cluster.delete_all(cluster.topics(f"{group}-"))

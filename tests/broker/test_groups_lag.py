@@ -218,7 +218,7 @@ def test_watching_in_a_pipe_is_a_line_a_look(lag, group, topic, cluster, kops_pr
     assert moved["consumed_per_second"] > 0
     assert moved["partitions"][0]["group"] == group
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
+    assert process.wait(300) == 130
     assert lag(group, "--watch", "10ms").code == 2
     assert lag(group, "--watch", "-o", "csv").code == 2
 
@@ -243,7 +243,7 @@ def test_watching_on_a_terminal(group, topic, cluster, kops_process, broker):
 
     wait_for("two looks", lambda: shown("██"))
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
+    assert process.wait(300) == 130
     os.close(ours)
     assert "CONSUMED" in seen
     assert group[:20] in seen

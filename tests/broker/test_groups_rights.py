@@ -48,11 +48,11 @@ def secured(own_brokers):
         admin = AdminClient(own.client)
         for made in admin.create_topics([NewTopic(SEEN, 1), NewTopic(HIDDEN, 1)], operation_timeout=30).values():
             made.result(30)
-        kafka = Kafka(replace(own.connection, timeout=5.0))  # a cluster that has just started is still electing its coordinators
+        starting = Kafka(replace(own.connection, timeout=5.0))  # it is still electing its coordinators
         for group in ("billing", "other"):
-            wait_for("the commit", lambda group=group: _commits(kafka, group))
+            wait_for("the commit", lambda group=group: _commits(starting, group))
         for name in (SEEN, HIDDEN):
-            kafka.produce(name, [_record()])
+            Kafka(own.connection).produce(name, [_record()])
         yield own
 
 

@@ -71,14 +71,14 @@ def test_without_the_second_client(secured, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"password": Secret("the test", lambda: "wrong")}, AuthenticationFailed),
-        ({"ca_file": None}, KopsError),
-        ({"bootstrap_servers": ("127.0.0.1:1",)}, Unreachable),
+        ({"password": Secret("the test", lambda: "wrong"), "timeout": 60.0}, AuthenticationFailed),
+        ({"ca_file": None, "timeout": 5.0}, KopsError),
+        ({"bootstrap_servers": ("127.0.0.1:1",), "timeout": 20.0}, Unreachable),
     ],
     ids=["password", "authority", "address"],
 )
 def test_what_is_wrong_with_the_connection(secured, changes, expected):
-    connection = replace(secured.connection, timeout=5.0, **changes)
+    connection = replace(secured.connection, **changes)
     groups = Kafka(connection).groups
     for ask in (groups.listed, lambda: groups.commit("g", {PARTITION: Committed(0, "some")})):
         with pytest.raises(expected) as problem:
@@ -87,7 +87,7 @@ def test_what_is_wrong_with_the_connection(secured, changes, expected):
 
 
 def test_stopping_all_of_them_ends_every_process_and_they_come_back(secured, run_kops):
-    assert AdminClient(secured.client).list_topics(timeout=20).brokers.keys() == {1, 2, 3}
+    assert AdminClient(secured.client).list_topics(timeout=60).brokers.keys() == {1, 2, 3}
     reached = ("--command-config", secured.sandbox.directory / "client.properties", "-B", secured.bootstrap_servers, "-o", "json")
     body = run_kops("cluster", "describe", *reached).ok().json
     assert [len(body[key]) for key in ("brokers", "not_known")] == [3, 0]
@@ -97,4 +97,4 @@ def test_stopping_all_of_them_ends_every_process_and_they_come_back(secured, run
     assert cluster.down(secured.sandbox) == [1, 2, 3]
     assert cluster.status(secured.sandbox).state == "stopped"
     secured.up()
-    assert AdminClient(secured.client).list_topics(timeout=20).brokers.keys() == {1, 2, 3}
+    assert AdminClient(secured.client).list_topics(timeout=60).brokers.keys() == {1, 2, 3}

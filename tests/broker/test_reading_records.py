@@ -126,7 +126,7 @@ def test_an_end_that_never_comes_says_how_far_it_got(kafka, broker, topic):
     name = topic()
     produce(broker.bootstrap_servers, name, range(10))
     with pytest.raises(TimedOut, match=f"got to offset 10 of 12 of {name}:0"):
-        read(kafka, name, 0, 12, timeout=1)
+        read(kafka, name, 0, 12, timeout=5)
 
 
 def test_no_group_is_left(kafka, broker, topic):

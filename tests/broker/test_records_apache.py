@@ -18,7 +18,7 @@ def apache(broker, jdk):
 
     def run(tool, *arguments, lines=""):
         command = [*java_command(f"org.apache.kafka.tools.{tool}"), "--bootstrap-server", broker.bootstrap_servers]
-        done = subprocess.run([*command, *arguments], input=lines.encode(), capture_output=True, timeout=60, check=False)
+        done = subprocess.run([*command, *arguments], input=lines.encode(), capture_output=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr.decode()[-2000:]
         return done.stdout
 

@@ -198,7 +198,7 @@ def test_ctrl_c_says_what_was_sent(broker, cluster, topic, kops_process):
     process.stdin.flush()
     wait_for("the records", lambda: len(held(cluster, name)) == 2)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
     assert "interrupted; the 2 records before that were sent" in err
     assert "2 records acknowledged; journal" in err

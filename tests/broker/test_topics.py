@@ -19,7 +19,7 @@ def test_create_as_the_issue_writes_it_and_read_back_with_apaches_tool(topics, b
     name = unique()
     topics("create", name, "--partitions", "6", "--replication-factor", "1", "--compacted", "--expire", "7d", "--yes").ok()
     command = [*java_command("org.apache.kafka.tools.TopicCommand"), "--bootstrap-server", broker.bootstrap_servers, "--describe"]
-    apache = subprocess.run([*command, "--topic", name], capture_output=True, text=True, check=True, timeout=120).stdout
+    apache = subprocess.run([*command, "--topic", name], capture_output=True, text=True, check=True, timeout=300).stdout
     headline = apache.splitlines()[0]
     assert re.search(r"PartitionCount:\s*6\b", headline)
     assert re.search(r"ReplicationFactor:\s*1\b", headline)

@@ -48,7 +48,7 @@ def test_delete_says_who_uses_the_topic(topics, topic, broker, unique, admin):
     reader = Consumer({**broker.client, "group.id": group, "auto.offset.reset": "earliest"})
     try:
         reader.subscribe([name])
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while reader.poll(0.2) is None:
             assert time.monotonic() < deadline
         warnings = topics("delete", name, "--dry-run", "-o", "json").ok().json["warnings"]

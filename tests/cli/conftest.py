@@ -49,12 +49,12 @@ class Slow:
     def run(self, *arguments):
         """Run it to its end and return exit code, stdout and stderr."""
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         return process.returncode, out, err
 
     def wait_for(self, name):
         """Wait until a file is there: an item, or ``waiting``."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not (self.folder / name).exists():
             assert time.monotonic() < deadline
             assert self.started[-1].poll() is None, self.started[-1].communicate()

@@ -5,7 +5,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 
 import click
 import pytest
@@ -13,8 +12,6 @@ import pytest
 from kops.cli.completing import kinds_of
 from kops.cli.main import cli
 
-BOUND_SECONDS = 25
-"""What a busy machine may take; without the budget the client would wait for 30 s."""
 BRIEF = {"KOPS_COMPLETION_SECONDS": "0.7"}
 PATIENT = {"KOPS_COMPLETION_SECONDS": "60"}
 """The second that people get may not be enough for a busy machine."""
@@ -28,7 +25,7 @@ def complete():
         variables = {"_KOPS_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["kops", *words]), "COMP_CWORD": str(len(words))}
         command = [sys.executable, "-m", "kops"]
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **variables, **PATIENT, **environment}
+            command, capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **variables, **PATIENT, **environment}
         )
         assert (done.returncode, done.stderr) == (0, "")
         return [line.removeprefix("plain,") for line in done.stdout.splitlines() if line]
@@ -106,9 +103,8 @@ def test_nothing_is_said_when_it_cannot_be_known(complete, words):
 @pytest.mark.parametrize("noun", ["topics", "groups"])
 def test_a_broker_that_does_not_answer(complete, noun):
     with socket.create_server(("127.0.0.1", 0)) as deaf:
-        started = time.monotonic()
-        assert complete(noun, "describe", "x", KOPS_BOOTSTRAP_SERVERS=f"127.0.0.1:{deaf.getsockname()[1]}", **BRIEF) == []
-        assert time.monotonic() - started < BOUND_SECONDS
+        deaf_servers = {"KOPS_BOOTSTRAP_SERVERS": f"127.0.0.1:{deaf.getsockname()[1]}", "KOPS_TIMEOUT": "3600"}
+        assert complete(noun, "describe", "x", **deaf_servers, **BRIEF) == []  # without the budget it would wait for an hour
 
 
 def test_a_configuration_that_is_broken(complete, run_kops):
@@ -146,7 +142,7 @@ def test_a_real_shell(shell, configured, topic, tmp_path):
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path), **PATIENT}
     options = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
     script = SHELLS[shell].format(kops="kops", typed=name[:-1])
-    done = subprocess.run([found, *options, "-c", script], capture_output=True, text=True, timeout=60, check=False, env=environment)
+    done = subprocess.run([found, *options, "-c", script], capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert (done.stdout.split(), done.stderr) == ([name], "")
 
 

@@ -255,7 +255,7 @@ def test_names_are_completed(run_kops, config, monkeypatch, kops_process):
     add(run_kops, "prod")
     add(run_kops, "dev")
     environment = os.environ | {"_KOPS_COMPLETE": "bash_complete", "COMP_WORDS": "kops context use p", "COMP_CWORD": "3"}
-    out, _ = kops_process(env=environment).communicate(timeout=30)
+    out, _ = kops_process(env=environment).communicate(timeout=300)
     assert out.split() == ["plain,prod"]
 
 

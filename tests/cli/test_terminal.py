@@ -24,7 +24,7 @@ def answer(configured, kops_process):
         os.close(theirs)
         shown = read_until(ours, question)
         os.write(ours, typed.encode())
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=300)
         shown += read_rest(ours)
         os.close(ours)
         return process.returncode, out, shown.replace("\r\n", "\n")
@@ -49,7 +49,7 @@ def readable(terminal):
 
 
 def read_until(terminal, text):
-    seen, deadline = "", time.monotonic() + 60
+    seen, deadline = "", time.monotonic() + 300
     while text not in seen:
         assert time.monotonic() < deadline, seen
         if readable(terminal):
@@ -126,7 +126,7 @@ def test_no_question_when_the_answer_is_given(configured, name, kops_process):
     ours, theirs = pty.openpty()
     process = kops_process("topics", "create", name, "--yes", stdin=theirs, stderr=theirs)
     os.close(theirs)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 0
     assert "[y/N]" not in read_rest(ours)
     os.close(ours)

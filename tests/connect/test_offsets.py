@@ -1,10 +1,21 @@
 """Offsets of a real source moved back and its rows seen again, and of a real sink and its rows written again."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 pytestmark = pytest.mark.broker
+
+WAITS_BEFORE_IT_CHANGES = """
+import sys, time
+from kops.cli.main import main
+from kops.operations.connect import offsets_change
+offsets_change._change = lambda *_, **__: (print("stopped", flush=True), time.sleep(3600))
+sys.exit(main())
+"""
 
 
 def test_a_source_moved_back_reads_its_rows_again(kops, pipeline, until, tmp_path):
@@ -38,7 +49,7 @@ def test_a_source_moved_back_reads_its_rows_again(kops, pipeline, until, tmp_pat
     assert shown()[0]["offset"] == {"position": end}
 
 
-def test_a_sink_moved_writes_its_rows_again(kops, kops_process, pipeline, connect_workers, until):
+def test_a_sink_moved_writes_its_rows_again(kops, pipeline, connect_workers, until):
     def shown():
         return kops("offsets", "show", pipeline.sink, "-o", "json").ok().json
 
@@ -64,12 +75,13 @@ def test_a_sink_moved_writes_its_rows_again(kops, kops_process, pipeline, connec
     until("all rows to be written again", lambda: pipeline.output == pipeline.lines + pipeline.lines[7:] + pipeline.lines)
 
     until("its offset to be committed", lambda: [row["lag"] for row in shown()] == [0])
-    killed = kops_process(
-        "connect", "offsets", "alter", pipeline.sink, f"{pipeline.name}:0=9", "--yes", "-B", connect_workers.bootstrap_servers
-    )
-    assert any("changing offsets" in line for line in killed.stderr)
-    killed.kill()
-    killed.wait(30)
+    change = ("connect", "offsets", "alter", pipeline.sink, f"{pipeline.name}:0=9", "--yes", "-B", connect_workers.bootstrap_servers)
+    command, pipes = [sys.executable, "-c", WAITS_BEFORE_IT_CHANGES, *change], {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, env=dict(os.environ), text=True, **pipes) as killed:
+        try:
+            assert any(line == "stopped\n" for line in killed.stdout)
+        finally:
+            killed.kill()
     assert kops("list", pipeline.sink, "-o", "json").ok().json[0]["state"] == "STOPPED"
     kops.other("journal", "finish", "last", "--yes").ok()
     assert kops("list", pipeline.sink, "-o", "json").ok().json[0]["state"] == "RUNNING"

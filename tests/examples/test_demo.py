@@ -16,7 +16,7 @@ def test_the_state_is_lost_and_comes_back(tmp_path, kafka_jar_files):
     assert "laptop  8000.0" in done.stdout
     assert "each once, none sent twice" in done.stdout
     assert not list(tmp_path.glob("kops-demo-*"))
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while left := processes_with(str(tmp_path)):  # the first JVM of a cache writes its class archive when kops has ended, then ends too
         assert time.monotonic() < deadline, left
         time.sleep(0.2)

@@ -50,7 +50,7 @@ def installed(tmp_path_factory):
     for name, text in BROKEN.items():
         (work / "broken" / name).write_text(text, "utf-8")
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check", "--target", str(target)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(work / "extras"), str(work / "broken")], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(work / "extras"), str(work / "broken")], check=True, timeout=300)
     return target
 
 
@@ -59,7 +59,7 @@ def kops(installed, home):
     def run(*arguments, **environment):
         variables = {**os.environ, "PYTHONPATH": str(installed), "MARKER": str(home / "imported"), **environment}
         command = [sys.executable, "-m", "kops", *map(str, arguments)]
-        return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+        return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300, check=False, stdin=subprocess.DEVNULL)
 
     return run
 

@@ -97,7 +97,7 @@ def test_two_sandboxes_run_side_by_side(run_kops):
 
 def test_two_at_once_bring_up_one_which_survives_the_shells_that_started_it(run_kops, kops_process):
     both = [kops_process("sandbox", "up", "-o", "json", start_new_session=True) for _ in range(2)]
-    first, second = (json.loads(each.communicate(timeout=180)[0]) for each in both)
+    first, second = (json.loads(each.communicate(timeout=300)[0]) for each in both)
     assert first["state"] == "running"
     assert first == second
     for shell in both:
@@ -170,7 +170,7 @@ def test_the_log_is_followed_until_interrupted_and_tells_why_a_broker_cannot_sta
         run_kops("sandbox", "down").ok()
         until(lambda: "SIGTERM" in shown.read_text())
         following.send_signal(signal.SIGINT)
-        assert following.wait(30) == 130
+        assert following.wait(300) == 130
     (sandboxes / "sandbox" / "broker-1" / "data" / "meta.properties").write_text("version=1\ncluster.id=another\nnode.id=7\n")
     failed = run_kops("sandbox", "up")
     assert failed.code == 1

@@ -55,7 +55,7 @@ def test_two_at_once_fetch_once(repository, cache):
     )
     command = [sys.executable, "-c", code, str(cache), VERSION]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    outcomes = [json.loads(process.communicate(timeout=120)[0]) for process in running]
+    outcomes = [json.loads(process.communicate(timeout=300)[0]) for process in running]
     assert [count for count, _ in outcomes] == [6, 6]
     assert sum("fetching the jars of kafka 4.9.9, once (a minute or two)" in said for _, said in outcomes) == 1
 

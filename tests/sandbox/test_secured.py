@@ -34,10 +34,10 @@ def refused(settings: dict[str, str]) -> list[str]:
 
 def test_its_user_writes_and_the_context_reads(secured, run_kops, home):
     admin = AdminClient(secured.client)
-    admin.create_topics([NewTopic("orders", 2)])["orders"].result(20)
+    admin.create_topics([NewTopic("orders", 2)])["orders"].result(60)
     producer = Producer(secured.client)
     producer.produce("orders", b"value", key=b"key")
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     config = home / "config" / "kops" / "config.toml"
     config.parent.mkdir(parents=True)
     lines = "".join(f"{key} = {value!r}\n" for key, value in secured.sandbox.context().items())
@@ -98,7 +98,7 @@ def test_apaches_tools_take_its_client_properties(secured):
     command = [*java_command("org.apache.kafka.tools.TopicCommand"), "--list"]
     properties = secured.sandbox.directory / "client.properties"
     options = ["--bootstrap-server", secured.bootstrap_servers, "--command-config", str(properties)]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -111,4 +111,4 @@ def test_it_comes_back_after_a_crash_with_the_same_credentials(secured):
     secured.kill()
     secured.start()
     admin = AdminClient(secured.client)
-    assert admin.list_topics(timeout=20).brokers
+    assert admin.list_topics(timeout=60).brokers

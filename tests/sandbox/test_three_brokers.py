@@ -20,7 +20,7 @@ def setting(admin: AdminClient, topic: str, name: str) -> str | None:
     """Return a topic's setting; None while the broker that was asked does not know the topic yet."""
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
     try:
-        return admin.describe_configs([resource])[resource].result(20)[name].value
+        return admin.describe_configs([resource])[resource].result(60)[name].value
     except KafkaException:
         return None
 
@@ -34,11 +34,11 @@ def three(own_brokers):
 def test_one_of_three_may_die_and_come_back(three, until):
     own = three
     admin = AdminClient(own.client)
-    assert sorted(admin.list_topics(timeout=20).brokers) == [1, 2, 3]
-    admin.create_topics([NewTopic("orders", 3, config={})])["orders"].result(20)
+    assert sorted(admin.list_topics(timeout=60).brokers) == [1, 2, 3]
+    admin.create_topics([NewTopic("orders", 3, config={})])["orders"].result(60)
 
     def all_in_sync():
-        found = admin.list_topics("orders", timeout=20).topics["orders"].partitions
+        found = admin.list_topics("orders", timeout=60).topics["orders"].partitions
         return {len(partition.isrs) for partition in found.values()} == {3}
 
     until(all_in_sync)
@@ -80,7 +80,7 @@ def test_what_an_operator_sees_when_one_goes(three, until, run_kops, unique, end
     new = [NewTopic(safe, 3, 3, config=settings), NewTopic(narrow, 3, 2, config=settings)]
     new.append(NewTopic(single, 3, 1, config={"min.insync.replicas": "1"}))
     for future in admin.create_topics(new).values():
-        future.result(20)
+        future.result(60)
     producer = Producer(three.client)
     for number in range(30):
         for topic in (safe, single):

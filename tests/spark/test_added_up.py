@@ -59,7 +59,7 @@ def topic(broker):
         time = START + at * 10 - rng.choice([0, 0, 0, 1, 149, 150, 151, 999, 1000, 1001, 1150, 1151, 3000])
         producer.produce(name, value, key, partition=rng.randrange(PARTITIONS), timestamp=time)
         producer.poll(0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     yield name, {number: bounds[:2] for number, bounds in cluster.ends(name).items()}
     cluster.delete(name)
 

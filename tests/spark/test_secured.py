@@ -65,7 +65,7 @@ def run_the_application(secured, program, guarantee, folder):
     specification.write_text(json.dumps(program.as_json()))
     options = ["--guarantee", guarantee, "--client-config", str(properties), "--stop-when-idle"]
     command = [*java_command("StreamsRunner"), secured.bootstrap_servers, str(specification), str(folder / "state"), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -61,7 +61,7 @@ def topics(broker):
         producer = Producer(broker.client)
         for partition, key, value, timestamp, headers in records:
             producer.produce(name, value, key, partition=partition, timestamp=timestamp, headers=headers)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         ends = {number: bounds[:2] for number, bounds in cluster.ends(name).items()}
         return Topic(name, {number: (min(start + skip, end), end) for number, (start, end) in ends.items()})
 

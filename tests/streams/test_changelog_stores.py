@@ -49,7 +49,7 @@ def application(broker, cluster, tmp_path_factory):
     command = java_command("EveryStore", sources=Path(__file__).parent / "changelogs")
     state = str(tmp_path_factory.mktemp("state"))
     done = subprocess.run(
-        [*command, broker.bootstrap_servers, name, state, *KEYS], capture_output=True, text=True, timeout=120, check=False, encoding="utf-8"
+        [*command, broker.bootstrap_servers, name, state, *KEYS], capture_output=True, text=True, timeout=300, check=False, encoding="utf-8"
     )
     assert done.returncode == 0, done.stderr[-3000:]
     yield name, json.loads(done.stdout.splitlines()[-1])  # before it the library logs

@@ -78,7 +78,7 @@ def oracle(registry_url, application, topic, records, *more):
     command = java_command("AvroTotals", sources=JAVA_SOURCES.parent / "avro", jars=[*pyspark_jars().glob("avro-1*.jar")])
     request = json.dumps({"records": [encoded(each) for each in records]})
     done = subprocess.run(
-        [*command, registry_url, application, topic, *more], input=request, capture_output=True, text=True, timeout=120, check=False
+        [*command, registry_url, application, topic, *more], input=request, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     topics = json.loads(done.stdout.splitlines()[-1])["topics"]

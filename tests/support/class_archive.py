@@ -62,7 +62,7 @@ def _run_a_broker(folder: Path, jars: Sequence[Path]) -> None:
         kafka.commit(program.application, {(program.topic, 0): 1})
         (folder / "state.yaml").write_text(json.dumps(program.state_file()))
         verify = [sys.executable, "-m", "kops", "state", "verify", folder / "state.yaml", "-B", sandbox.bootstrap_servers]
-        subprocess.run(verify, env=_environment(folder), check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
+        subprocess.run(verify, env=_environment(folder), check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
     finally:
         cluster.down(sandbox, delete=True)
 

@@ -90,7 +90,7 @@ class ApacheTool:
         with self._process as process:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(30)
+            process.wait(300)
 
     def run(self, *arguments: str) -> str:
         """Return what the tool prints."""

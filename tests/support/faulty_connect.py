@@ -60,7 +60,7 @@ class FaultyWorker:
                 answer = worker._answers.popleft() if len(worker._answers) > 1 else worker._answers[0]
                 if answer.body in (HANG_UP, SLEEP):
                     if answer.body == SLEEP:
-                        worker._over.wait(20)
+                        worker._over.wait(600)
                     self.close_connection = True
                     return
                 self.send_response(answer.status)

@@ -14,6 +14,6 @@ print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)
 def peak_megabytes(*arguments: object) -> int:
     """Run kops to its end, which has to be a good one, and return the most that it held."""
     command = [sys.executable, "-c", _MEASURE, sys.executable, "-m", "kops", *map(str, arguments)]
-    code, megabytes = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout.split()
+    code, megabytes = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout.split()
     assert code == "0", f"kops ended with {code}"
     return int(megabytes)

@@ -25,7 +25,7 @@ class Server:
     def sql(self, database: str, *options: str) -> list[list[str]]:
         """Run psql; return the rows, all values as texts."""
         environment = {**os.environ, **self.variables, "PGDATABASE": database}
-        done = subprocess.run([*self._psql, *options], env=environment, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([*self._psql, *options], env=environment, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
         return [line.split("\t") for line in done.stdout.splitlines()]
 

@@ -68,7 +68,7 @@ class Oracle:
         with self._process as process:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(30)
+            process.wait(300)
         self._errors.close()
 
     def run(self, program: Program, records: Iterable[Record]) -> Written:

@@ -53,7 +53,7 @@ class Instances:
         try:
             assert self._process.stdin is not None
             self._process.stdin.close()
-            self._process.wait(90)
+            self._process.wait(300)
         finally:
             self._process.kill()
             self._process.wait()

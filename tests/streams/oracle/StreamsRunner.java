@@ -33,7 +33,7 @@ import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThr
  * after a clean close; SIGTERM closes all and leaves their groups. Exits when all are closed, with 1 when one failed.
  */
 public final class StreamsRunner {
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration PATIENCE = Duration.ofSeconds(200);
     private static final long POLL_MILLIS = 150; // four requests each, for each application
 
     private StreamsRunner() {}

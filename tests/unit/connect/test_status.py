@@ -82,9 +82,14 @@ def test_a_name_that_is_not_there(faulty_worker, ask):
 
 def test_names_are_completed(faulty_worker, monkeypatch):
     worker = faulty_worker(Answer(200, {name: expanded(name, "RUNNING") for name in ("orders-sink", "orders-source", "other")}))
-    words = {"_KOPS_COMPLETE": "bash_complete", "COMP_WORDS": "kops connect restart orders", "COMP_CWORD": "3"}
+    words = {
+        "KOPS_COMPLETION_SECONDS": "60",
+        "_KOPS_COMPLETE": "bash_complete",
+        "COMP_WORDS": "kops connect restart orders",
+        "COMP_CWORD": "3",
+    }
     environment = {**os.environ, **words, "KOPS_CONNECT_URLS": worker.url, "KOPS_BOOTSTRAP_SERVERS": "127.0.0.1:1"}
-    done = subprocess.run([sys.executable, "-m", "kops"], env=environment, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-m", "kops"], env=environment, capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.split() == ["plain,orders-sink", "plain,orders-source"]
 
 

@@ -151,7 +151,7 @@ def worker():
             def do_GET(self):
                 start.asked.append((self.path, self.headers.get("Authorization")))
                 if wait:
-                    wait.wait(20)
+                    wait.wait(600)
                 self.send_response(status)
                 self.end_headers()
                 self.wfile.write(content)
@@ -172,7 +172,7 @@ def worker():
 
 
 def connection(*urls, **more):
-    return Connection(("b:1",), connect_urls=urls, timeout=5.0, **more)
+    return Connection(("b:1",), connect_urls=urls, timeout=60.0, **more)
 
 
 def test_the_first_worker_that_answers_is_asked(worker):

@@ -27,7 +27,7 @@ def test_a_second_kops_is_refused_until_the_first_ends(tmp_path):
         with exclusive(tmp_path, "cluster", ["audit"]), exclusive(tmp_path, "other", ["billing"]):
             pass
         holder.kill()
-        holder.wait(30)
+        holder.wait(300)
     with exclusive(tmp_path, "cluster", ["audit", "billing"]):
         pass
 

@@ -33,18 +33,18 @@ def test_a_folder_goes_with_its_process_and_that_of_a_killed_one_with_the_next(t
     second, two = child(parent)
     assert one != two
     assert stat.S_IMODE(one.stat().st_mode) == stat.S_IMODE(parent.stat().st_mode) == 0o700
-    first.communicate("\n", timeout=60)
+    first.communicate("\n", timeout=300)
     assert not one.exists()
     assert (two / "keystore-1.pem").exists()
     second.send_signal(signal.SIGKILL)
-    second.communicate(timeout=60)
+    second.communicate(timeout=300)
     assert two.exists()
     (parent / "keystore.pem").write_text("what an earlier version left")
     third, three = child(parent)
     assert not two.exists()
     assert not (parent / "keystore.pem").exists()
     assert three.exists()
-    third.communicate("\n", timeout=60)
+    third.communicate("\n", timeout=300)
     assert list(parent.iterdir()) == []
 
 
@@ -74,7 +74,7 @@ def test_a_token_is_renewed_before_it_expires(tmp_path, monkeypatch):
     monkeypatch.setattr("kops.gateways.private_files.time.sleep", sleep)
     keep_renewed(file, time.time() + 100, renew)
     keep_renewed(file, time.time() + 100, renew)
-    assert gone.wait(60)
+    assert gone.wait(300)
     assert 70 < slept[0] <= 80
     assert 700 < slept[1] <= 800
     assert slept[2] > 0

@@ -13,7 +13,7 @@ import pytest
 from kops.core.errors import OperationFailed
 from kops.spark.replay_tasks import Processes
 
-SECONDS = 30
+SECONDS = 240
 
 
 def double(number):

@@ -27,5 +27,5 @@ def test_counts_are_added_up_and_a_quota_is_told(tmp_path):
     assert (records_told(folder), any_held(folder)) == (23, True)
     shown = Shown()
     with watching(shown, lambda: records_told(folder), 40, "records", held=lambda: any_held(folder)):
-        assert shown.enough.wait(30)
+        assert shown.enough.wait(300)
     assert shown.units[0] == (23, 40, "records (slowed down by a quota)")

@@ -27,7 +27,7 @@ def test_what_kops_exits_with_and_says(run_kops):
 
 
 def test_kops_as_a_process(kops_process):
-    out, _ = kops_process("--version").communicate(timeout=60)
+    out, _ = kops_process("--version").communicate(timeout=300)
     assert out.startswith("kops")
 
 
@@ -37,7 +37,7 @@ def test_what_was_left_out_is_listed_at_the_end(tmp_path):
         "import pytest\n@pytest.mark.parametrize('n', [1, 2])\ndef test_docker(n): pytest.skip('no Docker')\ndef test_done(): pass\n"
     )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.splitlines()[-2] == "2 tests: no Docker", done.stdout
 
 
@@ -49,5 +49,5 @@ def test_what_another_pytest_of_the_run_took_is_left_to_it(tmp_path, monkeypatch
     monkeypatch.setenv("KOPS_TEST_TAKEN", str(tmp_path / "taken"))
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path)]
     for files, ran in ((["test_b.py"], "2 passed"), (["test_a.py", "test_b.py"], "2 passed"), (["test_b.py", "test_a.py"], "no tests ran")):
-        done = subprocess.run([*command, *files], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([*command, *files], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
         assert (done.returncode, f" {ran} in " in done.stdout) == (0, True), done.stdout

@@ -64,7 +64,7 @@ def test_a_process_that_ignores_sigterm_is_killed_after_the_grace(process, tmp_p
     stubborn = process(
         f"import pathlib, signal, time; signal.signal(15, signal.SIG_IGN); pathlib.Path({str(ready)!r}).touch(); time.sleep(600)"
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while not ready.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert stop(stubborn, grace=0.2) is False
