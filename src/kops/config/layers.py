@@ -14,7 +14,6 @@ from kops.config import secrets
 from kops.config.connection import Secret
 from kops.config.schema import SECRET_FORMS, SETTINGS, Kind, Setting, convert, convert_text, nearest, split_property
 from kops.core.errors import ConfigError
-from kops.core.secret_shapes import is_secret_name
 
 
 @dataclass(frozen=True)
@@ -133,6 +132,8 @@ def refuse_secret(key: str, where: str) -> None:
 
     :raises ConfigError: naming the property and what to use; never the value
     """
+    from kops.core.secret_shapes import is_secret_name  # its patterns take milliseconds to compile
+
     if is_secret_name(key):
         name = _SECRET_SETTINGS.get(key, "password")
         hint = f"use {name}_file, {name}_command or {name}_env in the context, or KOPS_{name.upper()}: ps shows command lines to everybody"

@@ -14,7 +14,6 @@ from kops.config.connection import Connection, Http, Oauth, Spark
 from kops.config.layers import Layer, SecretReference
 from kops.config.schema import SETTINGS, Kind
 from kops.core.errors import ConfigError
-from kops.core.secret_shapes import is_secret_name, without_secrets
 
 MAX_PORT = 65535
 _SERVER = re.compile(r"(?:(?:PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://)?(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
@@ -156,6 +155,8 @@ def _setting_of(key: str) -> tuple[Any, str]:
 
 
 def _holds_secret(key: str, value: str) -> bool:
+    from kops.core.secret_shapes import is_secret_name, without_secrets  # its patterns take milliseconds to compile
+
     return is_secret_name(key) or without_secrets(value) != value
 
 

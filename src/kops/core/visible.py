@@ -8,6 +8,7 @@ somewhere may choose. Escaped are C0 controls, DEL, C1 controls, separators of l
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _FORMAT = (
     "\x7f-\x9f"
@@ -16,19 +17,21 @@ _FORMAT = (
     "\ud800-\udfff"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # musical controls, tags and the supplement of variation selectors
 )
-_CELL = re.compile(f"[\x00-\x1f{_FORMAT}]")
-_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_FORMAT}]")
-_JSON = re.compile(f"[{_FORMAT}]")
+_CELL = f"[\x00-\x1f{_FORMAT}]"
+_LINES = f"[\x00-\x08\x0b-\x1f{_FORMAT}]"
+_JSON = f"[{_FORMAT}]"
 
 
 def visible(text: str) -> str:
     r"""Return a text on one line that acts on nothing: ``\x1b``, ``\n``, ``\u202e`` are written out."""
-    return text if text.isprintable() else _CELL.sub(_escape, text)
+    return text if text.isascii() and text.isprintable() else _compiled(_CELL).sub(_escape, text)
 
 
 def visible_lines(text: str) -> str:
     """Return a text that may have lines and tabs, and acts on nothing else."""
-    return text if text.isprintable() else _LINES.sub(_escape, text)
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    return _compiled(_LINES).sub(_escape, text)
 
 
 def indented(text: str, by: str = "  ") -> str:
@@ -40,12 +43,18 @@ def escaped_json(text: str) -> str:
     r"""Return JSON of the same values without a character that acts on a terminal: they can only be in its strings, as ``\u009b``."""
     if text.isascii() and "\x7f" not in text:
         return text
-    return _JSON.sub(_json_escape, text)
+    return _compiled(_JSON).sub(_json_escape, text)
 
 
 def visible_bytes(data: bytes) -> bytes:
     r"""Return bytes for a terminal: UTF-8 as ``visible_lines`` has it, everything else as ``\xNN``."""
     return visible_lines(data.decode("utf-8", "backslashreplace")).encode("utf-8")
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern when the first text needs it: that takes longer than the rest of a small command's own start."""
+    return re.compile(pattern)
 
 
 def _escape(found: re.Match[str]) -> str:

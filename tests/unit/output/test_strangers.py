@@ -79,6 +79,13 @@ def lines_of(text):
     return text.splitlines()
 
 
+@pytest.mark.parametrize("hidden", ["\u034f", "\u115f", "\u17b4", "\u180b", "\u3164", "\uffa0", "\U000e0100"])
+def test_what_has_no_width_is_shown_although_python_calls_it_printable(hidden):
+    assert hidden.isprintable()
+    for show in (visible, visible_lines, indented):
+        assert show(f"pay{hidden}ments") == f"pay{hidden.encode('unicode_escape').decode()}ments"
+
+
 @given(st.text())
 def test_nothing_that_acts_is_left(text):
     for shown in (visible(text), visible_lines(text), indented(text), visible_bytes(text.encode("utf-8", "surrogatepass")).decode()):
