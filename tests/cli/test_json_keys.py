@@ -19,8 +19,8 @@ from support.topics import commit
 pytestmark = pytest.mark.broker
 
 PINNED: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "json_keys.yaml").read_text(encoding="utf-8"))
-NO_JSON = {"kops completion", "kops demo", "kops sandbox logs", "kops offsets edit"}
-"""Scripts, a tour, a log and an editor: no data of their own."""
+NO_JSON = {"kops completion", "kops demo", "kops offsets edit"}
+"""Scripts, a tour and an editor: no data of their own."""
 CONNECT = (
     "workers",
     "alter",
@@ -55,9 +55,10 @@ ELSEWHERE = {
     "kops streams list": "tests/streams",
     "kops streams describe": "tests/streams",
     "kops streams reset": "tests/streams",
-    "kops sandbox up": "tests/sandbox",
-    "kops sandbox down": "tests/sandbox",
-    "kops sandbox status": "tests/sandbox",
+    "kops sandbox up": "tests/unit/sandbox/test_json_keys.py",
+    "kops sandbox down": "tests/unit/sandbox/test_json_keys.py",
+    "kops sandbox logs": "tests/unit/sandbox/test_json_keys.py",
+    "kops sandbox status": "tests/unit/sandbox/test_json_keys.py",
     "kops replay run": "tests/replay",
     "kops replay resume": "tests/replay",
     "kops replay archive": "tests/replay",

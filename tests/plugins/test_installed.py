@@ -12,6 +12,8 @@ from confluent_kafka import Producer
 
 EXTRAS = Path(__file__).parents[2] / "plugins" / "kops-extras"
 
+KEYS = frozenset({"name", "kind", "distribution", "version", "reference", "status", "error"})
+"""Of the JSON of ``kops plugins list``, which programs rely on."""
 BROKEN = {
     "pyproject.toml": """
 [build-system]
@@ -71,6 +73,7 @@ def statuses(outcome):
 
 def test_list_says_what_can_be_used_and_why_not(kops):
     found = statuses(kops("plugins", "list", "-o", "json"))
+    assert {frozenset(row) for row in found.values()} == {KEYS}
     assert {name: row["status"] for (distribution, _, name), row in found.items() if distribution == "kops-extras"} == {
         "skew": "hidden",
         "merge-patch": "ok",

@@ -8,6 +8,7 @@ import requests
 from kops.config.load import read_config
 from kops.config.paths import directories
 from kops.gateways.processes import start_time
+from support.json_keys import SANDBOX_KEYS, keys_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("sandboxes")]
 
@@ -29,7 +30,9 @@ def fetched(jdk):
 
 
 def test_connect_and_a_registry_come_and_go_with_the_sandbox(run_kops, sandboxes, tmp_path, until):
-    up = run_kops("sandbox", "up", "--connect", "--registry", "-o", "json").ok().json
+    made = run_kops("sandbox", "up", "--connect", "--registry", "-o", "json").ok()
+    assert keys_of(made.out) == SANDBOX_KEYS
+    up = made.json
     (worker,) = up["workers"]
     assert (up["state"], worker["state"], up["registry"]["state"]) == ("running", "running", "running")
     context = read_config(directories(os.environ)).contexts["sandbox"]

@@ -27,3 +27,13 @@ def keys_of(out: str) -> set[str]:
     except ValueError:
         found = [json.loads(line) for line in out.splitlines()]
     return {path.removeprefix("[].") for value in found for path in paths(value)}
+
+
+_ADDRESSES = ("bootstrap_servers", "client_properties", "connect_url", "connect_urls[]", "registry_url")
+_OF_PARTS = ("id", "log", "pid", "port", "state")
+SANDBOX_KEYS = {
+    *_ADDRESSES,
+    *("cluster_id", "context", "directory", "kafka_version", "name", "security", "state"),
+    *(f"{part}.{key}" for part in ("brokers[]", "workers[]", "registry") for key in _OF_PARTS),
+}
+"""Of ``kops sandbox up`` and ``kops sandbox status``, of one with Connect and a registry."""
