@@ -1,4 +1,4 @@
-"""Runs the tests on real parts in three lanes at once: each waits for brokers and JVMs half of its time, and there are two cores.
+"""Runs the tests on real parts in four lanes at once: each waits for brokers and JVMs half of its time, and there are two cores.
 
     python tests/run_on_real_parts.py
 
@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-LANES = {"streams": ("streams",), "spark": ("examples", "replay", "connect", "spark"), "cluster": ("sandbox", "broker")}
-"""What each begins with; what is named nowhere belongs to the last. Connect's workers serve two folders that stand together."""
+LANES = {"streams": ("streams",), "spark": ("spark",), "replay": ("replay", "connect", "examples"), "cluster": ("sandbox", "broker")}
+"""What each begins with; what is named nowhere belongs to the last. Connect's workers serve three folders that stand together."""
 ELSEWHERE = ("unit", "benchmarks", "support")
 LEFT_OUT = " left out "
 FAILED = ("FAILED ", "ERROR ")

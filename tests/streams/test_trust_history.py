@@ -109,8 +109,8 @@ class Story:
     based: App
     held: dict[str, dict[str, dict[bytes, Any]]]
 
-    def verify(self, app: App, **changes: Any):
-        return self.kops("state", "verify", app.state_file(**changes), "-B", app.cluster.servers, "-o", "json")
+    def verify(self, app: App, *options: str, **changes: Any):
+        return self.kops("state", "verify", app.state_file(**changes), "-B", app.cluster.servers, "-o", "json", *options)
 
     def rebuild(self, app: App, *options: str, **changes: Any):
         return self.kops("state", "rebuild", app.state_file(**changes), "-B", app.cluster.servers, *options)
@@ -256,7 +256,7 @@ def of_store(outcome, store: str) -> dict[str, Any]:
     return next(row for row in outcome.json if row["store"] == store)
 
 
-def test_a_state_file_that_says_where_the_application_began_gives_its_state(story):
+def a_state_file_that_says_where_the_application_began_gives_its_state(story):
     outcome = story.verify(story.began).ok()
     assert {row["store"]: (row["status"], row["exactness"]) for row in outcome.json} == {
         "counts": ("equal", "A"),
@@ -266,74 +266,78 @@ def test_a_state_file_that_says_where_the_application_began_gives_its_state(stor
     }
 
 
-def test_one_that_does_not_say_it_differs(story):
-    outcome = story.verify(story.began, without="start")
+def one_that_does_not_say_it_differs(story):
+    outcome = story.verify(story.began, "--store", "counts", without="start")
     assert outcome.code == 1
     assert of_store(outcome, "counts")["different"] == 11  # of k2, all five came after
 
 
-def test_a_start_that_nobody_knows_is_refused(story):
+def a_start_that_nobody_knows_is_refused(story):
     outcome = story.rebuild(story.began, "--yes", counts={"start": "latest"})
     assert outcome.code == 5
     assert "where it began is not known" in outcome.err
 
 
-@pytest.mark.parametrize(
-    ("start", "code", "said"),
-    [({"0": 5}, 2, "partition 1"), ({"0": 1, "1": 1, "2": 1, "3": 1}, 2, "partition 3"), (10_000, 5, "begun at 10000")],
-    ids=["a partition is missing", "a partition too many", "after the end"],
+WRONG_STARTS: tuple[tuple[Any, int, str], ...] = (
+    ({"0": 5}, 2, "partition 1"),
+    ({"0": 1, "1": 1, "2": 1, "3": 1}, 2, "partition 3"),
+    (10_000, 5, "begun at 10000"),
 )
-def test_a_start_that_cannot_be(story, start, code, said):
-    outcome = story.rebuild(story.began, "--yes", counts={"start": start})
-    assert outcome.code == code, outcome.err
-    assert said in outcome.err
+"""A partition is missing, a partition too many, after the end."""
 
 
-def test_what_is_lost_comes_back_as_it_was(story):
+def a_start_that_cannot_be(story):
+    for start, code, said in WRONG_STARTS:
+        outcome = story.rebuild(story.began, "--yes", counts={"start": start})
+        assert outcome.code == code, outcome.err
+        assert said in outcome.err
+
+
+def what_is_lost_comes_back_as_it_was(story):
     lost(story.began, "counts", "windows", "latest", "sums")
     story.rebuild(story.began, "--yes").ok()
     assert story.began.views() == story.held[story.began.name]
 
 
-def test_a_consumer_that_reads_what_is_committed_and_keys_of_a_partitioner_of_its_own(story):
+def a_consumer_that_reads_what_is_committed_and_keys_of_a_partitioner_of_its_own(story):
     outcome = story.verify(story.other).ok()
     assert {row["store"]: row["exactness"] for row in outcome.json} == {"committed": "A", "placed": "A", "narrow": "A"}
     assert "has 6 partitions" in outcome.err
     assert {entry.partition for entry in story.held[story.other.name]["narrow"].values()} <= {0, 1, 2}
 
 
-def test_without_isolation_what_was_aborted_would_count(story):
-    outcome = story.verify(story.other, without="isolation")
+def without_isolation_what_was_aborted_would_count(story):
+    outcome = story.verify(story.other, "--store", "committed", without="isolation")
     assert outcome.code == 1
     assert of_store(outcome, "committed")["different"] == 7
 
 
-def test_keys_off_the_default_partitioner_contradict_a_file_that_names_no_other(story):
-    outcome = story.verify(story.other, without="partitioner")
+def keys_off_the_default_partitioner_contradict_a_file_that_names_no_other(story):
+    outcome = story.verify(story.other, "--store", "placed", without="partitioner")
     assert outcome.code == 1
     assert of_store(outcome, "placed")["exactness"] == "C"
     assert "partitioner: custom" in outcome.err
-    refused = story.rebuild(story.other, "--yes", without="partitioner")
+    refused = story.rebuild(story.other, "--yes", "--store", "placed", without="partitioner")
     assert refused.code == 5
     assert "partitioner: custom" in refused.err
     assert story.other.views() == story.held[story.other.name]
 
 
-def test_a_changelog_with_more_partitions_is_rebuilt_and_keeps_them(story):
+def a_changelog_with_more_partitions_is_rebuilt_and_keeps_them(story):
     changelog = story.other["narrow"].changelog
     lost(story.other, "committed", "narrow")
-    story.rebuild(story.other, "--yes").ok()
+    story.rebuild(story.other, "--yes", "--store", "committed", "--store", "narrow").ok()
     assert story.other.views() == story.held[story.other.name]
     assert story.other.cluster.topics(changelog)[changelog] == 2 * PARTITIONS
     lost(story.other, "narrow")
-    story.rebuild(story.other, "--write", "replace", "--confirm", changelog).ok()
+    story.rebuild(story.other, "--store", "narrow", "--write", "replace", "--confirm", changelog).ok()
     assert story.other.cluster.topics(changelog)[changelog] == 2 * PARTITIONS
     assert story.other.views() == story.held[story.other.name]
 
 
-def test_keys_whose_partition_nothing_tells_are_not_written(story):
+def keys_whose_partition_nothing_tells_are_not_written(story):
     lost(story.other, "placed")
-    refused = story.rebuild(story.other, "--yes")
+    refused = story.rebuild(story.other, "--yes", "--store", "placed")
     assert refused.code == 5
     assert "partition of 9 keys is not known" in refused.err
     assert not story.other.cluster.read(story.other["placed"].changelog)
@@ -355,8 +359,8 @@ class Later:
     held: dict[str, dict[bytes, Any]]
 
 
-@pytest.fixture(scope="module")
-def later(story, tmp_path_factory):
+def ran_on(story, tmp_path_factory) -> Later:
+    """Rebuild one application while records wait, take a snapshot of the other, and run both once more."""
     app, based = story.waiting, story.based
     cluster, committed = app.cluster, app.cluster.committed(app.name)
     unread = {place: max(0, offset - 4) for place, offset in committed.items() if place[0].endswith("-repartition")}
@@ -378,7 +382,7 @@ def later(story, tmp_path_factory):
     return Later(refused, rebuilt, before, snapshot, at, based.views())
 
 
-def test_records_that_wait_in_a_repartition_topic_do_not_count_yet(story, later):
+def records_that_wait_in_a_repartition_topic_do_not_count_yet(story, later):
     assert later.refused.code == 5
     assert "are not the last ones of the input" in later.refused.err
     later.rebuilt.ok()
@@ -388,21 +392,22 @@ def test_records_that_wait_in_a_repartition_topic_do_not_count_yet(story, later)
     assert story.waiting.views() == held
 
 
-def test_what_retention_has_deleted_comes_from_a_snapshot(story, later):
-    app, common = story.based, ("-B", story.based.cluster.servers)
+def what_retention_has_deleted_comes_from_a_snapshot(story, later):
+    app = story.based
     for program in app.programs:
         app.cluster.trim(program.topic, {at: offset for (topic, at), offset in later.at.items() if topic == program.topic})
-    alone = story.verify(app)
-    assert {row["exactness"] for row in alone.json} == {"D"}
-    outcome = story.kops("state", "verify", app.state_file(), "--from-snapshot", later.snapshot, *common, "-o", "json").ok()
+    alone = story.verify(app, "--store", "counts")
+    assert [row["exactness"] for row in alone.json] == ["D"]
+    some = [option for store in ("counts", "sums", "joined") for option in ("--store", store)]
+    outcome = story.verify(app, *some, "--from-snapshot", later.snapshot).ok()
     assert {(row["status"], row["exactness"]) for row in outcome.json} == {("equal", "A")}
     lost(app, *(program.store for program in app.programs))
-    assert story.rebuild(app, "--yes").code == 5
+    assert story.rebuild(app, "--yes", "--store", "counts").code == 5
     story.rebuild(app, "--yes", "--from-snapshot", later.snapshot).ok()
     assert app.views() == later.held
 
 
-def test_a_snapshot_that_is_not_of_this_input_is_refused(story, later):
+def a_snapshot_that_is_not_of_this_input_is_refused(story, later):
     app = story.based
     other = story.rebuild(story.began, "--yes", "--from-snapshot", later.snapshot)
     assert other.code == 2
@@ -411,9 +416,33 @@ def test_a_snapshot_that_is_not_of_this_input_is_refused(story, later):
     place, offset = next((place, offset) for place, offset in later.at.items() if place[0] == counts.topic)
     now = app.cluster.committed(app.name)[place]
     app.cluster.trim(counts.topic, {place[1]: offset + 1})
-    assert "exactness D" in story.rebuild(app, "--yes", "--from-snapshot", later.snapshot).err
+    old = ("--yes", "--store", "counts", "--from-snapshot", later.snapshot)
+    assert "exactness D" in story.rebuild(app, *old).err
     app.cluster.commit(app.name, {place: offset - 1})
-    newer = story.rebuild(app, "--yes", "--from-snapshot", later.snapshot)
+    newer = story.rebuild(app, *old)
     app.cluster.commit(app.name, {place: now})
     assert newer.code == 5
     assert "use an older snapshot" in newer.err
+
+
+def test_where_an_application_began(story):
+    a_state_file_that_says_where_the_application_began_gives_its_state(story)
+    one_that_does_not_say_it_differs(story)
+    a_start_that_nobody_knows_is_refused(story)
+    a_start_that_cannot_be(story)
+    what_is_lost_comes_back_as_it_was(story)
+
+
+def test_what_a_consumer_reads_and_where_keys_go(story):
+    a_consumer_that_reads_what_is_committed_and_keys_of_a_partitioner_of_its_own(story)
+    without_isolation_what_was_aborted_would_count(story)
+    keys_off_the_default_partitioner_contradict_a_file_that_names_no_other(story)
+    a_changelog_with_more_partitions_is_rebuilt_and_keeps_them(story)
+    keys_whose_partition_nothing_tells_are_not_written(story)
+
+
+def test_an_application_that_ran_on(story, tmp_path_factory):
+    later = ran_on(story, tmp_path_factory)
+    records_that_wait_in_a_repartition_topic_do_not_count_yet(story, later)
+    what_retention_has_deleted_comes_from_a_snapshot(story, later)
+    a_snapshot_that_is_not_of_this_input_is_refused(story, later)
