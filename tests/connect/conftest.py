@@ -18,7 +18,7 @@ def kops(run_kops, connect_workers, monkeypatch):
 @pytest.fixture
 def until():
     """Wait for a condition: ``until("the file", file.exists)``."""
-    return lambda what, condition: wait_for(what, condition, 60)
+    return wait_for
 
 
 @pytest.fixture
@@ -39,5 +39,5 @@ def pipeline(connectors, topic, unique, tmp_path):
     made.read.write_text("".join(f"{line}\n" for line in made.lines))
     connectors(made.source, {"connector.class": FILE_SOURCE, "file": str(made.read), "topic": made.name, "tasks.max": "1"})
     connectors(made.sink, {"connector.class": FILE_SINK, "file": str(made.written), "topics": made.name, "tasks.max": "1"})
-    wait_for("the rows to pass", lambda: made.output == made.lines, 60)
+    wait_for("the rows to pass", lambda: made.output == made.lines)
     return made

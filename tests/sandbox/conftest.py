@@ -5,7 +5,7 @@ import pytest
 
 from kops.config.paths import directories
 from kops.sandbox import cluster, parts
-from support.streams_apps import LONGEST_PAUSE
+from support.streams_apps import LONGEST_PAUSE, SECONDS
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def sandboxes(home, kafka_jar_files):
 def until():
     """Wait for a condition: ``until(lambda: file.exists())``."""
 
-    def wait(condition, seconds=60):
+    def wait(condition, seconds=SECONDS):
         deadline, pause = time.monotonic() + seconds, 0.05
         while not condition():
             assert time.monotonic() < deadline, "it did not happen in time"

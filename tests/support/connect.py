@@ -67,7 +67,7 @@ class ConnectWorkers:
                     return answers[-1].status_code not in (409, 500)
             return False
 
-        wait_for(f"{method} {path}", answered, 60)
+        wait_for(f"{method} {path}", answered)
         assert answers[-1].status_code < 400, answers[-1].text
         return json.loads(answers[-1].text or "null")
 
@@ -81,7 +81,7 @@ class ConnectWorkers:
     def create(self, name: str, config: dict[str, str], tasks: int = 1) -> None:
         """Make a connector past kops, and wait until it and its tasks run."""
         self.ask("PUT", f"/connectors/{name}/config", config)
-        wait_for(f"{name} to run", lambda: self.states(name) == ["RUNNING"] * (1 + tasks), 60)
+        wait_for(f"{name} to run", lambda: self.states(name) == ["RUNNING"] * (1 + tasks))
 
     def worker_of(self, name: str, task: int = 0) -> Worker:
         """Return the worker that runs a task."""
