@@ -186,7 +186,7 @@ def test_a_deleted_topic_spoils_only_its_own_rows(kops, group, topic, cluster, u
     cluster.delete(gone)
     rows = kops("groups", "lag", f"{group}*", "-o", "json").ok().json
     by_topic = {(row["group"], row["topic"]): (row["lag"], row["note"]) for row in rows}
-    assert by_topic.pop((f"{group}-2", gone), (None, "does not exist any more")) == (None, "does not exist any more")
+    assert by_topic.pop((f"{group}-2", gone), (None, "no longer exists")) == (None, "no longer exists")
     assert by_topic == {(f"{group}-1", stays): (0, ""), (f"{group}-2", stays): (0, "")}
 
 

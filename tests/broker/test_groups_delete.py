@@ -87,7 +87,7 @@ def test_a_plan_is_refused_when_the_group_has_moved_on(kops, groups, group, topi
     kops("apply", plan, "--confirm", group).ok()
     assert ids(groups, group) == []
     gone = kops("apply", plan, "--confirm", group)
-    assert (gone.code, "does not exist any more" in gone.err) == (5, True)
+    assert (gone.code, "no longer exists" in gone.err) == (5, True)
 
 
 def test_undo_does_not_touch_a_group_that_was_joined_meanwhile(kops, broker, groups, group, topic, cluster):

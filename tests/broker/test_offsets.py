@@ -68,13 +68,13 @@ def test_seek_is_exact(kops, cluster, group, orders):
     ("position", "code", "says"),
     [
         (":0=11", 2, "past the log end"),
-        (":0=-1", 2, "'-1' is no position"),
-        (":0=-2", 2, "'-2' is no position"),
+        (":0=-1", 2, "'-1' is not a valid position"),
+        (":0=-2", 2, "'-2' is not a valid position"),
         (":1=+9", 2, "past the log end"),
         (":9=0", 5, "there is no partition"),
         ("x:0=0", 5, "there is no topic"),
         (":0", 2, "names no position"),
-        (":0=1.5", 2, "is no position"),
+        (":0=1.5", 2, "is not a valid position"),
     ],
 )
 def test_a_position_that_cannot_be_is_refused_before_any_change(kops, cluster, group, orders, position, code, says):
@@ -282,7 +282,7 @@ def test_a_deleted_topic_does_not_stop_the_others(kops, cluster, group, orders, 
     cluster.delete(gone)
     plan = kops("offsets", "reset", group, "--all-topics", "--to-earliest", "-n", "-o", "json").ok().json
     items = {item["target"]: (item["action"], item["reason"]) for item in plan["items"]}
-    assert items.pop(f"{gone}:0", ("none", "does not exist any more")) == ("none", "does not exist any more")
+    assert items.pop(f"{gone}:0", ("none", "no longer exists")) == ("none", "no longer exists")
     assert items == {f"{orders}:0": ("move", "log start"), f"{orders}:1": ("move", "log start")}
 
 

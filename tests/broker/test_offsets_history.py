@@ -96,7 +96,7 @@ def test_where_a_group_stood_and_the_way_back(kops, cluster, groups, group, orde
     plan = kops("offsets", "reset", group, "--all-topics", "--to-history", first, "-n", "-o", "json").ok().json
     assert [(item["action"], item["after"]) for item in plan["items"]] == [("move", 1), ("none", 9)]
     assert plan["items"][0]["reason"] == f"committed {first}"
-    assert plan["items"][1]["reason"] == f"where it stood at {first} is not known any more"
+    assert plan["items"][1]["reason"] == f"where it stood at {first} is no longer known"
     kops("offsets", "reset", group, "--topic", orders, "--to-history", f"@{second}", "--yes").ok()
     assert cluster.committed(group) == {(orders, 0): 5, (orders, 1): 7}
     assert [(row["partition"], row["offset"]) for row in history(kops, group)[-2:]] == [(0, 5), (1, 7)]

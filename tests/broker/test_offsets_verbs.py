@@ -130,8 +130,8 @@ def test_a_partition_that_was_added_is_committed(kops, cluster, group, topics, e
 @pytest.mark.parametrize(
     ("expression", "says", "code"),
     [
-        ("s/  0: 5 /  0: x5 /", "line 5 of the edited file: 'x5' is no position", 2),
-        ("s/  0: 5 /  0: -1 /", "line 5 of the edited file: '-1' is no position", 2),
+        ("s/  0: 5 /  0: x5 /", "line 5 of the edited file: 'x5' is not a valid position", 2),
+        ("s/  0: 5 /  0: -1 /", "line 5 of the edited file: '-1' is not a valid position", 2),
         ("s/  1: 7 /  0: 7 /", "line 6 of the edited file", 2),
         ("s/  1: 7 /  one: 7 /", "line 6 of the edited file", 2),
         ("s/  1: 7 /  1: [7] /", "line 6 of the edited file: a position is one word", 2),

@@ -47,7 +47,7 @@ def test_lines_keys_nulls_and_headers(records, cluster, topic, run_kops):
         for target, offsets in per_partition.items()
     }
     refused = run_kops("undo", "last", "--yes", "-B", cluster.servers)
-    assert (refused.code, "cannot be taken back" in refused.err) == (5, True)
+    assert (refused.code, "cannot be undone" in refused.err) == (5, True)
 
 
 def test_one_record_by_flags(records, cluster, topic):
@@ -153,11 +153,11 @@ def test_protected_and_read_only_contexts(run_kops, broker, cluster, topic):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["t", "--value", "a", "--tombstone"], 2, "cannot be had together"),
+        (["t", "--value", "a", "--tombstone"], 2, "are mutually exclusive"),
         (["t", "--value", "a", "--file", "x"], 2, "are the whole input"),
         (["t", "--key", "a", "--key-separator", ":"], 2, "leave --key out"),
         (["t", "--header", "a"], 2, "has no value"),
-        (["t", "--timestamp", "yesterday"], 2, "is no time"),
+        (["t", "--timestamp", "yesterday"], 2, "is not a valid time"),
         (["t", "--file", "/no/such/file"], 2, "cannot read /no/such/file"),
         (["t", "--value", "x", "--value-format", "long"], 2, "is not long"),
         (["no-such-topic", "--value", "a"], 1, "no-such-topic"),

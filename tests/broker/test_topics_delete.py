@@ -73,7 +73,7 @@ def test_a_topic_that_was_made_anew_between_plan_and_apply_is_not_deleted(topics
     topics("create", name, "--yes").ok()
     refused = run_kops("apply", plan, "--confirm", name)
     assert refused.code == 5
-    assert "created anew" in refused.err
+    assert "recreated" in refused.err
     assert name in admin.list_topics(timeout=30).topics
 
 

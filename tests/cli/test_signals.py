@@ -38,7 +38,7 @@ def test_interrupted_says_what_was_done_and_can_be_undone(slow, run_kops, number
     assert [row["status"] for row in journal(run_kops)] == ["done", "undone"]
     code, _, err = slow.run("undo", entry["id"], "--yes")
     assert code == 5
-    assert "taken back already" in err
+    assert "already undone" in err
 
 
 def test_interrupted_and_finished(slow, run_kops):

@@ -106,7 +106,7 @@ def test_ctrl_c_at_the_question(answer, name, exists):
 
 def test_the_name_is_typed(answer, name, exists, run_kops):
     run_kops("topics", "create", name, "--yes").ok()
-    question = f"Type {name} to go on"
+    question = f"Type {name} to continue"
     for typed in ("y\n", "\n", f"{name}x\n", CTRL_D):
         code, _, shown = answer(question, typed, "topics", "delete", name, "--yes")
         assert code == 5, shown

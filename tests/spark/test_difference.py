@@ -1,4 +1,4 @@
-"""A changelog as it is, as it should be, and what is appended."""
+"""A changelog as it is, what it should hold, and what is appended."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,7 @@
 """State from history that Kafka has deleted: an archive first, the topic's tail after it, as the real applications have it.
 
 Two applications, one of streams and windows, one of tables, process the first half of their input, which is archived and then deleted up
-to some offset; then the second half. What they have then is what must come back: appended, in changelogs made anew (one of the tables is
+to some offset; then the second half. What they have then is what must come back: appended, in recreated changelogs (one of the tables is
 versioned), and in those of another application.
 """
 
@@ -176,4 +176,4 @@ def test_what_is_archived_counts_and_what_is_missing_is_refused(cluster, prefix,
     assert (damaged.code, "do not hold what the manifest says" in damaged.err) == (5, True)
     cluster.recreate(sides[1])
     another = kops("state", "verify", files["tables"], *archives[sides[1]])
-    assert (another.code, "deleted and made anew" in another.err) == (2, True)
+    assert (another.code, "deleted and recreated" in another.err) == (2, True)

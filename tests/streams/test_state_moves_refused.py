@@ -144,11 +144,11 @@ def test_what_does_not_fit_is_refused(scene):
     scene.refused(scene.repartition("--partitions", NEW), f"{topic} has {OLD} partitions", "--grow-inputs", f"--input {topic}=NEW")
     scene.refused(scene.repartition("--partitions", NEW, "--keep-inputs"), f"{topic} has {OLD} partitions")
     scene.refused(scene.repartition("--partitions", NEW, "--input", f"{topic}={topic}"), f"{topic} has {OLD} partitions, not {NEW}")
-    scene.refused(scene.repartition("--partitions", NEW, "--input", "other=x"), "other is no input topic", code=2)
+    scene.refused(scene.repartition("--partitions", NEW, "--input", "other=x"), "other is not an input topic", code=2)
     scene.refused(scene.repartition("--partitions", OLD), f"have {OLD} partitions already", code=2)
     scene.refused(scene.kops("snapshot", scene.file, "--to", scene.folder), "exists already")
     scene.refused(scene.kops("snapshot", f"{application}-nobody", "--to", scene.folder / "s"), "has no changelog topics", code=1)
-    scene.refused(scene.kops("restore", scene.folder), "is no snapshot", code=2)
+    scene.refused(scene.kops("restore", scene.folder), "is not a snapshot", code=2)
     scene.refused(scene.kops("rebuild", scene.file, "--into", application, "--yes"), "is the application that", code=2)
     scene.refused(scene.kops("query", scene.file, "k", "--at", "start"), "as of 'start'", code=2)
     scene.refused(scene.kops("query", scene.file, "--all", "--at", "7"), "an offset is of one partition", code=2)
@@ -190,7 +190,7 @@ def test_a_snapshot_goes_elsewhere_and_a_damaged_one_nowhere(scene):
     (there / "manifest.json").write_text(json.dumps(manifest))
     scene.refused(scene.kops("restore", there, "--application", application, "--yes"), "is not what was written there", code=2)
     (there / "manifest.json").unlink()
-    scene.refused(scene.kops("restore", there, "--yes"), "is no snapshot", code=2)
+    scene.refused(scene.kops("restore", there, "--yes"), "is not a snapshot", code=2)
 
 
 def test_the_buffer_of_suppress_moves_with_its_headers_and_comes_back(cluster, prefix, tmp_path, run_kops):
@@ -243,7 +243,7 @@ def test_reports_say_what_was_wrong_what_was_written_and_what_was_read_back(scen
     assert scene.kops("verify", scene.file, "--report", looked).code == 1
     scene.kops("rebuild", scene.file, "--damaged", scene.program.store, "--yes", "--report", rebuilt).ok()
     assert scene.values() == EXPECTED
-    for file, said in ((looked, "2 keys of the changelogs are not as they should be"), (rebuilt, "read back as it was written")):
+    for file, said in ((looked, "2 keys of the changelogs are wrong"), (rebuilt, "verified by reading it back")):
         text = file.read_text(encoding="utf-8")
         assert said in text
         assert "foobar" in text

@@ -1,4 +1,4 @@
-"""A real application with a join and a grouped table, broken half way, beside a twin that never was; and a versioned store made anew."""
+"""A real application with a join and a grouped table, broken half way, beside a twin that never was; and a recreated versioned store."""
 
 import json
 import shutil

@@ -54,4 +54,4 @@ def test_undo_after_the_application_went_on(gone_on, cluster, run_kops_alone, at
     assert f"lost by this: {twin.program.changelog} has 1 more record" in done.err
     assert run_kops_alone("state", "verify", twin.state_file, "-B", cluster.servers).code != 0
     again = run_kops_alone("undo", "last", "-B", cluster.servers, "--yes", "--confirm", name)
-    assert (again.code, "although the application had gone on" in again.err) == (5, True)
+    assert (again.code, "although the application had moved on" in again.err) == (5, True)

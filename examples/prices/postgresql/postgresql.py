@@ -50,7 +50,7 @@ def programs(folder: Path) -> Path:
 
 
 def up(folder: Path) -> dict[str, str]:
-    """Start it, made anew where there is none; return libpq's variables, and the address for JDBC."""
+    """Start it, created if there is none; return libpq's variables, and the address for JDBC."""
     folder.mkdir(parents=True, exist_ok=True)
     if os.geteuid() == 0:
         folder.chmod(0o755)

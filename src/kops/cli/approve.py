@@ -59,7 +59,7 @@ def _refuse(names: Sequence[str], missing: Sequence[str], wrong: Sequence[str]) 
     flags = " ".join(f"--confirm {shlex.quote(name)}" for name in missing) or "--yes"
     details = {"confirm": list(missing)} if missing else {}
     if wrong:
-        message = f"--confirm {shlex.quote(wrong[0])} is not what this changes"
+        message = f"--confirm {shlex.quote(wrong[0])} does not match what this changes"
         raise ApprovalRequired(message, hint=f"it needs {flags}; nothing was changed", **details)
     if len(missing) < len(names):
         message = f"the context {missing[0]} is protected" if missing[0] == names[-1] else "the name of what this changes is missing"
@@ -69,7 +69,7 @@ def _refuse(names: Sequence[str], missing: Sequence[str], wrong: Sequence[str]) 
 
 
 def _typed(name: str, before: str) -> bool:
-    return _answer(f"{before}Type {visible(name)} to go on: ") in (name, visible(name))
+    return _answer(f"{before}Type {visible(name)} to continue: ") in (name, visible(name))
 
 
 def _answer(question: str) -> str:

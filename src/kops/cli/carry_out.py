@@ -67,7 +67,7 @@ def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str =
         finish(session, result, entry)
     except (KeyboardInterrupt, Terminated):
         said = f"interrupted while the result was shown; the plan was carried out: {result.status.value}"
-        session.note(f"\n{said}; `kops journal show {entry.id}` has it whole")
+        session.note(f"\n{said}; `kops journal show {entry.id}` shows all of it")
     return int(result.exit_code)
 
 
@@ -161,8 +161,8 @@ def _way_back(result: Result, entry: Entry) -> str:
     if result.status is Status.FAILED:
         return ""
     if not mutation_named(entry.plan.operation).can_be_undone(entry.plan):
-        return "; this cannot be taken back"
-    return f", taken back by `kops undo {entry.id}`"
+        return "; this cannot be undone"
+    return f"; to undo: `kops undo {entry.id}`"
 
 
 def _finish_for_people(session: Session, result: Result) -> None:

@@ -53,7 +53,7 @@ def use(session: Session, *, name: str) -> None:
 
 @group.command("show")
 @context_argument(required=False)
-@click.option("--resolved", is_flag=True, help="What flags, environment and files come to, and which said what.")
+@click.option("--resolved", is_flag=True, help="The values from flags, environment and files, and where each comes from.")
 @click.pass_obj
 def show(session: Session, *, name: str | None, resolved: bool) -> None:
     """Show a context, the current one by default. Secrets are never shown, only where they come from."""

@@ -13,21 +13,21 @@ from kops.cli.session import Session
 @click.argument("names", metavar="[GROUP|TOPIC|CONNECTOR]...", nargs=-1)
 @click.option("--group", "groups", metavar="GROUP", multiple=True, help="A group, as Apache's tools take it; repeatable.")
 @click.option("--topic", "topics", metavar="TOPIC", multiple=True, help="A topic, as Apache's tools take it; repeatable.")
-@click.option("--regex", is_flag=True, help="The names are regular expressions on the whole name.")
+@click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")
 @click.option("--within", metavar="DURATION", default="1h", show_default=True, help="Unread data that expires within it is critical.")
 @click.option(
     "--sample",
     metavar="DURATION",
     default="6s",
     show_default=True,
-    help="Look twice at groups that are behind, so long apart, for what moves; 0s looks once.",
+    help="Look again after this time at groups that are behind, to see what moves; 0s looks once.",
 )
 @click.option(
     "--history",
     metavar="DURATION",
     default="24h",
     show_default=True,
-    help="Look for jumps, deletions and crash loops in the commits of so long; 0s does not.",
+    help="How far back to look for jumps, deletions and crash loops; 0s does not look.",
 )
 @fail_on_option
 @click.pass_obj

@@ -22,10 +22,10 @@ from kops.cli.session import Session
 @click.option("--jars", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Check this folder in place of the cache.")
 @click.pass_obj
 def doctor(session: Session, *, fetch: str | None, jars: Path | None) -> int:
-    """Check what kops needs on this machine; the exit code is 1 when something is missing.
+    """Check what kops needs on this machine; the exit code is 1 if something is missing.
 
-    With --fetch the jars of Apache Kafka and of Spark's Kafka source are there before an incident needs them. What only
-    `kops sandbox up --connect` and --registry need is optional: they fetch it, or --fetch connect and --fetch registry do.
+    With --fetch the jars of Apache Kafka and of Spark's Kafka source are there before an incident needs them. Connect and the registry
+    are only needed for the sandbox: they are fetched on first use, or with --fetch connect and --fetch registry.
     """
     from kops.operations.doctor import MISSING, examine
 

@@ -15,7 +15,7 @@ from kops.cli.session import Session
 F = TypeVar("F", bound=Callable[..., Any])
 
 WATCH_INTERVAL = "2s"
-_regex = click.option("--regex", is_flag=True, help="The names are regular expressions on the whole name.")
+_regex = click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")
 _ISOLATION = "Where lag ends: at the high watermark, or where an open transaction begins. [default: read_uncommitted]"
 _TIME = "Read the age of the first unread records, and open transactions. [default: up to 2,000 partitions]"
 
@@ -106,13 +106,12 @@ def describe(session: Session, *, names: tuple[str, ...], regex: bool) -> None:
 @click.option("--max-lag", metavar="N", type=click.IntRange(min=0), help="Exit 1 when a partition (or what --by sums up) lags more.")
 @click.option("--max-time", metavar="DURATION", help="Exit 1 when one is behind for longer, such as 5m.")
 @click.option("--watch", metavar="[INTERVAL]", is_flag=False, flag_value=WATCH_INTERVAL, help="Look again and again, until Ctrl-C. [2s]")
-@click.option("--count", metavar="N", type=click.IntRange(min=1), help="End --watch after so many looks.")
+@click.option("--count", metavar="N", type=click.IntRange(min=1), help="End --watch after N polls.")
 @click.pass_obj
 def lag(session: Session, /, **options: Any) -> int:
     """Show how far groups are behind, in records and in time.
 
-    Lag is the log end less the committed offset, or less the log start where that is higher. In time it is the age of the first
-    record that is not read yet.
+    Lag is log end minus committed offset (or minus log start if that is higher). Time lag is the age of the oldest unread record.
     """
     from kops.cli.groups_lag import Question, once
 

@@ -39,7 +39,7 @@ class Question:
     def of(cls, names: tuple[str, ...], *, regex: bool, by: str, isolation: str, within: str | None, **options: Any) -> Question:
         """Read the options of the command line.
 
-        :raises UsageProblem: for a text that is no duration
+        :raises UsageProblem: for a text that is not a valid duration
         """
         longest = parse_duration(options["max_time"]) if options["max_time"] else None
         times = True if options["times"] is None and longest is not None else options["times"]

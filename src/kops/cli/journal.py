@@ -40,7 +40,7 @@ def list_entries(session: Session, *, unfinished: bool, limit: int) -> None:
 @click.argument("entry_id", metavar="ID")
 @click.pass_obj
 def show(session: Session, *, entry_id: str) -> None:
-    """Show one entry whole: plan, prior values, results. ID may be `last`."""
+    """Show everything about one entry: plan, prior values, results. ID may be `last`."""
     from kops.operations.journal_actions import entry_row, item_rows
 
     entry = session.journal.read(entry_id)
@@ -65,7 +65,7 @@ def show(session: Session, *, entry_id: str) -> None:
 @mutation
 @click.pass_obj
 def finish(session: Session, *, entry_id: str, take_over: bool, approval: Approval) -> int:
-    """Do what is left of an entry that was interrupted, crashed or partly done. ID may be `last`: of this cluster."""
+    """Do the rest of an entry that was interrupted, crashed or partly done. ID may be `last`: of this cluster."""
     from kops.operations.journal_actions import entry_named, plan_finish
 
     entry = entry_named(session, session.journal, entry_id)
@@ -74,15 +74,15 @@ def finish(session: Session, *, entry_id: str, take_over: bool, approval: Approv
 
 @click.command("undo", cls=Command)
 @click.argument("entry_id", metavar="ID")
-@click.option("--accept-loss", is_flag=True, help="Go on where something has happened since that is lost then.")
+@click.option("--accept-loss", is_flag=True, help="Proceed even if that discards what has happened since.")
 @click.option("--take-over", is_flag=True, help="Also of an entry that another machine left open; asks for HOST:PID of it.")
 @mutation
 @click.pass_obj
 def undo(session: Session, *, entry_id: str, accept_loss: bool, take_over: bool, approval: Approval) -> int:
-    """Take back a journal entry: its prior values, through the same protocol. ID may be `last`: of this cluster.
+    """Undo a change: restore the previous values, planned and approved like any change. ID may be `last`: of this cluster.
 
-    Refused when something has happened since that would be lost: records, commits, settings of others. With --accept-loss the plan
-    shows what.
+    Refused if that would discard what has happened since: records, commits, settings of others. With --accept-loss the plan
+    shows what is lost.
     """
     from kops.operations.journal_actions import entry_named, plan_undo
 
@@ -96,7 +96,7 @@ def undo(session: Session, *, entry_id: str, accept_loss: bool, take_over: bool,
 @mutation
 @click.pass_obj
 def apply(session: Session, *, file: Path, approval: Approval) -> int:
-    """Carry out a plan that --plan-out saved; refused when the cluster moved since."""
+    """Run a plan saved with --plan-out. Refused if the cluster has changed since it was made."""
     from kops.operations.journal_actions import read_plan
 
     return session.carry_out(read_plan(file), approval)

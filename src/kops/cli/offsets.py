@@ -45,7 +45,7 @@ def show(session: Session, *, group_id: str, topics: tuple[str, ...]) -> None:
 
 @group.command("export")
 @click.argument("names", metavar="GROUP...", nargs=-1, required=True)
-@click.option("--regex", is_flag=True, help="The names are regular expressions on the whole name.")
+@click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")
 @click.option("--with-group", is_flag=True, help="Write the group in the first column, also for a single one.")
 @click.pass_obj
 def export(session: Session, *, names: tuple[str, ...], regex: bool, with_group: bool) -> None:

@@ -33,7 +33,7 @@ def copy(
     """Put a group where another group stands.
 
     `kops offsets copy billing billing-v2 --new-group` makes a copy. With --rename, and TO_GROUP or without it, offsets of a topic go to
-    another one, such as that of a mirror or of a topic made anew; --by time finds the first record that is as old as the one that would be
+    another one, such as that of a mirror or of a recreated topic; --by time finds the first record that is as old as the one that would be
     read next.
     """
     from kops.operations.offsets_copy import parse_renames, plan_copy

@@ -13,7 +13,7 @@ from kops.cli.session import Session
 @click.command("delete", cls=Command)
 @named
 @click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="What to delete: orders, orders:0,3-5 or 'old-*'.")
-@click.option("--regex", is_flag=True, help="The topics are regular expressions on the whole name.")
+@click.option("--regex", is_flag=True, help="Topics are regular expressions that match whole names.")
 @mutation
 @click.pass_obj
 def delete(session: Session, *, group_id: str, topics: tuple[str, ...], regex: bool, approval: Approval) -> int:

@@ -13,7 +13,7 @@ from kops.cli.session import Session
 @click.command("edit", cls=Command)
 @named
 @click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="Only these; repeatable.")
-@click.option("--wait-empty", metavar="DURATION", help="Wait so long for the group to have no members, such as 60s.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the group to become empty, such as 60s.")
 @mutation
 @click.pass_obj
 def edit(session: Session, *, group_id: str, topics: tuple[str, ...], wait_empty: str | None, approval: Approval) -> int:

@@ -30,5 +30,5 @@ def named(command: F) -> F:
 def moving(command: F) -> F:
     """Add what every command that moves a group takes."""
     new_group = click.option("--new-group", is_flag=True, help="Allow a group that does not exist yet.")
-    wait = click.option("--wait-empty", metavar="DURATION", help="Wait so long for groups to have no members, such as 60s.")
+    wait = click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for groups to become empty, such as 60s.")
     return new_group(wait(mutation(command)))

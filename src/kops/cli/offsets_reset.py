@@ -30,7 +30,7 @@ class Ordered(Command):
 @click.option("--all-groups", is_flag=True, help="Every group that has committed offsets.")
 @click.option("--topic", metavar="TOPIC[:PARTITIONS]", multiple=True, help="What to move: orders, orders:0,3-5 or 'orders-*'; repeatable.")
 @click.option("--all-topics", is_flag=True, help="Every partition that a group has committed.")
-@click.option("--regex", is_flag=True, help="Names of groups and topics are regular expressions on the whole name.")
+@click.option("--regex", is_flag=True, help="Names of groups and topics are regular expressions that match whole names.")
 @click.option("--to", metavar="POSITION", multiple=True, help="start, end, current, an offset, or a time such as @-1h.")
 @click.option("--to-earliest", count=True, help="To the log start.")
 @click.option("--to-latest", count=True, help="To the log end.")
@@ -43,7 +43,7 @@ class Ordered(Command):
     help="To the first record at or after YYYY-MM-DDTHH:mm:SS.sss, UTC unless it has a zone, or @-1h.",
 )
 @click.option("--by-duration", metavar="DURATION", multiple=True, help="To the first record of the last PnDTnHnMnS, or 6h.")
-@click.option("--shift-by", type=int, multiple=True, metavar="N", help="So many offsets on, or back when negative.")
+@click.option("--shift-by", type=int, multiple=True, metavar="N", help="By N offsets forwards, or backwards if negative.")
 @click.option("--to-history", metavar="TIME", multiple=True, help="To where it stood at a time such as @-1h, see `kops offsets history`.")
 @click.option(
     "--from-file",

@@ -38,16 +38,18 @@ def group() -> None:
 )
 @click.option("--last", type=click.IntRange(1, 10_000), metavar="N", help="The newest N records of all partitions. [default: 10]")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="End after N records; without a range, the newest N.")
-@click.option("--filter", "filters", metavar="FILTER", multiple=True, help="Only such records, in a range or else in all; repeatable: and.")
-@click.option("--follow", is_flag=True, help="Go on with what is still to come, until Ctrl-C.")
+@click.option(
+    "--filter", "filters", metavar="FILTER", multiple=True, help="Only matching records, of a range or of all; repeatable, all must match."
+)
+@click.option("--follow", is_flag=True, help="Continue with new records, until Ctrl-C.")
 @click.option("--latest", is_flag=True, help="The last record of each key only, as compaction would leave them.")
 @click.option("--tombstones", is_flag=True, help="With --latest: the deleted keys too.")
 @click.option("--key", "--key-format", "key_name", metavar="FORMAT", help="Format of the keys; text or base64 when not named.")
-@click.option("--value", "--value-format", "value_name", metavar="FORMAT", help=f"Likewise: {FORMATS}")
-@click.option("--raw", is_flag=True, help="The values alone, their bytes as they are, each with a line end.")
+@click.option("--value", "--value-format", "value_name", metavar="FORMAT", help=f"Format of the values: {FORMATS}")
+@click.option("--raw", is_flag=True, help="Only the values, as unchanged bytes, each followed by a newline.")
 @click.option("--format", "template", metavar="FORMAT", help=r"As kcat: '%t %p %o %T %k %s %h %K %S %R\n'.")
 @click.option(
-    "--group", "group_id", metavar="GROUP", help="Join this group, go on where it is, and commit. Without it, nothing is committed."
+    "--group", "group_id", metavar="GROUP", help="Join this group, read from its offsets, and commit. Otherwise nothing is committed."
 )
 @on_error_option
 @isolation_option
@@ -106,11 +108,11 @@ def consume(session: Session, /, *, topic: str, span: str | None, range_option: 
     "--acks", type=click.Choice(["all", "1"]), default="all", show_default=True, help="Who must have it: all in sync, the leader."
 )
 @click.option("--key-format", metavar="FORMAT", help="Format to write keys in: string, long, json, ...; bytes as they are when not named.")
-@click.option("--value-format", metavar="FORMAT", help="Likewise for values.")
+@click.option("--value-format", metavar="FORMAT", help="Format to write values in.")
 @click.option(
     "--key-schema", metavar="SCHEMA", help="For avro and json-schema: an id, SUBJECT or SUBJECT:VERSION. [default: TOPIC-key, the latest]"
 )
-@click.option("--value-schema", metavar="SCHEMA", help="Likewise for values. [default: TOPIC-value, the latest]")
+@click.option("--value-schema", metavar="SCHEMA", help="The same for values. [default: TOPIC-value, the latest]")
 @click.option("-n", "--dry-run", is_flag=True, help="Read the input and count it; produce nothing.")
 @click.option("--confirm", metavar="CONTEXT", help="Name a protected context, in place of typing it.")
 @click.pass_obj
@@ -118,7 +120,7 @@ def produce(session: Session, /, *, topic: str, **options: Any) -> int:
     """Produce records from stdin, files or flags.
 
     Piping records in, or naming them, is the approval: nothing is asked, except in a protected context. A read-only one
-    refuses. Each record is acknowledged or reported. What is produced cannot be taken back; the journal keeps the offsets.
+    refuses. Each record is acknowledged or reported. What is produced cannot be undone; the journal keeps the offsets.
 
     \b
     Examples:
@@ -141,7 +143,7 @@ def produce(session: Session, /, *, topic: str, **options: Any) -> int:
 )
 @click.option("--after", type=click.IntRange(0, 1000), default=3, show_default=True, metavar="N", help="Records from it on.")
 @click.option("--key", "--key-format", "key_name", metavar="FORMAT", help="Format of the keys; text or base64 when not named.")
-@click.option("--value", "--value-format", "value_name", metavar="FORMAT", help=f"Likewise: {FORMATS}")
+@click.option("--value", "--value-format", "value_name", metavar="FORMAT", help=f"Format of the values: {FORMATS}")
 @isolation_option
 @click.pass_obj
 def peek(session: Session, /, *, group_id: str, topics: tuple[str, ...], **options: Any) -> int:
@@ -159,16 +161,22 @@ def peek(session: Session, /, *, group_id: str, topics: tuple[str, ...], **optio
 @click.option("--connector", metavar="CONNECTOR", help="The dead-letter topic of this connector's configuration.")
 @click.option("--range", "span", metavar="FROM..TO", help="start..end, 100..200, @-1h..; without it, the newest, or with --count all.")
 @click.option("--last", type=click.IntRange(1, 10_000), metavar="N", help="The newest N records of all partitions. [default: 10]")
-@click.option("--count", is_flag=True, help="How many there are of each cause and task, the most frequent first.")
-@click.option("--filter", "filters", metavar="FILTER", multiple=True, help="Only such records, as of `records consume`; repeatable: and.")
+@click.option("--count", is_flag=True, help="Count by cause and task, the most frequent first.")
+@click.option(
+    "--filter",
+    "filters",
+    metavar="FILTER",
+    multiple=True,
+    help="Only matching records, as for `records consume`; repeatable, all must match.",
+)
 @click.option("--key", "key_name", metavar="FORMAT", help="Format of the keys; what is not of it is shown as bytes.")
-@click.option("--value", "value_name", metavar="FORMAT", help=f"Likewise: {FORMATS}")
+@click.option("--value", "value_name", metavar="FORMAT", help=f"Format of the values: {FORMATS}")
 @isolation_option
 @click.pass_obj
 def dead_letters(session: Session, /, *, topic: str | None, span: str | None, **options: Any) -> int:
     """Show dead letters with their errors in words, or count them by cause and task.
 
-    Read are the error headers of Kafka Connect, Kafka Streams (KIP-1034), share groups (KIP-1191) and Spring.
+    Understands the error headers of Kafka Connect, Kafka Streams (KIP-1034), share groups (KIP-1191) and Spring.
 
     \b
     Examples:

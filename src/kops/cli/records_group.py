@@ -59,7 +59,7 @@ def consume_as_group(
     report(session, stream, interrupted=reading.code != ExitCode.DONE)
     moved = [f"{item.target} to {item.value}" for item in result.items if item.status is Status.DONE]
     shown = ", ".join(moved[:5]) + (f" and {len(moved) - 5} more" if len(moved) > 5 else "")  # noqa: PLR2004 - a line
-    session.note(f"committed for {group_id}: {shown or 'nothing new'}; journal {entry.id}, taken back by `kops undo {entry.id}`")
+    session.note(f"committed for {group_id}: {shown or 'nothing new'}; journal {entry.id}; to undo: `kops undo {entry.id}`")
     for item in result.items:
         if item.error:
             session.note(f"warning: {item.error['message']}")

@@ -60,7 +60,7 @@ def produce(
     """Read, send, and say what became of it; return the exit code."""
     single = value is not None or tombstone
     if value is not None and tombstone:
-        raise UsageProblem("--value and --tombstone cannot be had together", hint="a tombstone is a record without a value")
+        raise UsageProblem("--value and --tombstone are mutually exclusive", hint="a tombstone is a record without a value")
     if single and (files or key_separator is not None or null is not None or kind != "lines"):
         raise UsageProblem("--value and --tombstone are the whole input", hint="leave --file, --input, --key-separator and --null out")
     if key_separator is not None and (key is not None or kind != "lines" or not key_separator):

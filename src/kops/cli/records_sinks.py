@@ -53,9 +53,9 @@ def sink_for(session: Session, shown: Shown, stream: Stream) -> Sink:
     :raises UsageProblem: when that is said twice
     """
     if shown.raw and shown.template is not None:
-        raise UsageProblem("--raw and --format cannot be had together", hint=r"--format '%s\n' is what --raw writes")
+        raise UsageProblem("--raw and --format are mutually exclusive", hint=r"--format '%s\n' is what --raw writes")
     if (shown.raw or shown.template is not None) and session.output_format != "table":
-        raise UsageProblem(f"-o {session.output_format} cannot be had with --raw or --format", hint="choose one of them")
+        raise UsageProblem(f"-o {session.output_format} cannot be combined with --raw or --format", hint="choose one of them")
     if shown.raw:
         return Sink(lambda batch: write_values([record.value for record in batch]))
     return _format_sink(shown.template, shown, stream) if shown.template is not None else _row_sink(session, shown, stream)

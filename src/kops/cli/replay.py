@@ -15,7 +15,7 @@ from kops.cli.session import Session
 
 @click.group(cls=Group)
 def group() -> None:
-    """Send records of a topic again: whole, changed, or routed; at Spark's scale, exactly once."""
+    """Send records of a topic again: unchanged, transformed, or routed; at Spark's scale, exactly once."""
 
 
 @group.command("run")
@@ -24,17 +24,17 @@ def group() -> None:
 @click.option("--to-expression", "to_expression", metavar="SQL", help="Where each record goes; the topics must be there.")
 @click.option("--declare", metavar="TOPIC", multiple=True, help="A topic that --to-expression may give; repeatable. [default: read to see]")
 @click.option("--range", "span", metavar="FROM..TO", help="Offsets or times: 100..200, @-1h..@-30m, ..500. [default: start..end]")
-@click.option("--from-group", metavar="GROUP", help="Begin where this group is.")
-@click.option("--until-group", metavar="GROUP", help="End where this group is.")
+@click.option("--from-group", metavar="GROUP", help="Begin at this group's offsets.")
+@click.option("--until-group", metavar="GROUP", help="End at this group's offsets.")
 @click.option("--to-context", metavar="NAME", help="The target is the cluster of this context; the source's must be one too.")
-@click.option("--partition-by", metavar="keep|key|SQL", help="Where in the target. [default: keep where counts are equal, else key]")
+@click.option("--partition-by", metavar="keep|key|SQL", help="Partitions in the target. [default: keep if counts are equal, else key]")
 @click.option("--key", "key_name", metavar="FORMAT", default="bytes", help="What expressions see of keys: string, long, json:DDL, ...")
-@click.option("--value", "value_name", metavar="FORMAT", default="bytes", help="Likewise of values.")
-@click.option("--where", metavar="SQL", help="Send only those for which it is true.")
+@click.option("--value", "value_name", metavar="FORMAT", default="bytes", help="The same for values.")
+@click.option("--where", metavar="SQL", help="Send only records for which it is true.")
 @click.option("--set", "assignments", metavar="FIELD=SQL", multiple=True, help="key, value, timestamp or headers[NAME]; repeatable.")
 @click.option("--plugin", "function", metavar="MODULE:FUNCTION", help="A function from DataFrame to DataFrame.")
-@click.option("--skip-undecodable", is_flag=True, help="Leave out what is not of its format.")
-@click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records a second in all.")
+@click.option("--skip-undecodable", is_flag=True, help="Leave out records that cannot be decoded.")
+@click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records per second in total.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Records in all, partition after partition.")
 @click.option(
     "--guarantee", type=click.Choice(["exactly-once", "at-least-once"]), default="exactly-once", show_default=True, help="After a crash."
@@ -44,17 +44,17 @@ def group() -> None:
     type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]),
     default="none",
     show_default=True,
-    help="Of what is encoded anew; whole batches keep theirs.",
+    help="For records that are encoded again; copied batches keep theirs.",
 )
 @click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="The target may have LogAppendTime.")
 @spark_option()
 @mutation
 @click.pass_obj
 def run(session: Session, /, *, to_context: str | None, approval: Approval, master: str | None, **given: Any) -> int:
-    """Send records of SOURCE to another topic, or route them to many.
+    """Send records of SOURCE to another topic, or route them to several.
 
-    Key, value, headers and timestamp stay as they are unless --set says otherwise. The end of the range is fixed when the plan is made.
-    A killed or failed replay is gone on with by `kops replay resume`. Expressions are Spark SQL over key, value, timestamp,
+    Key, value, headers and timestamp are preserved unless --set changes them. The end of the range is fixed when the plan is made.
+    If a replay is killed or fails, continue it with `kops replay resume`. Expressions are Spark SQL over key, value, timestamp,
     timestamp_ms, topic, partition, offset and headers.
     """
     from kops.cli.replay_session import in_context
@@ -86,7 +86,7 @@ def run(session: Session, /, *, to_context: str | None, approval: Approval, mast
 @mutation
 @click.pass_obj
 def resume(session: Session, *, entry_id: str, take_over: bool, approval: Approval) -> int:
-    """Go on with a replay that was killed or failed; no record is sent twice. ID may be `last`."""
+    """Continue a replay that was killed or failed; no record is sent twice. ID may be `last`."""
     from kops.core.errors import UsageProblem
     from kops.operations.journal_actions import entry_named, plan_finish
 

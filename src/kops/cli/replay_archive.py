@@ -16,17 +16,17 @@ COLUMNS = ("partition", "start", "end", "records", "added")
 
 @click.command("archive", cls=Command)
 @click.argument("topic", metavar="TOPIC")
-@click.option("--to", metavar="PATH", required=True, help="A folder, or a URI that Spark reaches, such as s3a://bucket/orders.")
+@click.option("--to", metavar="PATH", required=True, help="A folder, or a URI that Spark can access, such as s3a://bucket/orders.")
 @click.option("--by", type=click.Choice(["day", "hour"]), help="Folders by day or by hour, of the timestamps in UTC. [default: day]")
 @click.option("--range", "span", metavar="FROM..TO", help="No more than this: 100..200, @-2d.., ..@-1h. [default: all that is new]")
-@click.option("--accept-gap", is_flag=True, help="Go on although records were deleted that are not archived.")
+@click.option("--accept-gap", is_flag=True, help="Continue although unarchived records were deleted.")
 @spark_option()
 @click.pass_obj
 def archive(session: Session, /, *, topic: str, to: str, **given: Any) -> int:
-    """Write what is new of a topic to an archive: Parquet by day or hour.
+    """Append a topic's new records to an archive: Parquet by day or hour.
 
-    Beside it are the topic's settings and what groups have committed, so that `kops replay restore` brings it all back. Run it again and
-    it goes on where it ended, without gap or overlap; killed, it leaves the archive as it was. What transactions aborted is left out.
+    It includes the topic's settings and the groups' committed offsets, so that `kops replay restore` can bring everything back. Run it
+    again, and it continues where it ended, without gap or overlap. A killed run leaves the archive unchanged. Aborted records are left out.
     """
     from kops.operations.replay.archive import described, take_archive
 
@@ -46,10 +46,10 @@ def archive(session: Session, /, *, topic: str, to: str, **given: Any) -> int:
 
 @click.command("restore", cls=Command)
 @click.argument("path", metavar="PATH")
-@click.option("--to", "target", metavar="TOPIC", required=True, help="The topic; made as it was archived when it is not there.")
+@click.option("--to", "target", metavar="TOPIC", required=True, help="The topic; created with the archived settings if missing.")
 @click.option("--groups", "groups", metavar="GLOB", multiple=True, help="Commit these groups' offsets, translated; repeatable.")
 @click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="The target may have LogAppendTime.")
-@click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records a second in all.")
+@click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records per second in total.")
 @spark_option()
 @mutation
 @click.pass_obj
@@ -57,7 +57,7 @@ def restore(session: Session, /, *, path: str, approval: Approval, **given: Any)
     """Send the records of an archive to a topic.
 
     Partitions, order, keys, values, headers and timestamps are those of the archive. A group's offset becomes that of the same record in
-    the target. A killed restore is gone on with by `kops replay resume`; `kops undo` deletes what was sent to an empty topic.
+    the target. Continue a killed restore with `kops replay resume`; `kops undo` deletes what was sent to an empty topic.
     """
     from kops.operations.replay.restore_plan import plan_restore
 

@@ -18,25 +18,27 @@ from kops.cli.session import Session
 @click.option("--where", metavar="SQL", help="Only those for which it is true.")
 @click.option("--set", "assignments", metavar="FIELD=SQL", multiple=True, help="key, value, timestamp or headers[NAME]; repeatable.")
 @click.option("--key", "key_name", metavar="FORMAT", default="bytes", help="What expressions see of keys: string, long, json:DDL, ...")
-@click.option("--value", "value_name", metavar="FORMAT", default="bytes", help="Likewise of values.")
-@click.option("--skip-undecodable", is_flag=True, help="Leave what is not of its format.")
-@click.option("--route", metavar="TOPIC", help="Where those go that do not say where they came from.")
+@click.option("--value", "value_name", metavar="FORMAT", default="bytes", help="The same for values.")
+@click.option("--skip-undecodable", is_flag=True, help="Leave out records that cannot be decoded.")
+@click.option("--route", metavar="TOPIC", help="Target of dead letters that do not name their origin.")
 @click.option("--to-topics", metavar="GLOB", multiple=True, help="Topics that headers may name; repeatable. [with --yes: none]")
-@click.option("--max-attempts", type=click.IntRange(min=1), default=3, show_default=True, help="Leave those that were sent back so often.")
-@click.option("--parked", metavar="TOPIC", help="Put those there instead, as they are.")
-@click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records a second in all.")
+@click.option(
+    "--max-attempts", type=click.IntRange(min=1), default=3, show_default=True, help="Leave dead letters that were sent back this often."
+)
+@click.option("--parked", metavar="TOPIC", help="Copy those to this topic instead, unchanged.")
+@click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records per second in total.")
 @click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="A target may have LogAppendTime.")
-@click.option("--take-over", is_flag=True, help="Go on after a redrive that was killed where its journal is gone.")
-@click.option("--again", is_flag=True, help="Choose among those too that were sent back before.")
+@click.option("--take-over", is_flag=True, help="Continue after a killed redrive whose journal is gone.")
+@click.option("--again", is_flag=True, help="Include dead letters that were sent back before.")
 @spark_option()
 @mutation
 @click.pass_obj
 def redrive(session: Session, /, *, source: str, approval: Approval, **given: Any) -> int:
     """Send dead letters back to where they came from.
 
-    Understood are the headers of Kafka Connect, Kafka Streams, share groups and Spring. The plan counts by cause, with a sample of each;
-    --dry-run stops there. Error headers are taken away, and kops-redrive-attempts counts. Each is sent once: what was sent back is left
-    out the next time. Expressions see, beside those of `kops replay run`, dead_letter (cause, topic, ...) and attempts.
+    Understands error headers of Kafka Connect, Kafka Streams, share groups and Spring. The plan counts dead letters by cause, with a
+    sample of each; --dry-run stops there. Error headers are removed, and kops-redrive-attempts counts up. Each is sent once: the next
+    redrive leaves it out. Expressions are as for `kops replay run`, and can use dead_letter (cause, topic, ...) and attempts.
     """
     from kops.operations.replay.redrive_plan import Redriven, plan_redrive
     from kops.operations.replay.wanted import Changes, parse_assignments

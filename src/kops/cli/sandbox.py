@@ -112,7 +112,7 @@ def status(session: Session, *, name: str) -> int:
 
 @group.command("logs")
 @_name
-@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Continue with new lines, until Ctrl-C.")
 @click.option("--broker", type=int, metavar="N", help="Only this broker's.")
 @click.option("--worker", type=int, metavar="N", help="Only this Connect worker's.")
 @click.option("--registry", is_flag=True, help="Only the schema registry's.")

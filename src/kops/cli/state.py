@@ -92,13 +92,18 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @group.command("rebuild")
 @computing
-@click.option("--accept-inexact", is_flag=True, help="Go on where the result cannot be exact.")
+@click.option("--accept-inexact", is_flag=True, help="Proceed although the result cannot be exact.")
 @click.option(
-    "--write", "way", type=click.Choice(["append", "replace"]), default="append", show_default=True, help="replace makes changelogs anew."
+    "--write",
+    "way",
+    type=click.Choice(["append", "replace"]),
+    default="append",
+    show_default=True,
+    help="replace deletes and recreates changelogs.",
 )
 @click.option("--into", metavar="APPLICATION", help="Build another application's state, side by side; see --offsets-of.")
 @click.option("--offsets-of", metavar="GROUP", help="Whose committed offsets count, with --into. [default: the state file's]")
-@click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what was wrong, written and read back.")
 @options.mutation
 def rebuild(
@@ -116,12 +121,12 @@ def rebuild(
 ) -> int:
     """Append to the changelogs what they lack, so that the application restores the right state.
 
-    Its stores are written as Kafka Streams itself would have: the same bytes, timestamps and partitions. The application must be
-    stopped, and goes on from its committed offsets. With --at it is moved to that position. With --into the state is written for
-    another application.id, which goes on from the same offsets; the one that is there stays as it is.
+    Stores are written as Kafka Streams itself would have: the same bytes, timestamps and partitions. The application must be stopped, and
+    resumes at its committed offsets. With --at it is moved to that position. With --into the state is written for another
+    application.id, which resumes at the same offsets; the existing application is not touched.
 
-    --write replace deletes the changelogs that are not as they should be and makes them anew with their settings: for versioned
-    stores, a wrong number of partitions, and changelogs that are gone. Local state has to be deleted then, on every instance.
+    --write replace deletes the changelogs that differ and recreates them with their settings: for versioned stores, a wrong number of
+    partitions, and missing changelogs. Local state has to be deleted then, on every instance.
     """
     from dataclasses import replace
 
@@ -138,7 +143,7 @@ def rebuild(
     if into and how.snapshot:
         raise click.UsageError("--into builds another application, and --from-snapshot is of this one: `kops state restore --application`")
     if into and way == "replace":
-        raise click.UsageError("--into writes into an application of its own: there is nothing to --write replace")
+        raise click.UsageError("--into writes to another application, so --write replace does not apply")
     if into and how.damaged:
         raise click.UsageError("--into compares with no changelog: --damaged has nothing to leave out")
     if report:
@@ -161,7 +166,7 @@ def rebuild(
 
 @group.command("verify")
 @computing
-@click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
 def verify(session: Session, state_file: Any, how: Any, *, wait_empty: str | None, report: str | None) -> int:
     """Compare the changelogs with what they should hold, and count.

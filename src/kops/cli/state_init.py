@@ -18,10 +18,10 @@ from kops.cli.session import Session
 def init(session: Session, *, application: str, topology_file: str | None, stores: tuple[str, ...], out: str | None, force: bool) -> int:
     """Draft the state file of an application.
 
-    The topology, the topics, their settings and their newest records tell much of it: stores, topics, repartitions, kinds of windows,
-    formats. What they do not tell is marked TODO, with what to write there, and `kops state rebuild` names what is still open.
+    The topology, the topics, their settings and their newest records show much of it: stores, topics, repartitions, kinds of windows,
+    formats. Everything else is marked TODO, with what to write there, and `kops state rebuild` lists what is still TODO.
 
-    Without --topology the group and the topics alone are asked, which tells no aggregations.
+    Without --topology only the group and the topics are examined, which do not show aggregations.
     """
     from kops.operations.streams.draft import draft_state_file, only_stores
     from kops.operations.streams.look import read_topology

@@ -12,7 +12,7 @@ from kops.cli.session import Session
 @click.command("query", cls=Command)
 @click.argument("file", metavar="FILE", type=click.Path())
 @click.argument("key", metavar="[KEY]", required=False)
-@click.option("--all", "whole", is_flag=True, help="The whole table, in place of one key.")
+@click.option("--all", "whole", is_flag=True, help="The whole table instead of one key.")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
 @click.option("--at", metavar="POSITION", help="As of end, committed, @TIME, or an offset of the changelog. [default: now]")
 @click.option(
@@ -33,10 +33,10 @@ def query(
     on_error: str,
     master: str | None,
 ) -> int:
-    """Show a key's value, or a whole table: the stores of all instances at once, none of which is asked.
+    """Show one key, or a whole table, across all instances. Reads Kafka, never the instances.
 
-    KEY is written in the format of the store's keys; windowed stores show each window of it. It is read from the changelog, or
-    computed again with --from input, up to what the application has committed. Exit code 1: no store has the key.
+    KEY is written in the format of the store's keys; windowed stores show each window of it. It is read from the changelog or, with
+    --from input, recomputed up to the committed offsets. Exit code 1: no store has the key.
     """
     from kops.cli.state_view import show_answers
     from kops.operations.state.files import read_state_file

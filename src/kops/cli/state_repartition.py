@@ -14,11 +14,11 @@ from kops.cli.session import Session
 @click.argument("file", metavar="FILE", type=click.Path())
 @click.option("--partitions", metavar="N", type=click.IntRange(min=1), help="The new number of partitions.")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
-@click.option("--grow-inputs", is_flag=True, help="Add partitions to input topics that have fewer. This cannot be taken back.")
+@click.option("--grow-inputs", is_flag=True, help="Add partitions to input topics that have fewer. This cannot be undone.")
 @click.option("--input", "instead", metavar="OLD=NEW", multiple=True, help="The application reads NEW from now on; repeatable.")
-@click.option("--keep-inputs", is_flag=True, help="The program itself says the partitions of its repartition topics.")
-@click.option("--confirm-done", is_flag=True, help="Delete what is kept of the state from before; no undo after that.")
-@click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
+@click.option("--keep-inputs", is_flag=True, help="The program sets the partitions of its repartition topics (withNumberOfPartitions).")
+@click.option("--confirm-done", is_flag=True, help="Delete the saved previous state; no undo after that.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
 @spark_option()
 @options.mutation
 @click.pass_obj
@@ -38,9 +38,9 @@ def repartition(
 ) -> int:
     """Move an application to another number of partitions, with its state.
 
-    Changelogs and repartition topics are made anew with N partitions, and each key is written where the default partitioner puts
-    it. The application must be stopped and have processed what its keys' new tasks would not know. What the changelogs held is
-    kept until --confirm-done, and undo brings it back. A kill in between is finished with `kops journal finish`.
+    Recreates changelogs and repartition topics with N partitions, and writes each key to the partition of the default partitioner. Stop
+    the application after it has drained its repartition topics: records still in them could reach a task without their key's state. The
+    previous state is kept until --confirm-done, and undo restores it. After a kill, `kops journal finish` does the rest.
     """
     from kops.core.durations import parse_duration
     from kops.operations.groups import wait_until_empty

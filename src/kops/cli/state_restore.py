@@ -17,7 +17,7 @@ from kops.cli.session import Session
 @click.option("--application", metavar="ID", default="", help="Into this application.id. [default: that of the snapshot]")
 @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only, without offsets; repeatable. [default: all]")
 @click.option("--no-offsets", is_flag=True, help="Leave the committed offsets as they are.")
-@click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
 @spark_option()
 @options.mutation
 @click.pass_obj
@@ -34,8 +34,8 @@ def restore(
 ) -> int:
     """Give an application the state of a snapshot: changelogs and committed offsets.
 
-    Changelogs that are missing are made with the settings they had; to those that are there only what differs is appended. The
-    application must be stopped. It may be on another cluster (-c), or under another application.id.
+    Missing changelogs are created with their settings; to existing ones only differences are appended. The application must be
+    stopped. It may be on another cluster (-c), or under another application.id.
     """
     from kops.core.durations import parse_duration
     from kops.operations.groups import wait_until_empty

@@ -29,7 +29,7 @@ def subject_of(text: str, stores: tuple[str, ...] = ()) -> Any:
     type=click.Choice(["at_least_once", "exactly_once_v2"]),
     help="The application's processing.guarantee, without a state file. [default: at_least_once]",
 )
-@click.option("--wait-empty", metavar="DURATION", help="Wait so long for the application to stop, such as 60s.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
 @spark_option()
 @click.pass_obj
 def snapshot(session: Session, *, subject: str, to: str, guarantee: str | None, wait_empty: str | None, master: str | None) -> int:

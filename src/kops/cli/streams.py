@@ -69,10 +69,10 @@ def describe(
 ) -> None:
     """Show sub-topologies, topics, stores, and what each instance holds.
 
-    The classic protocol tells tasks and topics; a group of the streams protocol its whole topology. --topology adds what neither
-    tells: output topics, and in the classic protocol which sub-topology has which store.
+    The classic protocol shows tasks and topics; a group of the streams protocol its whole topology. --topology adds what neither
+    shows: output topics, and in the classic protocol which sub-topology has which store.
 
-    --key answers as KafkaStreams.queryMetadataForKey does, with the default partitioner. Of windows and sessions give the record's key.
+    --key answers as KafkaStreams.queryMetadataForKey does, with the default partitioner. For windows and sessions give the record's key.
     """
     from kops.operations.streams.look import look_at, read_topology
 

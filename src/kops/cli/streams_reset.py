@@ -27,19 +27,19 @@ from kops.cli.session import Session
 @click.option("--to-offset", type=int, metavar="OFFSET", help="To one offset, or the nearest that the log has.")
 @click.option("--to-datetime", metavar="TIME", help="To the first record at or after YYYY-MM-DDTHH:mm:SS.sss.")
 @click.option("--by-duration", metavar="DURATION", help="To the first record of the last PnDTnHnMnS, or 6h.")
-@click.option("--shift-by", type=int, metavar="N", help="So many offsets on, or back when negative.")
-@click.option("--from-file", type=click.Path(dir_okay=False, path_type=Path), help="To what a file says, such as Apache's CSV.")
+@click.option("--shift-by", type=int, metavar="N", help="By N offsets forwards, or backwards if negative.")
+@click.option("--from-file", type=click.Path(dir_okay=False, path_type=Path), help="To the positions in a file, such as Apache's CSV.")
 @click.option(
     "--internal-topic",
     "--internal-topics",
     "internal_topics",
     metavar="TOPIC",
     multiple=True,
-    help="Delete these only; repeatable, or with commas. [default: all of its own]",
+    help="Delete these only; repeatable, or with commas. [default: all that belong to it]",
 )
 @click.option("--output-topic", "output_topics", metavar="TOPIC", multiple=True, help="A topic that it writes, to see who reads it.")
 @click.option("--topology", "topology_file", metavar="FILE", type=click.Path(), help="A file with what Topology.describe() prints.")
-@click.option("--wait-empty", metavar="DURATION", help="Wait so long for all instances to stop, such as 60s.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for all instances to stop, such as 60s.")
 @mutation
 @click.pass_obj
 def reset(
@@ -56,14 +56,14 @@ def reset(
     approval: Approval,
     **given: Any,
 ) -> int:
-    """Let an application begin anew: move its input, delete its internal topics.
+    """Reset an application: move its input offsets, delete its internal topics.
 
-    It does what kafka-streams-application-reset does, and takes its flags. All instances must be stopped. Deleted are the topics that
-    the group registered, or that --topology names; else those that are the application's by name, and none that may belong to a
-    neighbour (`orders` and `orders-v2`).
+    Does what kafka-streams-application-reset does, and takes its flags. All instances must be stopped. Deletes the topics that the group
+    registered or --topology names; otherwise topics named after the application ID, but none that could belong to another
+    application (`orders` and `orders-v2`).
 
-    State on the disks of the instances is not touched: the plan says what to delete there. Undo moves the offsets back; the deleted
-    topics do not come back.
+    Local state of the instances is not deleted: the plan says what to delete there. Undo moves the offsets back, but does not restore
+    deleted topics.
     """
     from kops.operations.offsets_strategies import Choice
     from kops.operations.protocol import refuse_read_only

@@ -114,7 +114,7 @@ class Tour:
         self.expect_outputs([2000.0, 4000.0, 6000.0, 8000.0])
         _say(f"   {TOTALS} holds 2000, 4000, 6000, 8000 for the laptop: each once, none sent twice, none missing.")
         self.stop()
-        _say("10. Everything that changed is in the journal, and could be taken back with `kops undo`:")
+        _say("10. Everything that changed is in the journal, and can be undone with `kops undo`:")
         kops("journal", "list")
 
     def start(self) -> None:

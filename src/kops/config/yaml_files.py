@@ -20,7 +20,7 @@ def read_documents(file: Path, *, what: str = "", hint: str | None = None, wrong
 
     :param what: that the file is, for messages: ``state file``
     :param hint: for a file that cannot be read
-    :param wrong: a hint for one that is no YAML
+    :param wrong: a hint for one that is not valid YAML
     :raises ConfigError: naming the file and the line
     """
     named = f"the {what} {file}" if what else str(file)

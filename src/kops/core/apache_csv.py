@@ -44,7 +44,7 @@ def read_offsets(text: str, *, name: str = "the file") -> list[OffsetRow]:
                 if rows.setdefault((row.group, row.partition), row).offset != row.offset:
                     raise UsageProblem(f"line {reader.line_num} of {name} gives {row.partition} a second offset", hint=_HINT)
     except csv.Error as error:
-        raise UsageProblem(f"line {reader.line_num} of {name} is no CSV: {error}", hint=_HINT) from error
+        raise UsageProblem(f"line {reader.line_num} of {name} is not valid CSV: {error}", hint=_HINT) from error
     if not rows:
         raise UsageProblem(f"{name} has no offsets", hint=_HINT)
     if len({row.group is None for row in rows.values()}) > 1:

@@ -36,13 +36,13 @@ def parse_times(text: str, now: datetime, *, what: str) -> Times:
     """Return ``FROM..TO``, both times of the grammar of ``@``, either left out for no bound; ``@TIME`` alone is that millisecond.
 
     :param what: the option, for the error
-    :raises UsageProblem: when it is no range of times
+    :raises UsageProblem: when it is not a valid range of times
     """
     if ".." not in text:
         try:
             only = parse_time(text, now)
         except UsageProblem as wrong:
-            raise UsageProblem(f"{what} {text!r} is no range of times: {wrong.message}", hint=_HINT) from wrong
+            raise UsageProblem(f"{what} {text!r} is not a valid range of times: {wrong.message}", hint=_HINT) from wrong
         return Times(only, only + 1)
     try:
         span = parse_span(text, now)

@@ -124,6 +124,6 @@ def _past_end(look: GroupLook) -> Iterator[Finding]:
 def _gone(look: GroupLook) -> Iterator[Finding]:
     some = [one for one in look.partitions if one.gone]
     if some:
-        text = f"has committed offsets of {where(some)}, which do not exist any more"
+        text = f"has committed offsets of {where(some)}, which no longer exist"
         forget = command("offsets", "delete", look.group.group_id, *topic_options(some))
         yield finding_about(look, Severity.NOTE, "topic_gone", some, text, commands=[forget])

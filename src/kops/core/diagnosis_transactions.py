@@ -43,7 +43,7 @@ def end_text(found: OpenTransaction, partition: TopicPartition, now: int) -> str
 
 
 def transaction_findings(held: Mapping[TopicPartition, OpenTransaction], now: int) -> Iterator[Finding]:
-    """Yield a finding for each producer with an open transaction: a note while it is as it should be.
+    """Yield a finding for each producer with an open transaction: a note while it is normal.
 
     :param held: the transaction that holds the last stable offset of each partition
     :param now: milliseconds since the epoch

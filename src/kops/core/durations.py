@@ -24,7 +24,7 @@ def parse_duration(text: str, *, what: str = "duration", negative: bool = False)
 
     :param what: what it is for, for the error
     :param negative: whether it may be below zero
-    :raises UsageProblem: when it is no duration
+    :raises UsageProblem: when it is not a valid duration
     """
     milliseconds = _plain(text) if text[:1].isdigit() else _java(text)
     if milliseconds is None or (milliseconds < 0 and not negative) or abs(milliseconds) > _LONGEST:
@@ -35,7 +35,7 @@ def parse_duration(text: str, *, what: str = "duration", negative: bool = False)
 def duration_text(milliseconds: int) -> str:
     """Return a duration as :func:`parse_duration` reads it, in the largest units that fit: 90 min -> ``1h30m``."""
     if milliseconds < 0:
-        raise ValueError(f"{milliseconds} ms is no length of time")
+        raise ValueError(f"{milliseconds} ms is not a duration")
     parts = []
     for unit in ("d", "h", "m", "s", "ms"):
         count, milliseconds = divmod(milliseconds, MILLISECONDS[unit])

@@ -31,7 +31,7 @@ class PartitionLook:
     :param waiting: how long its first unread record has been waiting
     :param moved: offsets that the group committed between the looks; None when it was looked at once only
     :param arrived: offsets that were written between the looks
-    :param gone: whether its topic does not exist any more
+    :param gone: whether its topic no longer exists
     :param held: the transaction that is open there and begins first
     :param in_doubt: whether a transaction may be open there, of which nothing is known
     :param blocked: whether readers of committed data find nothing between the committed offset and the first open transaction

@@ -50,7 +50,7 @@ def intervals_of(text: str) -> Intervals:
     try:
         data = zlib.decompress(base64.b64decode(text, validate=True))
     except (binascii.Error, zlib.error) as broken:
-        raise ValueError(f"{text[:40]!r} is no set of offsets") from broken
+        raise ValueError(f"{text[:40]!r} is not a valid set of offsets") from broken
     bounds, at, number, shift = [], 0, 0, 0
     for octet in data:
         number |= (octet & _LAST7) << shift

@@ -72,17 +72,19 @@ def parse_filter(text: str) -> Filter:
     """
     match = _FILTER.fullmatch(text)
     if match is None:
-        raise UsageProblem(f"{text!r} is no filter", hint=HINT)
+        raise UsageProblem(f"{text!r} is not a valid filter", hint=HINT)
     field, operator, typed = match["field"], match["operator"], match["operand"]
     operand = None if typed == "null" else _operand(typed)
     path = tuple(_unquoted(name) if name else int(number) for name, number in _STEP.findall(match["path"]))
     if match["header"]:
         field, path = "header", (_unquoted(match["header"]),)
     if operand is None and operator not in ("=", "!="):
-        raise UsageProblem(f"{text!r} is no filter: null is compared with = and != only", hint=f'for the text write "null"; {HINT}')
+        raise UsageProblem(
+            f"{text!r} is not a valid filter: null is compared with = and != only", hint=f'for the text write "null"; {HINT}'
+        )
     if field in NUMBERS and (path or operator.endswith("~") or operand is None or _number(operand) is None):
         raise UsageProblem(
-            f"{text!r} is no filter: {field} is compared with numbers", hint=f"write it like {field}>=10; times are for --range"
+            f"{text!r} is not a valid filter: {field} is compared with numbers", hint=f"write it like {field}>=10; times are for --range"
         )
     if operator.endswith("~"):
         try:
@@ -161,7 +163,7 @@ def _unquoted(text: str) -> str:
         try:
             return str(json.loads(text))
         except ValueError as error:
-            raise UsageProblem(f"{text} is no text in quotes: {error}", hint=HINT) from error
+            raise UsageProblem(f"{text} is not a valid quoted string: {error}", hint=HINT) from error
     return text
 
 

@@ -72,7 +72,7 @@ def compile_format(text: str, *, null: bytes = b"") -> RecordFormat:
             template.append(conversion)
             fields.append((part, turn))
         else:
-            raise UsageProblem(f"%{letter} is no field of a record", hint=LETTERS)
+            raise UsageProblem(f"%{letter} is not a field of a record", hint=LETTERS)
     return RecordFormat(b"".join(template), tuple(part for part, _ in fields), tuple(turn for _, turn in fields))
 
 
@@ -87,7 +87,7 @@ def _plain(match: re.Match[str]) -> bytes:
     if match["hex"]:
         return bytes.fromhex(match["hex"])
     if match["escape"] not in _ESCAPES:
-        raise UsageProblem(f"\\{match['escape']} is no escape", hint=r"there are \n \t \r \0 \xHH and \\")
+        raise UsageProblem(f"\\{match['escape']} is not a valid escape", hint=r"there are \n \t \r \0 \xHH and \\")
     return _ESCAPES[match["escape"]]
 
 

@@ -34,16 +34,16 @@ def parse_span(text: str, now: datetime) -> Span:
     """Return ``FROM..TO``; either may be left out for the start and the end, and ``FROM`` alone goes on to the end.
 
     :param now: what ``@-1h`` counts from
-    :raises UsageProblem: when it is no range, or one that ends before it begins
+    :raises UsageProblem: when it is not a valid range, or one that ends before it begins
     """
     first, dots, last = text.partition("..")
     if not text.strip(".") and text != "..":
-        raise UsageProblem(f"{text!r} is no range", hint=_HINT)
+        raise UsageProblem(f"{text!r} is not a valid range", hint=_HINT)
     try:
         span = Span(parse_position(first, now) if first else START, parse_position(last, now) if dots and last else END)
     except UsageProblem as wrong:
         hint = wrong.hint if "-1 and -2" in (wrong.hint or "") else _HINT
-        raise UsageProblem(f"{text!r} is no range: {wrong.message}", hint=hint) from wrong
+        raise UsageProblem(f"{text!r} is not a valid range: {wrong.message}", hint=hint) from wrong
     backwards = span.start.kind == span.end.kind and span.start.value > span.end.value
     if backwards or (span.start.kind == "end" and span.end.kind != "end") or (span.end.kind == "start" and span.start.kind != "start"):
         raise UsageProblem(f"the range {text} ends before it begins", hint=_HINT)

@@ -88,7 +88,9 @@ def parse_reference(text: str) -> Reference:
     name, equals, place = text.partition("=")
     subject, colon, version = place.rpartition(":")
     if not (name and equals and subject and colon and version.isascii() and version.isdigit()):
-        raise UsageProblem(f"{text!r} is no reference", hint="write it as NAME=SUBJECT:VERSION, such as shop.Address=address-value:1")
+        raise UsageProblem(
+            f"{text!r} is not a valid reference", hint="write it as NAME=SUBJECT:VERSION, such as shop.Address=address-value:1"
+        )
     return Reference(name, subject, int(version))
 
 

@@ -35,7 +35,7 @@ class Selection:
 def parse_selection(text: str) -> Selection:
     """Return the partitions that a text names.
 
-    :raises UsageProblem: when it is no topic name with partitions
+    :raises UsageProblem: when it is not a valid topic name with partitions
     """
     topic, colon, rest = text.partition(":")
     if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
@@ -44,7 +44,7 @@ def parse_selection(text: str) -> Selection:
             if set(topic) & set("*?[")
             else "write it like orders, orders:0 or orders:0,3-5"
         )
-        raise UsageProblem(f"{topic!r} is no topic name", hint=hint)
+        raise UsageProblem(f"{topic!r} is not a valid topic name", hint=hint)
     if not colon:
         return Selection(topic)
     return Selection(topic, tuple(sorted({number for part in rest.split(",") for number in _numbers(part, text)})))
@@ -115,12 +115,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise UsageProblem(f"{pattern!r} is no regular expression: {error}", hint="without --regex it is taken as a glob") from error
+        raise UsageProblem(
+            f"{pattern!r} is not a valid regular expression: {error}", hint="without --regex it is taken as a glob"
+        ) from error
 
 
 def _numbers(part: str, text: str) -> range:
     match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", part, re.ASCII)
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
     if last < first or last > _MOST:
-        raise UsageProblem(f"{part!r} in {text!r} is no partition or range of partitions", hint="write it like orders:0 or orders:0,3-5")
+        raise UsageProblem(f"{part!r} in {text!r} is not a partition or range of partitions", hint="write it like orders:0 or orders:0,3-5")
     return range(first, last + 1)

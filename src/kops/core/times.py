@@ -48,18 +48,18 @@ def parse_position(text: str, now: datetime) -> Position:
     if _is_number(text) and int(text) <= _LAST:
         return Position("offset", int(text))
     hint = "-1 and -2 are written end and start" if text in ("-1", "-2") else f"start, end, an offset such as 1200, or a time: {_HINT}"
-    raise UsageProblem(f"{text!r} is no position", hint=hint)
+    raise UsageProblem(f"{text!r} is not a valid position", hint=hint)
 
 
 def parse_time(text: str, now: datetime) -> int:
     """Return a time of the grammar, ``@`` included, in milliseconds since the epoch.
 
     :param now: what ``@-1h`` counts from
-    :raises UsageProblem: when it is no time
+    :raises UsageProblem: when it is not a valid time
     """
     body = text[1:]
     if not text.startswith("@") or not body:
-        raise UsageProblem(f"{text!r} is no time", hint=_HINT)
+        raise UsageProblem(f"{text!r} is not a valid time", hint=_HINT)
     if body == "now":
         return to_milliseconds(now)
     if body.startswith("-"):
@@ -93,11 +93,12 @@ def parse_datetime(text: str) -> int:
     Its format is ``YYYY-MM-DDTHH:mm:SS.sss`` with an optional zone, and UTC without one (``Utils.getDateTime``). Here seconds and
     milliseconds may be left out, and the minutes of a zone such as ``+05:30`` count, which Apache drops.
 
-    :raises UsageProblem: when it is no date and time
+    :raises UsageProblem: when it is not a valid date and time
     """
     if "T" not in text:
         raise UsageProblem(
-            f"{text!r} is no date and time", hint="write it like 2026-11-20T14:05:00.000 (UTC), 2026-11-20T14:05:00.000+01:00 or @-1h"
+            f"{text!r} is not a valid date and time",
+            hint="write it like 2026-11-20T14:05:00.000 (UTC), 2026-11-20T14:05:00.000+01:00 or @-1h",
         )
     return _iso(text, text)
 
@@ -120,14 +121,14 @@ def time_text(milliseconds: int) -> str:
 def _iso(body: str, shown: str) -> int:
     match = _ISO.fullmatch(body) if body.isascii() else None
     if match is None:
-        raise UsageProblem(f"{shown!r} is no time", hint=_HINT)
+        raise UsageProblem(f"{shown!r} is not a valid time", hint=_HINT)
     zone = match["zone"] or "Z"
     digits = "0000" if zone == "Z" else zone[1:].replace(":", "").ljust(4, "0")
     offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:])) * (-1 if zone[0] == "-" else 1)
     try:
         moment = datetime.strptime(f"{match['date']} {match['minute'] or '00:00'}:{match['second'] or '00'} +0000", "%Y-%m-%d %H:%M:%S %z")
     except ValueError as error:
-        raise UsageProblem(f"{shown!r} is no time: {error}", hint=_HINT) from error
+        raise UsageProblem(f"{shown!r} is not a valid time: {error}", hint=_HINT) from error
     return _since_epoch(to_milliseconds(moment) - offset // timedelta(milliseconds=1) + int(match["milli"] or 0), shown)
 
 

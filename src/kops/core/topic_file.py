@@ -81,7 +81,7 @@ def _fields(place: str, body: Any, known: Sequence[str]) -> Fields:
     fields = Fields(place, "", body)
     for name in fields.body:
         if name not in known:
-            raise fields.wrong(name, "is no field of a topic", f"{nearest(name, known)}fields: {', '.join(known)}")
+            raise fields.wrong(name, "is not a field of a topic", f"{nearest(name, known)}fields: {', '.join(known)}")
     return fields
 
 

@@ -22,13 +22,13 @@ def read_offsets_file(text: str, name: str) -> dict[TopicPartition, Position]:
         body = json.loads(text)
         rows = [_row(row) for row in body["partitions"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise UsageProblem(f"{name} is no file of offsets: {error!r}", hint=_HINT) from error
+        raise UsageProblem(f"{name} is not a file of offsets: {error!r}", hint=_HINT) from error
     found: dict[TopicPartition, Position] = {}
     for place, offset in rows:
         if place in found:
             raise UsageProblem(f"{name} names {place} twice", hint="give one offset to each partition")
         if offset < -1:
-            raise UsageProblem(f"{name}: {offset} is no offset of {place}", hint="offsets count from 0; -1 is the end")
+            raise UsageProblem(f"{name}: {offset} is not an offset of {place}", hint="offsets count from 0; -1 is the end")
         found[place] = Position("end") if offset == -1 else Position("offset", offset)
     if not found:
         raise UsageProblem(f"{name} names no partitions", hint=_HINT)

@@ -1,4 +1,4 @@
-"""Record batches that go on as they are: only who writes them and their checksum are made anew.
+"""Record batches that go on as they are: only who writes them and their checksum are rewritten.
 
 ``LogValidator`` of the broker says which may: offsets without gaps, no time of appending, and nothing in the attributes but the
 compression and the transaction. All others are decoded and encoded again.

@@ -78,7 +78,7 @@ def refuse_losses(losses: Iterable[str], entry_id: str) -> None:
     if found:
         raise StateMoved(
             f"undoing {entry_id} would lose what happened since: {'; '.join(found)}",
-            hint=f"`kops undo {entry_id} --accept-loss` does it nevertheless; its plan shows what is lost",
+            hint=f"`kops undo {entry_id} --accept-loss` proceeds anyway; its plan shows what is lost",
             losses=found,
         )
 

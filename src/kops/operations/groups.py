@@ -254,5 +254,5 @@ def _state(text: str) -> str:
     plain = {state.replace("_", ""): state for state in STATES}
     found = plain.get(words.replace("_", ""))
     if found is None:
-        raise UsageProblem(f"{text!r} is no state of a group", hint=f"one of {', '.join(STATES)}")
+        raise UsageProblem(f"{text!r} is not a state of a group", hint=f"one of {', '.join(STATES)}")
     return found

@@ -89,7 +89,7 @@ class DeleteGroups(Mutation):
         prior = {group.group: group for group in moves_of_json(plan.arguments["prior"])}
         for name in prior:
             if name not in listed:
-                raise StateMoved(f"group {name} does not exist any more", hint="run the command again to plan from what is there now")
+                raise StateMoved(f"group {name} no longer exists", hint="run the command again to plan from what is there now")
             _refuse(listed[name])
         for name, found in services.kafka.group_offsets.read(prior, stable=True):
             problem = found if isinstance(found, KopsError) else moved_since(prior[name], found)

@@ -66,7 +66,7 @@ def _with_times(services: Services, places: Sequence[Place], times: Mapping[Plac
 
 
 def retentions(services: Services, topics: Iterable[str]) -> dict[str, Retention]:
-    """Return what deletes the records of topics; those that do not exist any more are left out."""
+    """Return what deletes the records of topics; those that no longer exist are left out."""
     settings = services.kafka.topics.settings(sorted(set(topics)), missing_ok=True)
     return {topic: retention_of(values) for topic, values in settings.items()}
 

@@ -122,7 +122,7 @@ class LagRows:
         stable = details.stable.get(partition)
         row: Row = {**dict.fromkeys(_FACTS), "partition": number, "committed": offset, "last_stable_offset": stable, "note": ""}
         if not isinstance(ends, Bounds):
-            row["note"] = "does not exist any more" if isinstance(ends, NotFound) else reason(ends)
+            row["note"] = "no longer exists" if isinstance(ends, NotFound) else reason(ends)
             return row
         row |= {"log_start_offset": ends.log_start_offset, "log_end_offset": ends.log_end_offset}
         limits = _until_stable(ends, stable, offset) if self._to_stable and stable is not None else ends

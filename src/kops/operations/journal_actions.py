@@ -109,16 +109,16 @@ def plan_undo(services: Services, journal: Journal, entry: Entry, *, accept_loss
     :param accept_loss: also when something has happened since that is lost then; the plan says what
     :param take_over: also of an entry that is open on another machine
     :raises StateMoved: when something has, and that is not accepted
-    :raises Refused: when it was taken back already, is running, changed nothing, or cannot be taken back
+    :raises Refused: when it was already undone, is running, changed nothing, or cannot be undone
     """
     if entry.undone_by:
-        raise Refused(f"{entry.id} was taken back already by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
+        raise Refused(f"{entry.id} was already undone by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
     mutation = mutation_named(entry.plan.operation)
     _refuse_other_cluster(services, mutation, entry)
     _refuse_running(entry, take_over=take_over)
     known_not_done = {result.target for result in entry.item_results if result.status in (Status.FAILED, Status.SKIPPED)}
     if entry.status is EntryStatus.REFUSED or all(item.target in known_not_done for item in entry.plan.changes):
-        raise Refused(f"{entry.id} changed nothing, so there is nothing to take back", hint=f"`kops journal show {entry.id}` says why")
+        raise Refused(f"{entry.id} changed nothing, so there is nothing to undo", hint=f"`kops journal show {entry.id}` says why")
     lost = losses_since(services, mutation, entry, journal.left_behind(entry))
     if not accept_loss:
         refuse_losses(lost, entry.id)
@@ -138,7 +138,7 @@ def plan_finish(services: Services, entry: Entry, *, take_over: bool = False) ->
     if entry.status is EntryStatus.DONE or entry.finished_by:
         raise Refused(f"{entry.id} is done already", hint="`kops undo` would take it back")
     if entry.undone_by:
-        raise Refused(f"{entry.id} was taken back by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
+        raise Refused(f"{entry.id} was undone by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
     mutation = mutation_named(entry.plan.operation)
     _refuse_other_cluster(services, mutation, entry)
     _refuse_running(entry, take_over=take_over)

@@ -60,7 +60,7 @@ class Delete(Move):
         group_id, write = plan.arguments["group"], committed_of_json(plan.arguments["write"])
         group = group_or_none(services, group_id)
         if group is None:
-            raise StateMoved(f"group {group_id} does not exist any more", hint="its offsets went with it")
+            raise StateMoved(f"group {group_id} no longer exists", hint="its offsets went with it")
         _refuse_read(group, {partition.topic for partition in write})
         current = services.kafka.groups.committed([group_id], stable=True)[group_id]
         compare_guard(plan, _guard(current, write), f"group {group_id}")

@@ -68,7 +68,7 @@ def sheet_of(services: Services, group_id: str, topics: Sequence[str] = (), *, m
 def plan_edit(services: Services, sheet: Sheet, edited: str, *, wait_empty: str | None = None) -> Plan:
     """Return the plan for what was changed in a sheet; without changes it has none.
 
-    :raises UsageProblem: naming the line that is no position
+    :raises UsageProblem: naming the line that is not a valid position
     :raises StateMoved: when a partition that was changed has moved while it was edited
     """
     seeks = changes_of(sheet, edited, services)
@@ -90,7 +90,7 @@ def plan_edit(services: Services, sheet: Sheet, edited: str, *, wait_empty: str 
 def changes_of(sheet: Sheet, edited: str, services: Services) -> dict[TopicPartition, Seek]:
     """Return where the partitions are to go that an edited sheet has changed or added.
 
-    :raises UsageProblem: naming the line that is no position
+    :raises UsageProblem: naming the line that is not a valid position
     """
     now = services.now()
     seeks: dict[TopicPartition, Seek] = {}
@@ -102,7 +102,7 @@ def changes_of(sheet: Sheet, edited: str, services: Services) -> dict[TopicParti
             raise _wrong(line, problem.message) from None
         partition = TopicPartition(selection.topic, (selection.partitions or (0,))[0])
         if selection.partitions is None or len(selection.partitions) > 1 or partition in seen:
-            raise _wrong(line, f"{partition} is named twice" if partition in seen else f"{number!r} is no partition")
+            raise _wrong(line, f"{partition} is named twice" if partition in seen else f"{number!r} is not a partition")
         seen.add(partition)
         if text != str(sheet.offsets.get(partition)):
             seeks[partition] = seek
@@ -117,7 +117,7 @@ def _entries(text: str) -> Iterator[tuple[int, str, str, str]]:
         root: Any = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        raise _wrong(mark.line + 1 if mark else 1, str(getattr(error, "problem", None) or "it is no YAML")) from None
+        raise _wrong(mark.line + 1 if mark else 1, str(getattr(error, "problem", None) or "it is not valid YAML")) from None
     except RecursionError:
         raise _wrong(1, "it is nested too deeply") from None
     if root is None:
@@ -139,7 +139,7 @@ def _pairs(node: Any) -> Iterator[tuple[Any, Any]]:
     import yaml
 
     if not isinstance(node, yaml.MappingNode):
-        raise _wrong(node.start_mark.line + 1, "this is no list of PARTITION: POSITION")
+        raise _wrong(node.start_mark.line + 1, "this is not a list of PARTITION: POSITION")
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
             raise _wrong(key.start_mark.line + 1, "a name is one word")

@@ -101,7 +101,7 @@ def _positions(text: str, path: Path) -> list[Mapping[str, Any]] | None:
         bodies = parse_documents(text, str(path), hint=POSITIONS_HINT)
         body = bodies[0] if len(bodies) == 1 else None
         if not isinstance(body, list) or not all(isinstance(row, dict) for row in body):
-            raise UsageProblem(f"{path} is no list of positions", hint=POSITIONS_HINT)
+            raise UsageProblem(f"{path} is not a list of positions", hint=POSITIONS_HINT)
         return [_with_offset(row) for row in body]
     else:
         return None
@@ -143,7 +143,7 @@ def _json_rows(text: str, path: Path) -> list[OffsetRow]:
         body = json.loads(text)
         rows = [OffsetRow(row.get("group"), TopicPartition(str(row["topic"]), int(row["partition"])), int(row["offset"])) for row in body]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageProblem(f"{path} is no JSON of offsets: {error!r}", hint=OFFSETS_HINT) from error
+        raise UsageProblem(f"{path} is not a JSON file of offsets: {error!r}", hint=OFFSETS_HINT) from error
     for row in rows:
         parse_selection(f"{row.partition.topic}:{row.partition.partition}")
         not_negative(row.offset)

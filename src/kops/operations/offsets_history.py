@@ -120,7 +120,7 @@ def history_strategies(
     for partition in {*partitions, *(stood if every else ())}:
         event = stood.get(partition)
         if event is None:
-            unknown[partition] = f"where it stood at {time_text(at)} is not known any more"
+            unknown[partition] = f"where it stood at {time_text(at)} is no longer known"
         elif event.committed is None:
             unknown[partition] = f"had no commit at {time_text(at)}: `kops offsets delete` takes it away"
         else:

@@ -28,14 +28,14 @@ def plan_strategies(
 ) -> Plan:
     """Return the plan for partitions that exist, a strategy for each.
 
-    :param skip_gone: leave partitions alone that do not exist any more
+    :param skip_gone: leave partitions alone that no longer exist
     :param unchanged: partitions to show that are left alone, and why
     """
     bounds: dict[TopicPartition, Bounds] = {}
     gone = dict(unchanged or {})
     for partition, found in services.kafka.offsets.bounds_or_errors(strategies).items():
         if isinstance(found, NotFound) and skip_gone:
-            gone[partition] = "does not exist any more"
+            gone[partition] = "no longer exists"
         elif isinstance(found, KopsError):
             raise found
         else:

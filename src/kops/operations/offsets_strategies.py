@@ -118,7 +118,7 @@ def seek_of(text: str, now: datetime) -> tuple[Selection, Seek]:
     step = parse_position(right[1:], now) if right.startswith("+") else None
     if step is not None:
         if step.kind != "offset":
-            raise UsageProblem(f"{right!r} is no step", hint="write it like orders:0=+1")
+            raise UsageProblem(f"{right!r} is not a valid step", hint="write it like orders:0=+1")
         return selection, ShiftBy(step.value, exact=True)
     strategy = _of_position(parse_position(right, now))
     return selection, ToOffset(strategy.offset, exact=True) if isinstance(strategy, ToOffset) else strategy
@@ -173,5 +173,5 @@ def not_negative(offset: int) -> int:
     """
     if not 0 <= offset < 2**63:
         hint = "-1 and -2 are written --to-latest and --to-earliest" if offset in (-1, -2) else "offsets count from 0"
-        raise UsageProblem(f"{offset} is no offset", hint=hint)
+        raise UsageProblem(f"{offset} is not a valid offset", hint=hint)
     return offset

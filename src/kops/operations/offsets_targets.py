@@ -36,7 +36,7 @@ class Targets:
         return self._partitions.setdefault(id(places), tuple(places))
 
     def of(self, topic: str, partition: int, strategy: Strategy, committed: int | None) -> Target | None:
-        """Return where a partition goes; None when it does not exist any more.
+        """Return where a partition goes; None when it no longer exists.
 
         :raises UsageProblem: when the strategy has no answer here
         """
@@ -77,7 +77,7 @@ def topic_moves(targets: Targets, committed: GroupOffsets, topic: str, places: M
         if target is None:
             whole = False  # it keeps what this group has
             after.append(offset)
-            reasons.append("does not exist any more")
+            reasons.append("no longer exists")
         else:
             after.append(target.offset)
             reason = target.reason

@@ -70,7 +70,7 @@ class Mutation(ABC):
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
         """Return the plan that takes the done items back; its ``losses`` say what happened since and would be lost.
 
-        :raises Refused: when they cannot be taken back, with the reason
+        :raises Refused: when they cannot be undone, with the reason
         """
 
     def traces(self, plan: Plan, results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - the contract for those that leave some
@@ -115,7 +115,7 @@ class InterruptedMutation(KopsError):
     def __init__(self, plan: Plan, mutation: Mutation, results: Sequence[ItemResult], entry: Entry, code: ExitCode) -> None:
         ways = [f"`kops journal show {entry.id}` has the details"]
         if mutation.gone_on_with:
-            ways.insert(0, f"`{mutation.gone_on_with} {entry.id}` goes on where it stopped")
+            ways.insert(0, f"`{mutation.gone_on_with} {entry.id}` continues where it stopped")
         if mutation.can_be_undone(plan):
             ways.append(f"`kops undo {entry.id}` takes it back")
         done = [result.target for result in results if result.status is Status.DONE]

@@ -86,10 +86,10 @@ def choose(
     :raises UsageProblem: for what contradicts itself
     """
     if span is not None and last is not None:
-        raise UsageProblem("a range and --last cannot be had together", hint="--last counts back from the end")
+        raise UsageProblem("a range and --last are mutually exclusive", hint="--last counts back from the end")
     if latest and (last is not None or follow):
         raise UsageProblem(
-            "--latest cannot be had with --last or --follow", hint="it reads a range to its end, then shows the last of each key"
+            "--latest cannot be combined with --last or --follow", hint="it reads a range to its end, then shows the last of each key"
         )
     if follow and span is not None and span.end != END:
         raise UsageProblem("--follow never ends, and this range does", hint="leave TO out: @-1h.. or start..")

@@ -166,7 +166,7 @@ def _whole_number(body: Mapping[str, Any], name: str) -> int | None:
     found = body.get(name)
     if found is None or (isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**63):
         return found
-    raise UsageProblem(f"{name} is {json.dumps(found)[:60]}, which is no whole number from 0 on")
+    raise UsageProblem(f"{name} is {json.dumps(found)[:60]}, which is not a whole number from 0 on")
 
 
 def _record(given: Given, key: bytes | None, value: bytes | None) -> NewRecord:

@@ -102,7 +102,7 @@ def _row(record: Record, key: Format, value: Format, problems: list[str]) -> dic
 
 def _note(partition: TopicPartition, committed: int, bounds: Bounds, stable: Bounds, nothing: bool) -> str:
     if committed > bounds.log_end_offset:
-        return f"{partition}: committed {committed - bounds.log_end_offset} past the end: the topic was perhaps made anew"
+        return f"{partition}: committed {committed - bounds.log_end_offset} past the end: the topic was perhaps recreated"
     if committed < bounds.log_start_offset:
         return f"{partition}: committed {committed}, and the log begins at {bounds.log_start_offset}: what was between is gone"
     if committed == bounds.log_end_offset:

@@ -1,4 +1,4 @@
-"""Producing records: a mutation of data, so it is journalled and runs through the safety protocol; it cannot be taken back."""
+"""Producing records: a mutation of data, so it is journalled and runs through the safety protocol; it cannot be undone."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def plan_produce(services: Services, topic: str, outgoing: Outgoing) -> Plan:
         items=(Item(topic, "produce", None, None, f"from {outgoing.source}"),),
         guard={topic: found.topic_id},
         arguments={"source": outgoing.source, "partitioner": outgoing.partitioner, "acks": outgoing.acks},
-        warnings=("what is produced cannot be taken back",),
+        warnings=("what is produced cannot be undone",),
     )
 
 
@@ -93,12 +93,12 @@ class ProduceRecords(Mutation):
         self._outgoing = outgoing
 
     def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when the topic was deleted or made anew."""
+        """Refuse when the topic was deleted or recreated."""
         if self._outgoing is None:
             raise Refused("a plan has no records to produce", hint="`kops records produce` reads them and sends them")
         for topic, topic_id in plan.guard.items():
             if _described(services, topic).topic_id != topic_id:
-                raise StateMoved(f"{topic} was made anew since the plan was made", hint="run the command again")
+                raise StateMoved(f"{topic} was recreated since the plan was made", hint="run the command again")
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
         """Send all that comes in, wait for the acknowledgements, and say of each partition what it took."""
@@ -140,7 +140,7 @@ class ProduceRecords(Mutation):
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - the contract
         """Refuse: Kafka's logs only grow."""
         raise Refused(
-            "records that were produced cannot be taken back: a log only grows",
+            "records that were produced cannot be undone: a log only grows",
             hint="a key can be deleted by a tombstone where the topic is compacted: kops records produce TOPIC --key KEY --tombstone",
         )
 
@@ -199,6 +199,6 @@ def _verified(result: ItemResult, bounds: Any) -> ItemResult:
         return result
     error = VerificationFailed(
         f"{result.target} ends at offset {bounds.log_end_offset}, and acknowledged {result.value['last_offset']}",
-        hint="was the topic made anew, or a leader elected that lacks them?",
+        hint="was the topic recreated, or a leader elected that lacks them?",
     )
     return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=result.value)

@@ -150,9 +150,7 @@ def parsed(subjects: Subjects, schema: Schema) -> RegisteredSchema:
     try:
         parse(whole)
     except OperationFailed as wrong:
-        raise UsageProblem(
-            wrong.message, hint="mend it, name another --type, or what it needs with --reference; nothing was registered"
-        ) from wrong
+        raise UsageProblem(wrong.message, hint="fix the schema, or pass --type or --reference; nothing was registered") from wrong
     return whole
 
 

@@ -134,7 +134,7 @@ class RegisterSchema(_OneSubject):
         if not done and not any(result.status is Status.FAILED for result in results):
             done = [found.version for found in [_registered(subjects, plan)] if found is not None]
         if not done:
-            raise Refused("nothing was registered, so there is nothing to take back")
+            raise Refused("nothing was registered, so there is nothing to undo")
         newest = subjects.newest(subject)
         later = newest is not None and newest.version > done[0]
         undo = plan_unregister(services, subject, done[0])

@@ -36,13 +36,13 @@ def plan_alter(
 def changed_settings(services: Services, settings: Mapping[str, str], remove: Sequence[str]) -> dict[str, str | None]:
     """Return the settings to change, checked before any broker is asked: None takes one away.
 
-    :raises UsageProblem: for one that does not exist, cannot have its value, or is both set and taken away
+    :raises UsageProblem: for one that does not exist, cannot have its value, or is both set and removed
     """
     both = sorted(set(settings) & set(remove))
     if both:
-        raise UsageProblem(f"{both[0]} is both set and taken away", hint="leave --config or --delete-config of it out")
+        raise UsageProblem(f"{both[0]} is both set and removed", hint="leave --config or --delete-config of it out")
     if not settings and not remove:
-        raise UsageProblem("nothing to change is named", hint="--config retention.ms=3600000 sets, --delete-config retention.ms takes away")
+        raise UsageProblem("nothing to change is named", hint="--config retention.ms=3600000 sets, --delete-config retention.ms removes")
     wanted: dict[str, str | None] = {}
     wanted |= canonical_settings(settings, also_known=lambda: names_the_brokers_know(services))
     require_setting_names(remove, also_known=lambda: names_the_brokers_know(services))

@@ -69,7 +69,7 @@ class ChangeTopics(Mutation):
         return settled(look)
 
     def resume(self, services: Services, plan: Plan) -> Plan:
-        """Return the plan for what is not yet as it should be, on those of the topics that are still the same."""
+        """Return the plan for what is not yet up to date, on those of the topics that are still the same."""
         changes = changes_of_json(plan.arguments)
         names = [*(topic.name for topic in changes.create), *changes.altered, *changes.delete]
         found = services.kafka.topics.existing(names)
@@ -112,7 +112,7 @@ class ChangeTopics(Mutation):
         )
         if not (back.create or back.alter or back.delete):
             grown = f": Kafka cannot take partitions away from {', '.join(changes.grow)}" if changes.grow else ""
-            raise Refused(f"there is nothing that can be taken back{grown}", hint=_instead(changes), topics=names)
+            raise Refused(f"there is nothing that can be undone{grown}", hint=_instead(changes), topics=names)
         strayed = {name: _set_since(settings[name], changes.alter[name], guard[name]["settings"]) for name in same}
         losses = tuple(f"{name} was changed since: {', '.join(found)}" for name, found in strayed.items() if found)
         warnings = [f"{', '.join(changes.grow)}: the partitions that were added stay"] if changes.grow else []
@@ -150,7 +150,7 @@ def _verified(
     if new is not None:
         return verified_creation(result, new, found, settings)
     if found is None:
-        return not_as_planned(result, "it does not exist any more")
+        return not_as_planned(result, "it no longer exists")
     left = still_to_alter(settings, changes.alter.get(name, {}))
     wrong = [f"{key} is {settings[key].value if key in settings else 'not set'}" for key in left]
     if name in changes.grow and len(found.partitions) != changes.grow[name]:
@@ -187,7 +187,7 @@ def _set_since(now: Mapping[str, Setting], wanted: Mapping[str, str | None], bef
 
 
 def _gone(names: Sequence[str]) -> list[str]:
-    return [f"{', '.join(names)}: deleted, or created anew, since: left alone"] if names else []
+    return [f"{', '.join(names)}: deleted or recreated since: left alone"] if names else []
 
 
 def _instead(changes: Changes) -> str:

@@ -161,7 +161,7 @@ class CreateTopics(Mutation):
         names = [item.target for item in plan.changes if item.target not in not_done]
         found = services.kafka.topics.existing(names)
         if not found:
-            raise Refused("the topics are gone already, so there is nothing to take back", topics=names)
+            raise Refused("the topics are gone already, so there is nothing to undo", topics=names)
         other = [name for name, topic in found.items() if ids.get(name) not in (None, topic.topic_id)]
         if other:
             raise Refused(f"deleted and created again since: {', '.join(other)}", hint="`kops topics delete` deletes what is there now")

@@ -85,7 +85,7 @@ class DeleteTopics(Mutation):
         moved = [name for name, topic_id in plan.guard.items() if name not in found or found[name].topic_id != topic_id]
         if moved:
             raise StateMoved(
-                f"deleted, or created anew, since the plan was made: {', '.join(moved)}",
+                f"deleted or recreated since the plan was made: {', '.join(moved)}",
                 hint="run the command again to plan from what is there now",
             )
 
@@ -106,7 +106,7 @@ class DeleteTopics(Mutation):
         return settled(look)
 
     def resume(self, services: Services, plan: Plan) -> Plan:
-        """Return the plan that deletes those that are still there; one that was created anew is left alone."""
+        """Return the plan that deletes those that are still there; one that was recreated is left alone."""
         found = services.kafka.topics.existing(plan.guard)
         return plan_delete_of(services, {name: topic for name, topic in found.items() if topic.topic_id == plan.guard[name]})
 
@@ -119,7 +119,7 @@ class DeleteTopics(Mutation):
         still = services.kafka.topics.existing(item.target for item in items)
         gone = [item for item in items if item.target not in still]
         if not gone:
-            raise Refused("the topics exist, so there is nothing to take back", topics=list(still))
+            raise Refused("the topics exist, so there is nothing to undo", topics=list(still))
         return plan_create_topics(services, [topic_again(item) for item in gone], warnings=what_stays_lost(gone))
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract

@@ -96,11 +96,11 @@ class TruncateTopics(Mutation):
         return [f"topic {name}" for name in plan.guard["topics"]]
 
     def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when a topic was made anew, a log got shorter, or a group needs more of what goes than was shown."""
+        """Refuse when a topic was recreated, a log got shorter, or a group needs more of what goes than was shown."""
         found = services.kafka.topics.existing(plan.guard["topics"])
         moved = [name for name, topic_id in plan.guard["topics"].items() if name not in found or found[name].topic_id != topic_id]
         if moved:
-            raise StateMoved(f"deleted, or created anew, since the plan was made: {', '.join(moved)}", hint="run the command again")
+            raise StateMoved(f"deleted or recreated since the plan was made: {', '.join(moved)}", hint="run the command again")
         below = _below(plan)
         bounds = services.kafka.offsets.bounds(below)
         short = [str(place) for place, offset in below.items() if bounds[place].log_end_offset < offset]
@@ -150,7 +150,7 @@ class TruncateTopics(Mutation):
         :raises Refused: always
         """
         raise Refused(
-            "records that were deleted are gone: a truncation cannot be taken back",
+            "records that were deleted are gone: a truncation cannot be undone",
             hint="a copy of them, such as a mirror or an archive, can be produced again",
         )
 

@@ -63,7 +63,7 @@ def sent_of(offset: int, note: str) -> Sent:
         body = json.loads(note)
         return Sent(offset, int(body["records"]), int(body["fingerprint"], 16), tuple(body["producers"]))
     except (KeyError, TypeError) as wrong:
-        raise ValueError(f"{note!r} is no position of a replay") from wrong
+        raise ValueError(f"{note!r} is not a position of a replay") from wrong
 
 
 class RecordRefused(ValueError):

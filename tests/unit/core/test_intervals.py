@@ -38,5 +38,5 @@ def test_short_and_checked():
     assert len(intervals_text(tuple((n, n + 1) for n in range(0, 20_000, 2)))) < 100
     assert intervals_text(()) == ""
     for wrong in ("x", "AAAA"):
-        with pytest.raises(ValueError, match="no set of offsets"):
+        with pytest.raises(ValueError, match="not a valid set of offsets"):
             intervals_of(wrong)

@@ -68,8 +68,8 @@ def test_anything_else_is_a_no(plan, ask, answer):
 
 def test_a_severe_plan_needs_its_name(severe, ask):
     assert ask(severe, Approval(confirm=("two words",))) == ""
-    assert "Type two words to go on" in ask(severe, Approval(), answer="two words\n")
-    assert "Type two words to go on" in ask(severe, Approval(yes=True), answer="two words\n")
+    assert "Type two words to continue" in ask(severe, Approval(), answer="two words\n")
+    assert "Type two words to continue" in ask(severe, Approval(yes=True), answer="two words\n")
     for answer in ("y\n", "two\n", ""):
         with pytest.raises(ApprovalRequired):
             ask(severe, Approval(yes=True), answer=answer)
@@ -96,7 +96,7 @@ def test_a_protected_context_needs_its_name_for_everything(plan, ask):
         ask(plan, Approval(yes=True), PROTECTED)
     assert "--confirm prod" in raised.value.hint
     assert ask(plan, Approval(confirm=("prod",)), PROTECTED) == ""
-    assert "Type prod to go on" in ask(plan, Approval(yes=True), PROTECTED, answer="prod\n")
+    assert "Type prod to continue" in ask(plan, Approval(yes=True), PROTECTED, answer="prod\n")
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_a_severe_plan_in_a_protected_context_needs_both_names(severe, ask, give
 
 def test_both_names_are_typed_on_a_terminal(severe, ask):
     asked = ask(severe, Approval(yes=True), PROTECTED, answer="two words\nprod\n")
-    assert asked == "Type two words to go on: Type prod to go on: "
-    assert ask(severe, Approval(confirm=("two words",)), PROTECTED, answer="prod\n") == "Type prod to go on: "
+    assert asked == "Type two words to continue: Type prod to continue: "
+    assert ask(severe, Approval(confirm=("two words",)), PROTECTED, answer="prod\n") == "Type prod to continue: "
     for answer in ("two words\n\n", "two words\ntwo words\n", "prod\n", "prod\ntwo words\n"):
         with pytest.raises(ApprovalRequired, match="not approved"):
             ask(severe, Approval(), PROTECTED, answer=answer)
@@ -131,5 +131,5 @@ def test_a_topic_that_is_named_like_its_context_is_named_twice(severe, ask):
 def test_a_name_that_would_act_on_the_terminal_is_asked_and_typed_visibly(severe, ask):
     hostile = replace(severe, confirm="a\x1b[2Kb\u202e")
     asked = ask(hostile, Approval(), answer="a\\x1b[2Kb\\u202e\n")
-    assert asked == "Type a\\x1b[2Kb\\u202e to go on: "
+    assert asked == "Type a\\x1b[2Kb\\u202e to continue: "
     assert ask(hostile, Approval(confirm=("a\\x1b[2Kb\\u202e",))) == ""

@@ -156,7 +156,7 @@ def test_what_can_be_undone(journal, plan, services):
     assert plan_undo(services(), journal, crashed_entry) == plan
     for refused, why in (
         (journal.open(plan), "still running"),
-        (replace(done, undone_by="later"), "taken back already by later"),
+        (replace(done, undone_by="later"), "already undone by later"),
         (journal.close(journal.open(plan), EntryStatus.FAILED, FAILED), "changed nothing"),
         (journal.close(journal.open(plan), EntryStatus.REFUSED, ()), "changed nothing"),
     ):
@@ -169,7 +169,7 @@ def test_what_can_be_finished(journal, plan, services):
     for entry, why in (
         (journal.close(journal.open(plan), EntryStatus.DONE, DONE), "done already"),
         (replace(journal.open(plan), finished_by="later"), "done already"),
-        (replace(journal.open(plan), undone_by="later"), "taken back by later"),
+        (replace(journal.open(plan), undone_by="later"), "undone by later"),
         (journal.open(plan), "still running"),
         (replace(journal.open(plan), pid=2**22 + 1), "running its command again"),
     ):

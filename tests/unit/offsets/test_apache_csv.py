@@ -56,7 +56,7 @@ def test_what_apache_writes():
         (f"orders,0,{'9' * 5000}\n", "has no offset"),
         ("orders,0,1\norders,0,2\n", "line 2 of f.csv gives orders:0 a second offset"),
         ("orders,0,1\ng,orders,0,1\n", "with and without a group"),
-        ('orders,"0,1\n', "is no CSV"),
+        ('orders,"0,1\n', "is not valid CSV"),
     ],
 )
 def test_broken_files_name_the_line(text, says):

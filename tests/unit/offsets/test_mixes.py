@@ -158,14 +158,14 @@ def test_positions_as_yaml_and_json(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("- {topic: a, position: x}", "entry 1 of .*'x' is no position"),
+        ("- {topic: a, position: x}", "entry 1 of .*'x' is not a valid position"),
         ("- {topic: a, position: end}\n- {topic: b}", "entry 2 of .* has no topic or no position"),
         ("- {topic: a, position: end, partition: 0, offsets: 1}", "unknown key offsets"),
         ("- {topic: a, partitions: x, position: end}", "entry 1"),
         ("- {topic: 'a b', position: end}", "entry 1"),
-        ("- [1]", "no list of positions"),
+        ("- [1]", "not a list of positions"),
         ("- {topic: a, position: end", "positions.yaml, line 1: not YAML"),
-        ("-\n", "no list of positions"),
+        ("-\n", "not a list of positions"),
     ],
 )
 def test_broken_files_say_where(tmp_path, text, says):

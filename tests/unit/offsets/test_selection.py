@@ -88,5 +88,5 @@ def test_names():
     assert names_matching(["none-*"], names) == []
     with pytest.raises(NotFound, match="no group bill"):
         names_matching(["bill"], names, what="group")
-    with pytest.raises(UsageProblem, match="no regular expression"):
+    with pytest.raises(UsageProblem, match="not a valid regular expression"):
         names_matching(["("], names, regex=True)

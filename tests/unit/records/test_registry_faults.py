@@ -126,5 +126,5 @@ def test_files_and_references():
         kind_of("a.json", "{}", None)
     assert parse_reference("a.B=s:x:12").as_json() == {"name": "a.B", "subject": "s:x", "version": 12}
     for text in ("a.B", "a.B=s", "=s:1", "a=s:x"):
-        with pytest.raises(UsageProblem, match="is no reference"):
+        with pytest.raises(UsageProblem, match="is not a valid reference"):
             parse_reference(text)

@@ -83,7 +83,7 @@ def test_a_topic_that_has_more_than_its_archive_is_read_alone(opened):
     [
         (archive(topic="sales"), {0: Bounds(0, 1)}, "of which no store is made"),
         (archive(cluster_id="there"), {0: Bounds(0, 1), 1: Bounds(0, 1)}, "of cluster there, and this is here"),
-        (archive(topic_id="other"), {0: Bounds(0, 1), 1: Bounds(0, 1)}, "deleted and made anew"),
+        (archive(topic_id="other"), {0: Bounds(0, 1), 1: Bounds(0, 1)}, "deleted and recreated"),
         (archive(), {0: Bounds(0, 1)}, "with 2 partitions, and it has 1"),
         (TWO_RUNS, {0: Bounds(0, 15), 1: Bounds(0, 9)}, "up to offset 20, and it ends at 15"),
     ],

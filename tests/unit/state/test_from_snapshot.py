@@ -99,7 +99,7 @@ def test_stores_that_cannot_start_from_one(opened, file, said):
 
 def test_no_snapshot(tmp_path):
     assert open_base(SimpleNamespace(), state_file(), None) is None
-    with pytest.raises(ConfigError, match="is no snapshot"):
+    with pytest.raises(ConfigError, match="is not a snapshot"):
         open_base(SimpleNamespace(), state_file(), str(tmp_path))
 
 

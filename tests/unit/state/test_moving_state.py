@@ -48,7 +48,7 @@ def test_a_manifest_that_is_none(tmp_path, text):
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(ConfigError):
         read_manifest(tmp_path)
-    with pytest.raises(ConfigError, match="no snapshot"):
+    with pytest.raises(ConfigError, match="not a snapshot"):
         read_manifest(Path(tmp_path / "manifest.json"))
 
 

@@ -56,9 +56,9 @@ def test_several_topics_begin_at_one_place_or_each_at_its_own():
         ("earliest", "is 'earliest'"),
         ("@-1h", "moves with the clock"),
         ("@now", "moves with the clock"),
-        ("@2026-11-40", "no time"),
+        ("@2026-11-40", "not a valid time"),
         ({}, "no partition"),
-        ({0: "x"}, "no offset of a partition"),
+        ({0: "x"}, "not an offset of a partition"),
     ],
 )
 def test_a_start_that_is_none(start, said):

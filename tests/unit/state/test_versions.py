@@ -27,7 +27,7 @@ def judged(found, settings=None):
 
 @pytest.mark.parametrize("version", ["latest", "1.1", "0.11.0", "5.0", "4", "v4.3", "4.3.1.2.3.x y"])
 def test_what_is_no_version_is_refused(version):
-    with pytest.raises(ConfigError, match=r"streams\.version is .*no version of kafka-streams"):
+    with pytest.raises(ConfigError, match=r"streams\.version is .*not a version of kafka-streams"):
         file(version, {"from": SOURCE})
 
 

@@ -78,7 +78,7 @@ def test_nobody_runs_or_nobody_has_the_task():
     assert (row["partition"], row["note"]) == (PARTITION_OF_4, "no instance runs")
     alone = replace(CLASSIC_APP, parts=CLASSIC_APP.parts[:1], members=(member("one", ("0", 0)),))
     (row,) = key_rows(look(alone, ["app-first-changelog"], TOPICS), KEY, "k1")
-    assert "a rebalance goes on" in row["note"]
+    assert "a rebalance is in progress" in row["note"]
 
 
 def test_a_store_has_the_partitions_of_its_own_sources():

@@ -58,7 +58,7 @@ def test_directories_are_read_through(tmp_path):
     [
         ("partitions: 1\n", "name", "name is missing"),
         ("name: a b\n", "name", "has the character ' '"),
-        ("name: a\npartitons: 1\n", "partitons", "is no field of a topic"),
+        ("name: a\npartitons: 1\n", "partitons", "is not a field of a topic"),
         ("name: a\npartitions: 0\n", "partitions", "partitions is 0"),
         ("name: a\npartitions: '3'\n", "partitions", "partitions is '3'"),
         ("name: a\npartitions: true\n", "partitions", "partitions is True"),
@@ -72,7 +72,7 @@ def test_directories_are_read_through(tmp_path):
         ("name: a.b\n---\nname: a_b\n", "name", "a_b collides with a.b"),
         ("owns: []\n", "owns", "must be a name, a glob, or a list of them"),
         ("owns: ['*']\n", "owns", "would own every topic there is"),
-        ("owns: [a*]\nname: a\n", "name", "is no field of a topic"),
+        ("owns: [a*]\nname: a\n", "name", "is not a field of a topic"),
     ],
 )
 def test_an_error_names_the_file_and_the_field(tmp_path, text, field, message):

@@ -77,7 +77,7 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
         help=f"Type of the store; guessed when left out: {', '.join(TYPES)}.",
     )
     @click.option("--key", "key_name", metavar="FORMAT", help=f"Format of the keys: {FORMATS}")
-    @click.option("--value", "value_name", metavar="FORMAT", help="Format of the values, likewise.")
+    @click.option("--value", "value_name", metavar="FORMAT", help="Format of the values.")
     @click.option("--right-value", "right_name", metavar="FORMAT", help="Format of the right side's values in an outer join's store.")
     @click.option("--window-size", metavar="DURATION", help="Size of the windows, such as 5m: it is not in the topic.")
     @click.option("--state-file", metavar="FILE", type=click.Path(), help="A state file that says type, formats and window size.")

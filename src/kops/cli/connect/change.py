@@ -65,9 +65,9 @@ def restart(
     wait: str,
     approval: Approval,
 ) -> int:
-    """Restart connectors with their tasks, and look until they run.
+    """Restart connectors with their tasks, and wait until they run.
 
-    What fails again is named with its cause, and the exit code is 1. `kops connect restart '*' --failed` is for the morning after.
+    What fails again is named with its cause, and the exit code is 1. `kops connect restart '*' --failed` restarts all that failed.
     """
     from kops.core.durations import parse_duration
     from kops.operations.connect.restart import plan_restart
@@ -82,7 +82,7 @@ def restart(
 @group.command("alter")
 @connectors()
 @click.option("--config", "settings", metavar="KEY=VALUE", multiple=True, help="A setting to set; repeatable.")
-@click.option("--delete-config", "remove", metavar="KEY", multiple=True, help="A setting to take away; repeatable.")
+@click.option("--delete-config", "remove", metavar="KEY", multiple=True, help="A setting to remove; repeatable.")
 @mutation
 @click.pass_obj
 def alter(
@@ -112,7 +112,7 @@ def alter(
 def delete(session: Session, /, *, patterns: tuple[str, ...], regex: bool, approval: Approval) -> int:
     """Delete connectors; their offsets stay.
 
-    To approve, one connector's name is typed (--confirm NAME), for several their number: --confirm '3 connectors'.
+    To approve, type the connector's name, or 'N connectors' for several; --confirm NAME or --confirm '3 connectors' does it in scripts.
     """
     from kops.operations.connect.apply import plan_delete
 

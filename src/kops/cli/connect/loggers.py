@@ -11,12 +11,12 @@ from kops.cli.session import Session
 
 @group.group("loggers")
 def loggers() -> None:
-    """Show and set what the workers log."""
+    """Show and set log levels of the workers."""
 
 
 @loggers.command("list")
 @click.argument("patterns", metavar="[LOGGER_OR_GLOB]...", nargs=-1)
-@click.option("--regex", is_flag=True, help="Names are regular expressions, matched whole.")
+@click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")
 @click.pass_obj
 def list_loggers(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> None:
     """List loggers and their levels, as the worker has them that answers."""

@@ -54,10 +54,10 @@ def list_connectors(session: Session, /, *, patterns: tuple[str, ...], regex: bo
 @group.command("status")
 @connectors(required=False)
 @click.option("--failed", is_flag=True, help="Only connectors that have failed, or whose tasks have.")
-@click.option("--trace", is_flag=True, help="Whole stack traces, in place of the cause that they name.")
+@click.option("--trace", is_flag=True, help="Whole stack traces instead of the last cause.")
 @click.option("--watch", is_flag=True, help="Look again and again, until Ctrl-C; a line for each change, or JSON for each look.")
 @click.option("--interval", default="2s", show_default=True, metavar="DURATION", help="How often to look, with --watch.")
-@click.option("--count", type=click.IntRange(min=1), metavar="N", help="So many looks, with --watch.")
+@click.option("--count", type=click.IntRange(min=1), metavar="N", help="End --watch after N polls.")
 @click.pass_obj
 def status(session: Session, /, *, patterns: tuple[str, ...], regex: bool, failed: bool, watch: bool, **options: Any) -> int:
     """Show states of connectors and their tasks, where they run, and what failed.
@@ -159,10 +159,10 @@ def _changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
 
 @group.command("describe")
 @connectors()
-@click.option("--trace", is_flag=True, help="Whole stack traces, in place of the cause that they name.")
+@click.option("--trace", is_flag=True, help="Whole stack traces instead of the last cause.")
 @click.pass_obj
 def describe(session: Session, /, *, patterns: tuple[str, ...], regex: bool, trace: bool) -> None:
-    """Show connectors whole: states, plugin, group and topics, and the configuration, secrets hidden."""
+    """Show everything about connectors: states, plugin, group and topics, and the configuration, secrets hidden."""
     from kops.operations.connect.look import describe_body, status_rows
     from kops.operations.connect.select import select_some
 

@@ -16,7 +16,7 @@ from kops.output.render import Column
 def offsets() -> None:
     """Show and move the offsets of sources and sinks.
 
-    A connector is stopped, its offsets are changed and read back, and it goes on; when a step fails, everything is as it was before.
+    A connector is stopped, its offsets are changed and read back, and it is resumed; if a step fails, everything is restored.
     """
 
 
@@ -24,7 +24,7 @@ def offsets() -> None:
 @connectors()
 @click.pass_obj
 def show(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> None:
-    """Show the offsets of connectors; those of sinks beside the ends of their partitions."""
+    """Show the offsets of connectors; for sinks, with the log ends of their partitions."""
     from kops.operations.connect.offsets import name_of, offset_rows, shown_offset
     from kops.operations.connect.select import select_some
 
@@ -37,7 +37,7 @@ def show(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> None
         rows = [{**row, "partition": name_of(row["partition"]), "offset": shown_offset(row["offset"])} for row in rows]
     session.render(rows, columns)
     if not session.connection.bootstrap_servers and any(row["type"] == "sink" for row in rows):
-        session.note("without brokers nobody tells where the partitions of sinks end: -B HOST:PORT names some")
+        session.note("log ends of sink partitions are unknown without brokers: pass -B HOST:PORT")
     without = [connector.name for connector in found if connector.name not in {row["connector"] for row in rows}]
     if without:
         session.note(f"without offsets: {', '.join(without)}")
@@ -64,9 +64,9 @@ def alter(
     file: Path | None,
     approval: Approval,
 ) -> int:
-    """Set offsets of a connector: stop it, change them, read them back, let it go on.
+    """Set offsets of a connector: stop it, change them, read them back, resume it.
 
-    Of a sink, positions as `kops offsets seek` takes them: orders:0=1200, orders=start, orders:0=+1, orders=@-1h. Of a source,
+    For a sink, positions as `kops offsets seek` takes them: orders:0=1200, orders=start, orders:0=+1, orders=@-1h. For a source,
     --partition and --offset. Either also from a file.
     """
     from kops.operations.connect.offsets_plan import plan_alter
@@ -84,7 +84,7 @@ def alter(
 @mutation
 @click.pass_obj
 def reset(session: Session, /, *, connector: str, topics: tuple[str, ...], partitions: tuple[str, ...], approval: Approval) -> int:
-    """Delete offsets of a connector, so that it begins anew: stop it, delete them, look, let it go on."""
+    """Delete offsets of a connector, so that it starts over: stop it, delete them, read back, resume it."""
     from kops.operations.connect.offsets_plan import plan_reset
 
     return session.carry_out(plan_reset(session, connector, [*topics, *partitions]), approval)

@@ -25,12 +25,10 @@ def connectors(*, required: bool = True) -> Callable[[F], F]:
     metavar = "CONNECTOR_OR_GLOB..." if required else "[CONNECTOR_OR_GLOB]..."
 
     def add(command: F) -> F:
-        command = click.option("--regex", is_flag=True, help="Names are regular expressions, matched whole.")(command)
+        command = click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")(command)
         return click.argument("patterns", metavar=metavar, nargs=-1, required=required)(command)
 
     return add
 
 
-wait_option = click.option(
-    "--wait", metavar="DURATION", default="30s", show_default=True, help="How long to look for the states to become as wanted."
-)
+wait_option = click.option("--wait", metavar="DURATION", default="30s", show_default=True, help="How long to wait for the states.")

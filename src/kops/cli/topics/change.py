@@ -59,7 +59,7 @@ def create(
 @regex_option
 @click.option("--config", "settings", metavar="KEY=VALUE", multiple=True, help="A setting to set, by Kafka's name; repeatable.")
 @click.option(
-    "--delete-config", "remove", metavar="KEY", multiple=True, help="A setting to take away: the brokers' default holds again; repeatable."
+    "--delete-config", "remove", metavar="KEY", multiple=True, help="A setting to remove, so that the brokers' default applies; repeatable."
 )
 @mutation
 @click.pass_obj
@@ -89,7 +89,9 @@ def alter(
 @click.argument("patterns", metavar="NAME_OR_GLOB...", nargs=-1)
 @topic_option
 @regex_option
-@click.option("--partitions", type=click.IntRange(min=1), required=True, metavar="N", help="Partitions in all, not to be added.")
+@click.option(
+    "--partitions", type=click.IntRange(min=1), required=True, metavar="N", help="New total of partitions, not the number to add."
+)
 @streams_option
 @mutation
 @click.pass_obj
@@ -104,7 +106,7 @@ def add_partitions(
     allow_streams: bool,
     approval: Approval,
 ) -> int:
-    """Let topics have more partitions. Kafka cannot take them away again.
+    """Add partitions to topics. This cannot be undone.
 
     Records of a key go elsewhere from then on, which breaks compacted topics and Kafka Streams applications.
     """
@@ -166,7 +168,7 @@ def delete(
 ) -> int:
     """Delete topics with their records.
 
-    To approve, one topic's name is typed (--confirm NAME), for several their number: --confirm '3 topics'.
+    To approve, type the topic's name, or 'N topics' for several; --confirm NAME or --confirm '3 topics' does it in scripts.
     """
     from kops.operations.topics_delete import plan_delete
 

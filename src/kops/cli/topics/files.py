@@ -48,7 +48,7 @@ def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool, reset: boo
 @group.command("apply")
 @paths_argument
 @click.option("--prune", is_flag=True, help=f"Delete {OWNED}.")
-@click.option("--reset-unmanaged", "reset", is_flag=True, help="Take away settings that no file mentions.")
+@click.option("--reset-unmanaged", "reset", is_flag=True, help="Remove settings that no file mentions.")
 @streams_option
 @mutation
 @click.pass_obj

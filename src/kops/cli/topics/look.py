@@ -60,7 +60,7 @@ def _time_kept(milliseconds: int | None) -> str | None:
 def describe(
     session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, ...], regex: bool, all_settings: bool, brief: bool
 ) -> None:
-    """Show topics whole.
+    """Show everything about topics.
 
     Partitions with leaders, replicas and sizes; the settings that are not Kafka's defaults; for compacted topics what
     governs compaction; the groups that read them.

@@ -52,7 +52,7 @@ def read_name(fields: Fields, name: str, what: str) -> str:
     """
     value = fields.needed(name, what)
     if not NAME.fullmatch(value):
-        raise fields.wrong(name, f"is {value!r}, which is no name in Kafka", "letters, digits, dot, underscore and hyphen")
+        raise fields.wrong(name, f"is {value!r}, which is not a valid name in Kafka", "letters, digits, dot, underscore and hyphen")
     return value
 
 
@@ -71,4 +71,4 @@ def read_duration(fields: Fields, name: str, default: int | None) -> int:
     try:
         return parse_duration(text)
     except UsageProblem as wrong:
-        raise fields.wrong(name, f"is {text!r}, which is no duration", wrong.hint) from wrong
+        raise fields.wrong(name, f"is {text!r}, which is not a valid duration", wrong.hint) from wrong

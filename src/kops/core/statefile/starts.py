@@ -45,7 +45,7 @@ def _start(fields: Fields, name: str, given: Any) -> Start:
         try:
             return Start(TIME, value=parse_time(given, datetime.fromtimestamp(0, timezone.utc)))
         except UsageProblem as wrong:
-            raise fields.wrong(name, f"is {given!r}, which is no time", wrong.hint) from wrong
+            raise fields.wrong(name, f"is {given!r}, which is not a valid time", wrong.hint) from wrong
     if isinstance(given, datetime):
         raise fields.wrong(name, "is a date without the @ of a time", f"write '@{given:%Y-%m-%dT%H:%M:%S}'")
     raise fields.wrong(name, f"is {given!r}", _HINT)
@@ -56,7 +56,7 @@ def _by_partition(fields: Fields, name: str, given: Mapping[Any, Any]) -> tuple[
     for partition, offset in given.items():
         number, at = _number(partition), _number(offset)
         if number is None or at is None:
-            raise fields.wrong(name, f"has {partition!r}: {offset!r}, which is no offset of a partition", _HINT)
+            raise fields.wrong(name, f"has {partition!r}: {offset!r}, which is not an offset of a partition", _HINT)
         found[number] = at
     if not found:
         raise fields.wrong(name, "names no partition", _HINT)

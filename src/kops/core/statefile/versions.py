@@ -44,7 +44,7 @@ def read_version(streams: Fields, name: str = "version") -> Version | None:
     found = _TEXT.fullmatch(text)
     if found is None or not OLDEST[0] <= int(found[1]) <= NEWEST[0]:
         hint = "such as 2.8.2, 3.9 or 4.3, as the application's jar is called"
-        raise streams.wrong(name, f"is {text!r}, which is no version of kafka-streams that kops knows", hint)
+        raise streams.wrong(name, f"is {text!r}, which is not a version of kafka-streams that kops knows", hint)
     return tuple(int(part) for part in found.groups() if part is not None)
 
 

@@ -36,7 +36,8 @@ def parse_coordinate(text: str) -> Artifact:
     parts = text.split(":")
     if len(parts) != 3 or not all(_PART.fullmatch(part) for part in parts):  # noqa: PLR2004 - group, artifact, version
         raise UsageProblem(
-            f"{text!r} is no Maven coordinate", hint="write GROUP:ARTIFACT:VERSION, as io.debezium:debezium-connector-postgres:3.6.0.Final"
+            f"{text!r} is not a Maven coordinate",
+            hint="write GROUP:ARTIFACT:VERSION, as io.debezium:debezium-connector-postgres:3.6.0.Final",
         )
     return Artifact(*parts)
 
@@ -45,7 +46,7 @@ def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Report | 
     """Return the folder of a plugin: its archive unpacked, or where there is none its jar with all that it needs.
 
     :param cache_directory: kops' cache, ``directories.cache``
-    :raises UsageProblem: when it is no Maven coordinate
+    :raises UsageProblem: when it is not a Maven coordinate
     :raises MissingRequirement: not there and cannot be fetched
     """
     artifact = parse_coordinate(coordinate)

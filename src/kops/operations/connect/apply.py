@@ -52,7 +52,7 @@ def plan_settings(
     :raises UsageProblem: for a secret that is written out, or when a plugin refuses a setting
     """
     if not settings and not remove:
-        raise UsageProblem("nothing is to be changed", hint="--config KEY=VALUE sets, --delete-config KEY takes away")
+        raise UsageProblem("nothing is to be changed", hint="--config KEY=VALUE sets, --delete-config KEY removes")
     for name in hidden_names(settings):
         raise UsageProblem(
             f"{name} is a secret, and secrets do not go on a command line",

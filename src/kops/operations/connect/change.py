@@ -63,7 +63,7 @@ def plan_changes(services: Services, wishes: Sequence[Wish], unchanged: Mapping[
     steps = [_step(wish, key) for wish in wishes]
     notes = list(more.pop("notes", ()))
     if deleted:
-        notes.append("offsets stay where they are: a connector of the same name goes on from them")
+        notes.append("offsets stay where they are: a connector of the same name resumes from them")
     lost = {step["name"]: _lost(step) for step in steps if _lost(step)}
     notes += [LOST.format(f"{', '.join(settings)} of {name}") for name, settings in lost.items()]
     return connect_plan(

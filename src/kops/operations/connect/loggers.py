@@ -43,7 +43,7 @@ def plan_loggers(services: Services, names: Sequence[str], level: str) -> Plan:
     :raises UsageProblem: for a level that is none
     """
     if level.upper() not in LEVELS:
-        raise UsageProblem(f"{level} is no level", hint=f"one of {', '.join(LEVELS)}")
+        raise UsageProblem(f"{level} is not a valid level", hint=f"one of {', '.join(LEVELS)}")
     return _plan(services, dict.fromkeys(names, level.upper()))
 
 
@@ -54,7 +54,7 @@ def _plan(services: Services, wanted: dict[str, str]) -> Plan:
         for name, level in wanted.items()
     ]
     changing = [item.target for item in items if item.changes]
-    what = f"set {', '.join(changing)} on every worker" if changing else "every logger is so already"
+    what = f"set {', '.join(changing)} on every worker" if changing else "every logger already has that level"
     return connect_plan(services, NAME, what, items, guard=now, arguments={"levels": {name: wanted[name] for name in changing}})
 
 

@@ -102,7 +102,7 @@ def done_unless_failed(target: str, connector: Connector | None, *, wanted: str)
     why = scrubbed(root_cause(next((trace for trace in traces if trace), "")), secret_texts(connector.config))
     error = OperationFailed(
         f"{target} was changed as planned, and has failed: {why}",
-        hint=f"`kops connect status {target} --trace` has it whole; `kops connect restart {target} --failed` once it is mended",
+        hint=f"`kops connect status {target} --trace` shows all of it; `kops connect restart {target} --failed` once it is fixed",
     )
     return ItemResult(target, Status.PARTIAL, error=error.as_json(), value=value)
 

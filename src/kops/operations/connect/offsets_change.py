@@ -178,7 +178,7 @@ def _found(services: Services, plan: Plan) -> Connector:
     name = plan.arguments["connector"]
     found = [connector for connector in select(services, ()) if connector.name == name]
     if not found:
-        raise Refused(f"connector {name} does not exist any more", hint="`kops connect list` shows what there is")
+        raise Refused(f"connector {name} no longer exists", hint="`kops connect list` shows what there is")
     return found[0]
 
 
@@ -194,7 +194,7 @@ def _tell(services: Services, name: str, state: str) -> None:
     services.connect.change_state(name, VERBS[state])
     found = look_until(services, [name], lambda _, one: one is None or has_settled(one, state), seconds=WAIT_SECONDS)
     if name not in found:
-        raise OperationFailed(f"connector {name} does not exist any more")
+        raise OperationFailed(f"connector {name} no longer exists")
     if not has_settled(found[name], state):
         raise TimedOut(f"{name} is {states_text(found[name])} after {WAIT_SECONDS:g} s, not {state}", hint="`kops connect status` shows it")
 

@@ -74,7 +74,7 @@ def _setting(found: dict[str, Any]) -> Row:
 def add_plugins(services: Services, coordinates: Sequence[str]) -> list[Row]:
     """Fetch plugins into the cache, where the sandbox's workers find them.
 
-    :raises UsageProblem: for a text that is no Maven coordinate
+    :raises UsageProblem: for a text that is not a Maven coordinate
     :raises MissingRequirement: when one cannot be fetched
     """
     rows = []

@@ -117,7 +117,7 @@ class Restart(ConnectMutation):
 
         :raises Refused: always
         """
-        raise Refused("a restart cannot be taken back: it changed no setting and no offset")
+        raise Refused("a restart cannot be undone: it changed no setting and no offset")
 
     def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002
         """Tell that there is no way back, nor a need for one."""
@@ -164,7 +164,7 @@ class Watch:
     def result(self, one: ItemResult) -> ItemResult:
         """Return what became of it."""
         if self._last is None:
-            return ItemResult(one.target, Status.FAILED, error=OperationFailed(f"{one.target} does not exist any more").as_json())
+            return ItemResult(one.target, Status.FAILED, error=OperationFailed(f"{one.target} no longer exists").as_json())
         value: Any = states_value(self._last)
         if self._running_since is not None:
             return ItemResult(one.target, Status.DONE, value=value)

@@ -45,7 +45,7 @@ def _plan(services: Services, found: Sequence[Connector], wanted: Mapping[str, s
     items = [_item(connector, wanted[connector.name]) for connector in found]
     changing = [item for item in items if item.changes]
     verbs = sorted({item.action for item in changing})
-    what = f"{' and '.join(verbs)} {named([item.target for item in changing])}" if changing else "every connector is so already"
+    what = f"{' and '.join(verbs)} {named([item.target for item in changing])}" if changing else "every connector already has that state"
     stopping = "stop" in verbs
     return connect_plan(
         services,
@@ -99,7 +99,7 @@ class ChangeStates(ConnectMutation):
         told, before = plan.arguments["states"], plan.guard
         strayed = [one for one in found if one.wanted_state not in (told.get(one.name), before[one.name])]
         back = _plan(services, found, {one.name: before[one.name] for one in found}, wait_ms=plan.arguments["wait_ms"])
-        return replace(back, losses=tuple(f"connector {one.name} was told to be {one.wanted_state} since" for one in strayed))
+        return replace(back, losses=tuple(f"connector {one.name} was set to {one.wanted_state} since" for one in strayed))
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:
         """Name tasks that do not run although their connector was resumed."""
@@ -132,6 +132,6 @@ def failures(connectors: Iterator[Connector] | Sequence[Connector]) -> tuple[str
 def _verified(result: ItemResult, found: Connector | None, wanted: str) -> ItemResult:
     if found is not None and found.wanted_state == wanted and (found.state == wanted or found.failed):
         return done_unless_failed(result.target, found, wanted=wanted)
-    what = "does not exist any more" if found is None else f"is {states_text(found)}"
+    what = "no longer exists" if found is None else f"is {states_text(found)}"
     error = VerificationFailed(f"{result.target} {what}, not {wanted}", hint="`kops connect status` shows it; --wait gives it more time")
     return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=states_value(found))

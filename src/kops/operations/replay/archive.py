@@ -81,7 +81,7 @@ def open_archive(engine: Engine, path: str) -> tuple[Place, Archive]:
     place = place_of(path)
     found = read_archive_of(engine, place)
     if found is None:
-        raise NotFound(f"{path} is no archive: it has no manifest", hint="name what `kops replay archive --to` made")
+        raise NotFound(f"{path} is not an archive: it has no manifest", hint="name what `kops replay archive --to` made")
     return place, found
 
 
@@ -99,7 +99,7 @@ def _as_it_is(services: Services, topic: str, before: Archive | None, by: str | 
                 hint="a folder of its own for each topic",
             )
         if before.topic_id != described.topic_id:
-            raise Refused(f"{topic} was deleted and made anew since it was archived: its offsets are others", hint="begin a new archive")
+            raise Refused(f"{topic} was deleted and recreated since it was archived: its offsets are others", hint="begin a new archive")
         if by not in (None, before.by):
             raise Refused(f"the archive is by {before.by}", hint=f"leave --by out, or begin a new archive by {by}")
     own = own_settings(services.kafka.topics.settings([topic])[topic])

@@ -126,7 +126,7 @@ def place_of(path: str) -> Place:
     if not folder.exists() and not folder.parent.is_dir():
         raise UsageProblem(f"there is no folder {folder.parent}", hint="make it first")
     if folder.exists() and not folder.is_dir():
-        raise UsageProblem(f"{folder} is no folder", hint="name a new one, or one that `kops replay archive` made")
+        raise UsageProblem(f"{folder} is not a folder", hint="name a new one, or one that `kops replay archive` made")
     return Place(str(folder))
 
 

@@ -143,7 +143,7 @@ def _summary(wanted: Wanted, found: Range, targets: Targets) -> str:
 def _exactness(wanted: Wanted) -> str:
     if wanted.guarantee == EXACTLY_ONCE:
         return (
-            "exactly once: transactions hold the records and how far they came; killed or failed, `kops replay resume` goes on there, and"
+            "exactly once: each transaction holds records and progress; after a crash or failure, `kops replay resume` continues there, and"
             " who reads uncommitted data may see what was aborted"
         )
     return (

@@ -78,7 +78,7 @@ def begin_progress(services: Services, plan: Plan, partitions: Iterable[int]) ->
 
 
 def refuse_forgotten(services: Services, plan: Plan, done: Mapping[int, Sent]) -> None:
-    """Refuse to continue a replay where it is not known any more how far it came.
+    """Refuse to continue a replay where it is no longer known how far it came.
 
     :param done: how far the partitions are, as far as that is known
     :raises Refused: when a partition is unknown and the targets have grown since the plan was made: what grew may be its records
@@ -102,7 +102,7 @@ def refuse_forgotten(services: Services, plan: Plan, done: Mapping[int, Sent]) -
     ]
     back = "; `kops undo ID` takes out what was sent" if plan.arguments["own"] else ""
     raise Refused(
-        f"how far the replay came is not known any more for {lost}: sending again could send records twice ({'; '.join(said)})",
+        f"how far the replay came is no longer known for {lost}: sending again could send records twice ({'; '.join(said)})",
         hint="brokers forget committed offsets in time, or somebody deleted them; compare the target with the source, then plan a replay of"
         f" what is missing with --range{back}",
         partitions=unknown,

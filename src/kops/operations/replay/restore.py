@@ -36,7 +36,7 @@ class Restore(Replay):
         if resumed:
             refuse_forgotten(services, plan, done)
         elif done:
-            raise StateMoved("this plan was carried out before", hint="`kops journal list` shows it; `kops replay resume ID` goes on")
+            raise StateMoved("this plan was carried out before", hint="`kops journal list` shows it; `kops replay resume ID` continues")
         refuse_active_groups(services, list(given["groups"]))
         super().check(services, replace(plan, arguments={**given, "ranges": {}}))
 
@@ -59,7 +59,7 @@ class Restore(Replay):
             return
         for item in plan.changes:
             if item.action == MOVE:
-                yield failed(item, OperationFailed("not all records are there", hint="`kops replay resume ID` goes on"))
+                yield failed(item, OperationFailed("not all records are there", hint="`kops replay resume ID` continues"))
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read back what is in the target and what groups have committed."""

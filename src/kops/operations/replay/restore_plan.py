@@ -146,7 +146,7 @@ def _notes(services: Services, targets: Targets, archive: Archive, groups: Mappi
     name = next(iter(targets.counts))
     notes = [
         f"the archive was read: it holds what its manifest of {archive.taken} says",
-        "exactly once: transactions hold the records and how far they came; killed or failed, `kops replay resume` goes on there",
+        "exactly once: each transaction holds records and progress; after a crash or failure, `kops replay resume` continues there",
     ]
     if groups:
         notes.append("offsets of groups are those of the same records, found by reading back: markers of transactions take offsets too")

@@ -41,13 +41,13 @@ class Replay(Mutation):
         return [plan.arguments["replay"]]
 
     def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when a target was made anew or is not empty any more, or records of the range are gone."""
+        """Refuse when a target was recreated or is not empty any more, or records of the range are gone."""
         given = plan.arguments
         source = source_of(services, given["source_context"])
         found = services.kafka.topics.existing(given["targets"])
         for name, topic_id in plan.guard["topics"].items():
             if name not in found or found[name].topic_id != topic_id or len(found[name].partitions) != given["targets"][name]:
-                raise StateMoved(f"{name} was deleted, created anew or grew since the plan was made", hint="run the command again")
+                raise StateMoved(f"{name} was deleted, recreated or extended since the plan was made", hint="run the command again")
         finished = finished_by(services, plan)
         if finished is not None:
             raise StateMoved(
@@ -59,7 +59,7 @@ class Replay(Mutation):
             refuse_forgotten(services, plan, done)
         else:
             if done:
-                raise StateMoved("this plan was carried out before", hint="`kops journal list` shows it; `kops replay resume ID` goes on")
+                raise StateMoved("this plan was carried out before", hint="`kops journal list` shows it; `kops replay resume ID` continues")
             _refuse_filled(services, plan.guard["empty_ends"])
         left = parts_of(plan, {number: sent.offset for number, sent in done.items()})
         refuse_gone(source, given["source"], {part.partition: max(part.start, _reached(done, part.partition, part.start)) for part in left})
@@ -122,7 +122,7 @@ class Replay(Mutation):
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say what was proven, or how to go on."""
         if any(result.status is not Status.DONE for result in results):
-            return ("`kops replay resume ID` goes on where it stopped, once the reason is gone",)
+            return ("`kops replay resume ID` continues where it stopped, once the reason is fixed",)
         values = [result.value for result in results if isinstance(result.value, dict)]
         records = sum(value["records"] for value in values)
         there = "one with the same content is" if records == 1 else "as many with the same content are"

@@ -55,7 +55,7 @@ class Targets:
 
     @property
     def no_undo(self) -> str:
-        """Return why records that are sent there cannot be taken back; empty when they can."""
+        """Return why records that are sent there cannot be undone; empty when they can."""
         only_compacted = [topic for topic in self.counts if self.setting(topic, _POLICY) == "compact"]
         if only_compacted:
             return f"{only_compacted[0]} is compacted, and brokers delete no records there"

@@ -44,7 +44,7 @@ def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> 
     seen = found_in_targets(services, plan, sorted(producers))
     ours, others = (sum(getattr(each, name) for each in seen.found.values()) for name in ("records", "others"))
     if not ours and (others or not plan.arguments["own"]):
-        raise Refused(f"nothing of the replay is in {names}: there is nothing to take back", records=0, producers=sorted(producers))
+        raise Refused(f"nothing of the replay is in {names}: there is nothing to undo", records=0, producers=sorted(producers))
     if not plan.arguments["own"]:
         since = plan.arguments.get("no_undo") or "it had records before"
         sent = f"the {counted(ours, 'record')} that the replay sent to {names}"
@@ -80,5 +80,5 @@ def _refuse_other_topics(services: Services, plan: Plan) -> None:
     if other:
         raise StateMoved(
             f"{', '.join(other)} was deleted, or created again, since the replay: what it sent is gone",
-            hint="there is nothing to take back",
+            hint="there is nothing to undo",
         )

@@ -137,6 +137,6 @@ def parse_form(text: str) -> Form:
     name, _, schema = text.partition(":")
     if name not in FORMATS or (schema and name != "json"):
         raise UsageProblem(
-            f"{text!r} is no format", hint=f"one of: {', '.join(FORMATS)}; json takes its fields: json:item string, price double"
+            f"{text!r} is not a known format", hint=f"one of: {', '.join(FORMATS)}; json takes its fields: json:item string, price double"
         )
     return Form(name, schema or None)

@@ -87,7 +87,7 @@ def _archived(services: Services, place: Place, archive: Archive, topic: Topic) 
     if archive.cluster_id != cluster_id:
         raise UsageProblem(f"{others} of cluster {archive.cluster_id}, and this is {cluster_id}", hint=hint)
     if None not in (archive.topic_id, topic.topic_id) and archive.topic_id != topic.topic_id:
-        raise UsageProblem(f"{others} as it was before it was deleted and made anew", hint=hint)
+        raise UsageProblem(f"{others} as it was before it was deleted and recreated", hint=hint)
     logs = services.kafka.offsets.bounds([TopicPartition(name, partition.partition) for partition in topic.partitions])
     if archive.partitions > len(logs):
         raise UsageProblem(f"{others} with {archive.partitions} partitions, and it has {len(logs)}", hint=hint)

@@ -170,7 +170,7 @@ def parse_damaged(texts: Sequence[str], state_file: StateFile) -> dict[str, froz
         parts = numbers.split(",")
         if colon and not all(part.isdecimal() for part in parts):
             raise UsageProblem(
-                f"--damaged {text}: {numbers!r} is no list of partitions", hint=f"such as {store}:0,2, or {store} for all of it"
+                f"--damaged {text}: {numbers!r} is not a list of partitions", hint=f"such as {store}:0,2, or {store} for all of it"
             )
         before = found.get(store, frozenset())
         found[store] = None if not colon or before is None else before | {int(part) for part in parts}

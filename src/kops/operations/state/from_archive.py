@@ -72,7 +72,7 @@ def _gaps(one: Archived, number: int) -> Iterator[tuple[int, int]]:
 
 
 def _refuse_time(topic: str, one: Archived, rows: DataFrame, at: Position) -> None:
-    """Refuse a time that lies where only the archive has records: the application could not go on from there."""
+    """Refuse a time that lies where only the archive has records: the application could not resume there."""
     if at.kind != "time":
         return
     from kops.spark.archived import from_time_on
@@ -84,7 +84,7 @@ def _refuse_time(topic: str, one: Archived, rows: DataFrame, at: Position) -> No
     if found:
         number, offset = min(found.items())
         raise Refused(
-            f"{topic}:{number} has offset {offset} of that time in the archive only: the application could not go on from there",
+            f"{topic}:{number} has offset {offset} of that time in the archive only: the application could not resume there",
             hint="name a later time, or leave --at out",
         )
 

@@ -94,7 +94,7 @@ def compute_all(
     """Read the facts, refuse what must be, and compute all stores into stages.
 
     :param must_be_empty: refuse while the application has members
-    :param replacing: changelogs may be made anew
+    :param replacing: changelogs may be recreated
     """
     group = application_group(services, state_file, how.at)
     if must_be_empty:
@@ -166,7 +166,7 @@ def _refuse_versions(computed: Sequence[Computed]) -> None:
                 drop_stage(done.stage)
             raise Refused(
                 f"store {found.facts.store.name} is versioned and differs in {found.differing:,} versions: its history cannot be unwritten",
-                hint="--write replace makes its changelog anew",
+                hint="--write replace recreates its changelog",
             )
 
 
@@ -202,10 +202,10 @@ def _notes(found: Computed) -> list[str]:
 
 
 def _inexact(store: str, grade: str, reasons: Sequence[str], proof: Proof | None = None) -> Refused:
-    damaged = f"where these keys are the damage, say so: --damaged {store} or --damaged {store}:PARTITION,...; "
+    damaged = f"if these keys are the damage, pass --damaged {store} or --damaged {store}:PARTITION,...; "
     return Refused(
         f"store {store} would be rebuilt with exactness {grade} ({MEANINGS[grade]}): {'; '.join(reasons)}",
-        hint=f"{damaged if proof and proof.differing else ''}--accept-inexact does it nevertheless",
+        hint=f"{damaged if proof and proof.differing else ''}pass --accept-inexact to proceed anyway",
         store=store,
         exactness=grade,
         reasons=list(reasons),
@@ -219,7 +219,7 @@ def _append_items(found: Computed) -> list[Item]:
         target, end = f"{found.facts.store.changelog}:{number}", bounds.log_end_offset
         content, actions = found.contents.get(number), found.actions.get(number, {})
         if content is None or not found.must_write:
-            reason = "the topic is the changelog itself" if found.facts.store.reuses_source else "as it should be"
+            reason = "the topic is the changelog itself" if found.facts.store.reuses_source else "up to date"
             items.append(Item(target, "none", end, end, reason))
             continue
         counts = ", ".join(f"{actions[name]:,} {name}" for name in ACTIONS if actions.get(name))
@@ -233,7 +233,7 @@ def move_items(cut: Cut, commits: Mapping[TopicPartition, Committed]) -> list[It
     for partition, committed in sorted(commits.items()):
         before = cut.committed.get(partition)
         action = "move" if before else "commit"
-        items.append(Item(str(partition), action, before.offset if before else None, committed.offset, "the application goes on from here"))
+        items.append(Item(str(partition), action, before.offset if before else None, committed.offset, "the application resumes here"))
     return items
 
 
@@ -290,5 +290,5 @@ def _summary(state_file: StateFile, computed: Sequence[Computed]) -> str:
     more = f"; and {len(computed) - _NAMED} more stores" if len(computed) > _NAMED else ""
     what = f"({'; '.join(stores)}{more})"
     if not records:
-        return f"the state of {state_file.application} {what} is as it should be"
+        return f"the state of {state_file.application} {what} is up to date"
     return f"rebuild the state of {state_file.application} {what}: append {records:,} records"

@@ -100,7 +100,7 @@ class Rebuild(Mutation):
         ends = log_ends(services, [store["changelog"] for store in stores.values()])
         committed = services.kafka.groups.committed([plan.arguments["application"]], stable=True)[plan.arguments["application"]]
         items = tuple(_inverse_item(item, ends, committed) for item in plan.changes)
-        summary = f"take back the rebuild of {plan.arguments['application']}: write what its changelogs held before"
+        summary = f"undo the rebuild of {plan.arguments['application']}: write what its changelogs held before"
         undo = replace(plan, summary=summary, items=items, arguments=arguments, warnings=(), notes=())
         return replace(undo, guard=_guard_now(services, undo))
 
@@ -232,7 +232,7 @@ def refuse_after_loss(plan: Plan) -> None:
     """Refuse to take back what took something with it: the state of then no longer fits the offsets of now."""
     if plan.losses:
         raise Refused(
-            f"this took back a change although the application had gone on: {'; '.join(plan.losses)}",
+            f"this undid a change although the application had moved on: {'; '.join(plan.losses)}",
             hint="`kops state verify` compares its state with its input, and `kops state rebuild` computes it again",
         )
 

@@ -44,7 +44,7 @@ class Repartition(Switch):
                     raise Refused(f"what is kept of {store['changelog']} is not whole: {store['prior_stage']}", hint="plan it again")
 
     def offsets_back(self, services: Services, plan: Plan, topics: Sequence[TopicChange]) -> dict[str, Any]:
-        """Return the commits of before; a repartition topic is made anew once more, and begins at 0."""
+        """Return the commits of before; a repartition topic is recreated once more, and begins at 0."""
         application = plan.arguments["application"]
         now = services.kafka.groups.committed([application])[application]
         made = {change.name: change.after for change in topics if change.after}
@@ -122,7 +122,7 @@ def plan_repartition(services: Services, state_file: StateFile, partitions: int,
     ]
     moved_targets = {item.target for item in moves if item.changes}
     grown = [
-        Item(f"{GROW} {name}", GROW, len(services.kafka.topics.existing([name])[name].partitions), total, "cannot be taken back")
+        Item(f"{GROW} {name}", GROW, len(services.kafka.topics.existing([name])[name].partitions), total, "cannot be undone")
         for name, total in inputs.grow.items()
     ]
     application = state_file.application
@@ -197,7 +197,7 @@ def _kept(session: Any, store: Mapping[str, Any]) -> dict[str, list[int]]:
 
 
 def _changes(services: Services, state_file: StateFile, topics: OwnTopics, partitions: int) -> tuple[list[TopicChange], set[str]]:
-    """Return the internal topics that are made anew, and which of them are repartition topics."""
+    """Return the internal topics that are recreated, and which of them are repartition topics."""
     there = {topic.name: topic for topic in (*topics.changelogs.values(), *topics.repartitions)}
     wanted = [store.changelog for store in movables(state_file)]
     repartitions = [store.repartition_topic for store in state_file.stores if store.repartition_topic]
@@ -221,4 +221,4 @@ def _left_alone(topics: OwnTopics, changes: Sequence[TopicChange], partitions: i
 
 
 def _why(partition: TopicPartition, repartitions: set[str]) -> str:
-    return "the topic is made anew" if partition.topic in repartitions else "where it begins"
+    return "the topic is recreated" if partition.topic in repartitions else "where it begins"

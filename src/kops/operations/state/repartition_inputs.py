@@ -73,7 +73,7 @@ def plan_inputs(
             keyed[source.topic] = keyed[source.topic] or not store.moves
     unknown = sorted(choice.instead.keys() - keyed.keys())
     if unknown:
-        raise UsageProblem(f"{unknown[0]} is no input topic of {state_file.path}", hint=f"input topics: {', '.join(sorted(keyed))}")
+        raise UsageProblem(f"{unknown[0]} is not an input topic of {state_file.path}", hint=f"input topics: {', '.join(sorted(keyed))}")
     sizes = _sizes(services, [*keyed, *choice.instead.values()])
     isolation = state_file.isolation
     grow: dict[str, int] = {}
@@ -142,7 +142,7 @@ def _refuse_misplaced(services: Services, left: Mapping[TopicPartition, tuple[in
 def _growing(topic: str, size: int, partitions: int, *, is_keyed: bool) -> str:
     keys = "; stop its producers now, and start them again when this is done: until they know the new partitions, " if is_keyed else ""
     told = f"{keys}they write keys where their state is no longer" if is_keyed else "; keys move for its other readers too"
-    return f"{topic} grows from {size} to {partitions} partitions, which cannot be taken back{told}"
+    return f"{topic} grows from {size} to {partitions} partitions, which cannot be undone{told}"
 
 
 def _unfit(topic: str, size: int, partitions: int, *, is_keyed: bool) -> Refused:

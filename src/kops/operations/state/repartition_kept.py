@@ -24,7 +24,7 @@ def kept_stage(services: Services, application: str) -> str:
 
 
 def forget_kept(journal: Journal, application: str, operation: str) -> list[str]:
-    """Delete what is kept of an application's moves; they cannot be taken back then. Return what was deleted.
+    """Delete what is kept of an application's moves; they cannot be undone then. Return what was deleted.
 
     :raises Refused: when nothing is kept, or a move was not finished
     """

@@ -82,7 +82,7 @@ class Moved:
 def stage_changelogs(
     engine: Engine, state_file: StateFile, changes: Sequence[TopicChange], bounds: Mapping[TopicPartition, Bounds], partitions: int
 ) -> list[Moved]:
-    """Stage every changelog that is made anew.
+    """Stage every changelog that is recreated.
 
     :raises Refused: when its keys are where no default partitioner puts them
     """

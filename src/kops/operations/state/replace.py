@@ -1,4 +1,4 @@
-"""Changelogs made anew: deleted, created with the settings that they had, and written whole.
+"""Changelogs recreated: deleted, created with the settings that they had, and written whole.
 
 For what appending cannot put right: a versioned store, whose history cannot be unwritten, a wrong number of partitions, and a changelog
 that is not there. The settings are in the journal before the topic goes, what it held is staged, and what it is to hold too: so a

@@ -1,4 +1,4 @@
-"""Plans to make changelogs anew."""
+"""Plans to recreate changelogs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True)
 class Replacement:
-    """A changelog to be made anew.
+    """A changelog to be recreated.
 
     :param stage: what it is to hold, and ``prior_stage`` what it holds
     :param in_order: its records are written in the order of time
@@ -77,7 +77,7 @@ class Replacement:
         """Return the change of the topic, and one item for each partition that is written."""
         topic, exactness = self.found.facts.store.changelog, self.found.grade
         return [
-            self.change.item("deleted and made anew with its settings" if self.change.before else "made anew: it is not there"),
+            self.change.item("deleted and recreated with its settings" if self.change.before else "created: it does not exist"),
             *(
                 Item(f"{topic}:{number}", "append", 0, content.records, f"{content.records:,} records (exactness {exactness})")
                 for number, content in sorted(self.staged.contents.items())
@@ -109,7 +109,7 @@ def plan_replace(services: Services, state_file: StateFile, how: How) -> Plan:
             drop_stage(found.stage)
     commits = moved_offsets(engine, state_file, facts, cut)
     right = [
-        Item(found.facts.store.changelog, "none", reason=f"as it should be: {found.counts.keys:,} keys")
+        Item(found.facts.store.changelog, "none", reason=f"up to date: {found.counts.keys:,} keys")
         for found in computed
         if found not in wrong
     ]
@@ -262,7 +262,7 @@ def _more_partitions(state_file: StateFile, replaced: Sequence[Replacement], cut
 
 def _summary(state_file: StateFile, replaced: Sequence[Replacement]) -> str:
     if not replaced:
-        return f"the state of {state_file.application} is as it should be"
+        return f"the state of {state_file.application} is up to date"
     names = ", ".join(done.found.facts.store.changelog for done in replaced)
     records = sum(content.records for done in replaced for content in done.staged.contents.values())
-    return f"delete and make anew {names}, with {records:,} records"
+    return f"delete and recreate {names}, with {records:,} records"

@@ -63,7 +63,7 @@ def entry_of(journal: Journal, plan: Plan) -> Entry | None:
 def report_of_verify(services: Services, state_file: StateFile, engine: Engine, computed: Sequence[Computed]) -> Report:
     """Return the report of a comparison: what the changelogs lack."""
     differing = sum(found.differing for found in computed)
-    verdict = f"{differing:,} keys of the changelogs are not as they should be." if differing else "Every key is as it should be."
+    verdict = f"{differing:,} keys of the changelogs are wrong." if differing else "Every key is correct."
     sections = [_compared(engine, found) for found in computed]
     return Report(
         title=f"The state of {state_file.application}",
@@ -99,13 +99,13 @@ def report_of_rebuild(services: Services, state_file: StateFile, plan: Plan, ent
 
 def _verdict(plan: Plan, results: Mapping[str, ItemResult]) -> tuple[str, str]:
     if not plan.has_changes:
-        return "Every key was as it should be; nothing was written.", GOOD
+        return "Every key was correct; nothing was written.", GOOD
     if not results:
         return "Nothing was written: this is the plan.", NEUTRAL
     wrong = [result.target for result in results.values() if result.status not in (Status.DONE, Status.UNCHANGED)]
     if wrong:
-        return f"Not all of it was done, or was not read back as it was written: {', '.join(wrong)}", BAD
-    return "All that was missing was written, and read back as it was written.", GOOD
+        return f"Not everything was written, or read back as written: {', '.join(wrong)}", BAD
+    return "Everything was written, and verified by reading it back.", GOOD
 
 
 def _rebuilt(engine: Engine, store: Store, body: Mapping[str, Any], plan: Plan, results: Mapping[str, ItemResult]) -> Section:

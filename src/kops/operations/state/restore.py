@@ -142,7 +142,7 @@ def _sent_again(
 
 
 def _local_state(manifest: Manifest, staged: Sequence[Staging]) -> tuple[str, ...]:
-    """Say where local stores would not follow: a log that was emptied or made anew tells them nothing about old keys."""
+    """Say where local stores would not follow: a log that was emptied or recreated tells them nothing about old keys."""
     empty = any(all(bound.log_start_offset == bound.log_end_offset for bound in found.bounds.values()) for found in staged)
     return local_state_warning(manifest.application) if empty else ()
 

@@ -19,7 +19,7 @@ def restored_offsets(
 
     :raises Refused: when the input is not here, or ends before the offset
     """
-    hint = "--no-offsets restores the stores alone; `kops offsets reset` then says where to go on"
+    hint = "--no-offsets restores only the stores; set the offsets with `kops offsets reset` then"
     own = {topic.name: topic for topic in manifest.repartitions}
     inputs = services.kafka.topics.existing(manifest.inputs)
     for name, count in manifest.inputs.items():

@@ -71,7 +71,7 @@ class Staging:
             end = self.bounds[number].log_end_offset if number in self.bounds else 0
             content = self.contents.get(number)
             if content is None:
-                found.append(Item(target, "none", end, end, "as it should be"))
+                found.append(Item(target, "none", end, end, "up to date"))
                 continue
             actions = self.staged.actions.get(number, {}) if self.staged else {"added": content["records"]}
             counts = ", ".join(f"{count:,} {name}" for name, count in actions.items() if count)

@@ -81,7 +81,7 @@ def refuse_existing(target: Path) -> None:
     :raises UsageProblem: when there is no folder to write it in
     """
     if "://" in str(target) or ":/" in target.as_posix().split("/", 2)[0]:
-        raise UsageProblem(f"{target} is no folder that this machine reaches", hint="name a path; copy it elsewhere afterwards")
+        raise UsageProblem(f"{target} is not a folder that this machine reaches", hint="name a path; copy it elsewhere afterwards")
     if target.exists() or target.is_symlink():
         raise Refused(f"{target} exists already", hint="name a folder that does not exist yet")
     if not target.parent.is_dir():

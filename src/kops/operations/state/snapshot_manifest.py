@@ -106,13 +106,13 @@ def manifest_json(manifest: Manifest) -> dict[str, Any]:
 def read_manifest(path: Path) -> Manifest:
     """Read the manifest of a snapshot.
 
-    :raises ConfigError: when the folder has none: it is no snapshot, or one that was not finished
+    :raises ConfigError: when the folder has none: it is not a snapshot, or one that was not finished
     """
     try:
         body = json.loads((path / FILE).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ConfigError(
-            f"{path} is no snapshot: it has no {FILE}", hint="name the folder that `kops state snapshot --to` made"
+            f"{path} is not a snapshot: it has no {FILE}", hint="name the folder that `kops state snapshot --to` made"
         ) from error
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read {path / FILE}: {error}", hint="take the snapshot again") from error

@@ -89,7 +89,7 @@ class Switch(Rebuild):
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
         """Return the plan that brings back the topics, the records and the offsets from before.
 
-        :raises Refused: when a topic was made anew since, or inputs have grown, which Kafka cannot take back
+        :raises Refused: when a topic was recreated since, or inputs have grown, which Kafka cannot take back
         """
         refuse_running(services, plan)
         refuse_after_loss(plan)
@@ -142,7 +142,9 @@ class Switch(Rebuild):
         wanted = {target: found and found["offset"] for target, found in plan.arguments["commit"].items()}
         for target, here in now["committed"].items():
             if here not in (plan.guard["committed"].get(target), wanted.get(target)):
-                raise StateMoved(f"{plan.arguments['application']} has gone on in {target} since", hint="plan again from what is there now")
+                raise StateMoved(
+                    f"{plan.arguments['application']} has moved on in {target} since", hint="plan again from what is there now"
+                )
         _refuse_without_stages(resumed)
         return replace(resumed, guard=now)
 
@@ -166,7 +168,7 @@ class Switch(Rebuild):
                 yield from super().apply(services, part)
 
     def _grow(self, services: Services, plan: Plan, items: Mapping[str, Item]) -> Iterator[ItemResult]:
-        """Add partitions last: this alone cannot be taken back."""
+        """Add partitions last: this alone cannot be undone."""
         wanted = plan.arguments[GROW]
         sizes = {name: len(topic.partitions) for name, topic in services.kafka.topics.existing(wanted).items()}
         errors = services.kafka.topics.add_partitions({name: total for name, total in wanted.items() if sizes.get(name) != total})
@@ -202,7 +204,7 @@ class Switch(Rebuild):
         application = plan.arguments["application"]
         undo = replace(
             plan,
-            summary=f"take back: {plan.summary}",
+            summary=f"undo: {plan.summary}",
             items=tuple(items),
             arguments=arguments,
             severity=Severity.SEVERE if replaces else plan.severity,
@@ -214,7 +216,7 @@ class Switch(Rebuild):
 
 
 def local_state_warning(application: str) -> tuple[str, ...]:
-    """Return what the operator has to do when changelogs were made anew: nothing tells a local store to forget."""
+    """Return what the operator has to do when changelogs were recreated: nothing tells a local store to forget."""
     return (f"delete the local state (state.dir) of {application} on every instance before it starts: it belongs to other changelogs",)
 
 

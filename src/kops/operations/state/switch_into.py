@@ -40,9 +40,9 @@ class Into(Switch):
         if any(result.status is not Status.DONE for result in results) or old == new:
             return super().messages(services, plan, results)
         return (
-            f"{new} can be started beside {old}, with an output of its own: both send what they make of new input",
+            f"{new} can be started beside {old}, with a separate output topic: both process new input and send their results",
             f"to compare them: kops state diff {plan.arguments['state_file']} --against {new}",
-            f"to switch: stop {old} (and {new}), run this same command again, start {new}; it goes on exactly where {old} stopped",
+            f"to switch: stop {old} (and {new}), run this same command again, start {new}; it continues exactly where {old} stopped",
             f"{old} keeps its topics and offsets: `kops groups delete` and `kops topics delete` when it is not needed any more",
         )
 
@@ -155,7 +155,7 @@ def _commits(services: Services, planned: Services, cut: Cut, named: StateFile, 
         theirs = cut.committed.get(TopicPartition(own_name(partition.topic, new, old), partition.partition))
         commits[partition] = Committed(bound.log_end_offset, (theirs.metadata or "") if theirs and not cut.is_new else "")
     if not commits:
-        raise Refused(f"{old} has committed nothing that could be gone on from", hint="--at end computes up to the end of the input")
+        raise Refused(f"{old} has committed nothing to continue from", hint="--at end computes up to the end of the input")
     return dict(sorted(commits.items()))
 
 
@@ -182,7 +182,7 @@ def _items(found: Computed) -> list[Item]:
     for number, bounds in sorted(found.facts.changelog_bounds.items()):
         target, end = f"{found.facts.store.changelog}:{number}", bounds.log_end_offset
         if number not in contents:
-            items.append(Item(target, "none", end, end, "as it should be"))
+            items.append(Item(target, "none", end, end, "up to date"))
             continue
         counts = ", ".join(f"{count:,} {name}" for name, count in found.actions.get(number, {}).items() if count)
         items.append(Item(target, "append", end, end + contents[number].records, f"{counts} (exactness {found.grade})"))

@@ -66,7 +66,7 @@ def window_warnings(store: Store, noted: Mapping[str, int]) -> list[str]:
         "one of them, and so had forgotten its stream time, has counted it",
         "expired": f"{several} have ended longer ago than the retention ({retention}): they are neither expected nor written",
         "hidden": f"{several} will expire when the application restores its store, since the changelog has later ones; where they are "
-        "still needed, --write replace makes it anew",
+        "still needed, --write replace recreates it",
     }
     return [*(f"{store.name}: {noted[name]:,} {what}" for name, what in said.items() if noted.get(name)), *(behind if buffer else [])]
 

@@ -42,7 +42,7 @@ def blast_radius(services: Services, look: Look, plan: Plan, outputs: Sequence[s
         if others:
             warnings.append(f"{item.target} is read by {group_names(others)} too, which will lose it")
     if by_name := [item.target for item in deleted if item.target in look.by_name]:
-        warnings.append(f"nothing but their names tells that these are its own: {', '.join(by_name)}; --topology FILE tells for certain")
+        warnings.append(f"only their names suggest that these belong to it: {', '.join(by_name)}; --topology FILE decides")
     if readers.unseen:
         warnings.append(f"not every group could be asked whether it reads these topics: {readers.unseen}")
     notes = [*look.notes, local_state(name, hosts)] if deleted else list(look.notes)

@@ -69,7 +69,7 @@ def _row(look: Look, store: StoreLook, key: bytes, shown: str) -> dict[str, Any]
         return row | {"note": "which sub-topology has it is not known: --topology FILE tells"}
     active, standby = answers[tasks[0]]
     row |= {"task": str(tasks[0]) if len(tasks) == 1 else None, "standby": [_instance(one) for one in standby]}
-    return row | {"active": _instance(active)} if active else row | {"note": "no instance has its task: a rebalance goes on"}
+    return row | {"active": _instance(active)} if active else row | {"note": "no instance has its task: a rebalance is in progress"}
 
 
 def _holders(instances: Iterable[Instance], task: Task) -> tuple[Instance | None, tuple[Instance, ...]]:

@@ -183,7 +183,7 @@ def _to_delete(look: Look, chosen: Sequence[str]) -> list[str]:
         hint = f"those of {name}: {', '.join(sorted(own)) or 'none'}"
         if missing := [topic for topic in foreign if topic not in look.partitions]:
             raise topics_not_found(missing, hint=hint)
-        raise Refused(f"{', '.join(foreign)} is no internal topic of {name}", hint=hint, topics=foreign)
+        raise Refused(f"{', '.join(foreign)} is not an internal topic of {name}", hint=hint, topics=foreign)
     if chosen:
         return sorted(set(chosen))
     if look.doubts:

@@ -64,11 +64,11 @@ def look_notes(look: Look) -> list[str]:
     if look.topology is None:
         unplaced = [store.store for store in look.stores if store.subtopology is None]
         more = f", and which sub-topology has {', '.join(unplaced)}" if unplaced else ""
-        notes.append(f"what it writes, and stores without a changelog, only --topology FILE tells{more}")
+        notes.append(f"output topics and stores without a changelog are only known with --topology FILE{more}")
     if look.topology is not None and look.topology.chooses_topics:
         notes.append(f"where {', '.join(look.topology.chooses_topics)} writes is chosen by record, and only the application knows")
     if application.members and application.state != "STABLE":
-        notes.append(f"a rebalance goes on ({application.state}): who has what is about to change")
+        notes.append(f"a rebalance is in progress ({application.state}): who has what is about to change")
     unassigned = [str(task) for part in application.parts for task in unassigned_tasks(look, part)]
     if application.members and unassigned:
         notes.append(f"no instance has the tasks {', '.join(unassigned)}")
