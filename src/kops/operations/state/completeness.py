@@ -103,6 +103,8 @@ def still_open(computed: Sequence[Computed], uncovered: Sequence[Uncovered], wip
     """Return what keeps kops from saying that the application can be started, a sentence each."""
     judged: Mapping[str, str] = {found.facts.store.name: found.grade for found in computed if found.grade not in ("A", "B")}
     emptied = [each for each in uncovered if each.emptied]
+    unseen = [each.text for each in uncovered if not each.emptied]
+    more = f" and {len(unseen) - _NAMED} more" if len(unseen) > _NAMED else ""
     return [
         *wipes,
         *(
@@ -115,6 +117,7 @@ def still_open(computed: Sequence[Computed], uncovered: Sequence[Uncovered], wip
             if emptied
             else []
         ),
+        *([f"see that these changelogs are right, which were not looked at: {', '.join(unseen[:_NAMED])}{more}"] if unseen else []),
     ]
 
 
