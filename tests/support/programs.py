@@ -120,6 +120,7 @@ class Program:
     :param version: of Kafka Streams, as the state file has it
     :param merged_with: a further topic of the same sub-topology, which the store does not see
     :param timestamp: Spark SQL of what ``PayloadTime.java`` finds, if the program has that
+    :param topics: which are one stream, in place of the one topic
     """
 
     kind: str
@@ -139,6 +140,7 @@ class Program:
     version: str = KAFKA_VERSION[:3]
     merged_with: str | None = None
     timestamp: str | None = None
+    topics: tuple[str, ...] = ()
 
     @property
     def changelog(self) -> str:
@@ -166,6 +168,8 @@ class Program:
             "merged_with": self.merged_with,
             "payload_time": self.timestamp is not None,
         }
+        if self.topics:
+            spec["from"]["topics"] = list(self.topics)
         if self.where:
             spec["where"] = self.where.as_json()
         if self.window:
@@ -179,7 +183,8 @@ class Program:
     def state_file(self, guarantee: str = "at_least_once") -> dict[str, Any]:
         """Return the state file of this program, before it is written as YAML (of which JSON is a part)."""
         value: Any = {"format": "json", "schema": self.schema} if self.value == "json" and self.schema else self.value
-        store: dict[str, Any] = {"type": "key-value", "from": {"topic": self.topic, "key": self.key, "value": value}}
+        which = {"topics": list(self.topics)} if self.topics else {"topic": self.topic}
+        store: dict[str, Any] = {"type": "key-value", "from": {**which, "key": self.key, "value": value}}
         if self.timestamp:
             store["from"]["timestamp"] = self.timestamp
         if self.window:
@@ -224,7 +229,12 @@ class Several:
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``Topologies.java`` reads."""
-        return {"application": self.application, "config": dict(self.config), "several": [program.as_json() for program in self.programs]}
+        return {
+            "application": self.application,
+            "config": dict(self.config),
+            "payload_time": any(program.timestamp for program in self.programs),
+            "several": [program.as_json() for program in self.programs],
+        }
 
     def state_file(self, guarantee: str = "at_least_once") -> dict[str, Any]:
         """Return the state file of the application."""

@@ -62,7 +62,7 @@ class Application:
         self.program = program
         self.state = folder / "state"
         self.log = folder / f"{program.application}.log"
-        command = [*java_command("StreamsRunner"), *_arguments(servers, program, folder), *options]
+        command = [*java_command("StreamsRunner"), *runner_arguments(servers, program, folder), *options]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
 
@@ -122,7 +122,7 @@ def run_all_to_the_end(servers: str, programs: Sequence[tuple[Program, Path]], v
     """
     options: list[str] = []
     for program, folder in programs:
-        options += [*(["--and"] if options else []), *_arguments(servers, program, folder), "--stop-when-idle"]
+        options += [*(["--and"] if options else []), *runner_arguments(servers, program, folder), "--stop-when-idle"]
     done = subprocess.run(
         [*java_command("StreamsRunner", version), *options], capture_output=True, text=True, timeout=2 * SECONDS, check=False
     )
@@ -130,7 +130,8 @@ def run_all_to_the_end(servers: str, programs: Sequence[tuple[Program, Path]], v
     assert done.stdout.splitlines().count("STOPPED") == len(programs), done.stdout[-3000:]
 
 
-def _arguments(servers: str, program: Program, folder: Path) -> list[str]:
+def runner_arguments(servers: str, program: Program, folder: Path) -> list[str]:
+    """Return what ``StreamsRunner`` takes first, for an application whose specification and local state are in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     specification = folder / f"{program.application}.json"
     specification.write_text(json.dumps(program.as_json()), encoding="utf-8")
@@ -229,7 +230,7 @@ class Cluster:
                 assert message is not None, f"nothing from {topic}"
                 error = message.error()
                 if error is None:
-                    records.append(_record(message))
+                    records.append(read_record(message))
                 elif error.code() == KafkaError._PARTITION_EOF:
                     left -= 1
                 else:
@@ -348,7 +349,8 @@ def _string(text: str) -> bytes:
     return struct.pack(">h", len(data)) + data
 
 
-def _record(message) -> Record:
+def read_record(message) -> Record:
+    """Return what a client of librdkafka has read."""
     _kind, timestamp = message.timestamp()
     headers = tuple((name, value) for name, value in message.headers() or ())
     return Record(message.key(), message.value(), timestamp, headers, message.partition(), message.offset())

@@ -28,7 +28,8 @@ import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThr
  * A real application of a {@link Topologies} specification.
  *
  * <p>Arguments: BOOTSTRAP_SERVERS SPEC_FILE STATE_DIR, then any of --application ID, --guarantee at_least_once|exactly_once_v2,
- * --threads N, --config name=value, --client-config FILE, --stop-when-idle; then --and, and the same for a further application beside it.
+ * --threads N, --config name=value, --client-config FILE, --after MILLISECONDS (which it waits before it starts), --stop-when-idle; then
+ * --and, and the same for a further application beside it.
  * Prints READY when one runs, CAUGHT_UP when its committed offsets have reached the end of its topics, FAILED and the cause, and STOPPED
  * after a clean close; SIGTERM closes all and leaves their groups. Exits when all are closed, with 1 when one failed.
  */
@@ -83,6 +84,7 @@ public final class StreamsRunner {
                         settings.load(reader);
                     }
                 }
+                case "--after" -> Thread.sleep(Long.parseLong(arguments[++at]));
                 case "--stop-when-idle" -> stopWhenIdle = true;
                 default -> throw new IllegalArgumentException("unknown option: " + arguments[at]);
             }

@@ -20,6 +20,7 @@ import org.apache.kafka.streams.kstream.Predicate;
 import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.kstream.Repartitioned;
 import org.apache.kafka.streams.kstream.Windowed;
+import org.apache.kafka.streams.processor.StreamPartitioner;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -175,10 +176,7 @@ final class Topologies {
     private KStream<Object, Object> repartitioned(KStream<Object, Object> stream, Serde<Object> key, Serde<Object> value, JsonNode keyBy) {
         Repartitioned<Object, Object> how = Repartitioned.<Object, Object>as(repartitionName(keyBy)).withKeySerde(key).withValueSerde(value);
         if (keyBy.hasNonNull("partitioner")) {
-            how = how.withStreamPartitioner((topic, by, found, count) -> {
-                String text = String.valueOf(by);
-                return Optional.of(Set.of(text.charAt(text.length() - 1) % count));
-            });
+            how = how.withStreamPartitioner(new LastLetter());
         }
         return stream.repartition(keyBy.hasNonNull("partitions") ? how.withNumberOfPartitions(keyBy.get("partitions").intValue()) : how);
     }
@@ -228,6 +226,18 @@ final class Topologies {
                 default -> throw new IllegalArgumentException("unknown operator: " + op);
             };
         };
+    }
+
+    /** A partitioner by the last letter of a key; before 4.0 the method that returns one number is the one to implement. */
+    private static final class LastLetter implements StreamPartitioner<Object, Object> {
+        public Integer partition(String topic, Object key, Object value, int count) {
+            String text = String.valueOf(key);
+            return text.charAt(text.length() - 1) % count;
+        }
+
+        public Optional<Set<Integer>> partitions(String topic, Object key, Object value, int count) {
+            return Optional.of(Set.of(partition(topic, key, value, count)));
+        }
     }
 
     /** Keeps the latest value of a key, as a program of the Processor API would: null deletes. */

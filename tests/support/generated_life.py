@@ -1,0 +1,233 @@
+"""What a generated application goes through on a broker: its runs, the damage of its changelogs, and how they are put back."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from support.generated import (
+    EMPTIED,
+    IN_THE_MIDDLE,
+    LOST_KEYS,
+    OLD_VALUES,
+    ONE_PARTITION,
+    SKIPPED,
+    STARTED_LATE,
+    STOPPED,
+    Batch,
+    Case,
+    Life,
+)
+from support.generated_stores import Filled
+from support.generated_truth import Held, latest
+from support.programs import Record
+from support.streams import compacted_view, java_command
+from support.streams_apps import SECONDS, Cluster, read_record, runner_arguments, wait_for
+
+Offsets = dict[tuple[str, int], int]
+PATIENCE = 5 * SECONDS
+LOST = (0.15, 0.4, 0.8)
+"""The share of keys that are lost."""
+_SKIPPED_RECORDS = 2
+
+
+def live(cluster: Cluster, made: Batch, folder: Path) -> dict[str, Offsets]:
+    """Let applications live their lives; return where those began that did not begin at the start of their topics."""
+    starts: dict[str, Offsets] = {}
+    cluster.create_all({one.topic: one.partitions for life in made.lives for one in life.made.inputs})
+    for part, end in enumerate(made.ends):
+        records, aborted = made.arriving(part)
+        _abort(cluster, made.seed, aborted)
+        cluster.produce_all(records)
+        for life in made.lives:
+            if part == 0 and life.history == STARTED_LATE:
+                starts[life.application] = _ends(cluster, life)
+                cluster.commit(life.application, starts[life.application])
+            elif part == made.parts - 1 and life.history == SKIPPED:
+                _skip(cluster, life)
+        _run(cluster.servers, [life for life in made.lives if life.runs_in(part, made.parts)], made.version, end, folder)
+    return starts
+
+
+def _skip(cluster: Cluster, life: Life) -> None:
+    """Move an application beyond a few records of each partition."""
+    group = life.application
+    wait_for(f"{group} to have no members", lambda: not cluster.admin.describe_consumer_groups([group])[group].result(30).members)
+    committed = cluster.committed(group)
+    cluster.commit(group, {at: min(committed.get(at, 0) + _SKIPPED_RECORDS, end) for at, end in _ends(cluster, life).items()})
+
+
+def _ends(cluster: Cluster, life: Life) -> Offsets:
+    wanted = {TopicPartition(one.topic, at): OffsetSpec.latest() for one in life.made.inputs for at in range(one.partitions)}
+    found = cluster.admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=SECONDS)
+    return {(at.topic, at.partition): future.result(SECONDS).offset for at, future in found.items()}
+
+
+def _abort(cluster: Cluster, name: str, records: Mapping[str, Sequence[Record]]) -> None:
+    """Write records in a transaction that is aborted."""
+    if not any(records.values()):
+        return
+    producer = Producer({"bootstrap.servers": cluster.servers, "transactional.id": f"generated-{name}"})
+    producer.init_transactions(SECONDS)
+    producer.begin_transaction()
+    for topic, record in ((topic, record) for topic, several in records.items() for record in several):
+        producer.produce(
+            topic, record.value, record.key, partition=record.partition, timestamp=record.timestamp, headers=list(record.headers)
+        )
+    producer.flush(SECONDS)
+    producer.abort_transaction(SECONDS)
+
+
+def _run(servers: str, lives: Sequence[Life], version: str, end: str, folder: Path) -> None:
+    """Run all instances in one process, until they have processed what is there, or are killed."""
+    options: list[str] = []
+    for life in lives:
+        for at, delay in enumerate(life.delays):
+            where = folder / f"{life.application}-{at}"
+            options += [*(["--and"] if options else []), *runner_arguments(servers, life.made.specification, where), "--after", str(delay)]
+            options += ["--stop-when-idle"] if end == STOPPED else []
+    count = sum(len(life.delays) for life in lives)
+    if not count:
+        return
+    log = folder / "runs.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [*java_command("StreamsRunner", version), *options], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+        )
+
+    def lines() -> list[str]:
+        return log.read_text(encoding="utf-8", errors="replace").splitlines()
+
+    def said() -> bool:
+        ended = process.poll() is not None
+        enough = lines().count(end) >= (1 if end == IN_THE_MIDDLE else count)
+        assert enough or not ended, "\n".join(lines()[-60:])
+        return enough
+
+    try:
+        if end == STOPPED:
+            assert process.wait(PATIENCE) == 0, "\n".join(lines()[-60:])
+            assert lines().count("STOPPED") == count, "\n".join(lines()[-60:])
+        else:
+            wait_for(f"{end} of {count} instances", said, PATIENCE)
+    finally:
+        process.kill()
+        process.wait(SECONDS)
+
+
+def logs(cluster: Cluster, life: Life) -> dict[str, list[Record]]:
+    """Return the logs of all changelogs of an application, as it restores them, by store; each by partition and offset."""
+    stores = {filled.changelog: filled.store for filled in life.made.stores}
+    counts = cluster.topics(life.application)
+    wanted = [TopicPartition(topic, at, OFFSET_BEGINNING) for topic in stores for at in range(counts[topic])]
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.servers,
+            "group.id": "unused",
+            "enable.auto.commit": False,
+            "isolation.level": life.isolation,
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 20,
+        }
+    )
+    found: dict[str, list[Record]] = {store: [] for store in stores.values()}
+    left, deadline = len(wanted), time.monotonic() + PATIENCE
+    try:
+        consumer.assign(wanted)
+        while left:
+            assert time.monotonic() < deadline, f"nothing more from the changelogs of {life.application}"
+            for message in consumer.consume(1000, 1.0 if left == len(wanted) else 0.1):
+                error = message.error()
+                if error is None:
+                    found[stores[message.topic()]].append(read_record(message))
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    left -= 1
+                else:
+                    raise KafkaException(error)
+    finally:
+        consumer.close()
+    return {store: sorted(records, key=lambda record: (record.partition or 0, record.offset or 0)) for store, records in found.items()}
+
+
+def partitions_of(cluster: Cluster, life: Life) -> dict[str, int]:
+    """Return how many partitions the changelog of each store has."""
+    counts = cluster.topics(life.application)
+    return {filled.store: counts[filled.changelog] for filled in life.made.stores}
+
+
+def damage(cluster: Cluster, cases: Iterable[Case], held: Mapping[str, Sequence[Record]], partitions: Mapping[str, int], seed: str) -> None:
+    """Damage changelogs.
+
+    :param held: their logs
+    :param partitions: how many each of them has
+    """
+    random_ = random.Random(seed)
+    trims: dict[str, list[int]] = {}
+    writes: dict[str, list[Record]] = {}
+    for case in cases:
+        log, topic, count = held[case.store], case.filled.changelog, partitions[case.store]
+        if case.damage == EMPTIED:
+            trims[topic] = list(range(count))
+        elif case.damage == ONE_PARTITION:
+            trims[topic] = [case.partition % count]
+        elif case.damage == LOST_KEYS:
+            view, share = compacted_view(log), random_.choice(LOST)
+            lost = [key for key in sorted(view) if random_.random() < share]
+            writes[topic] = [Record(key, None, view[key].timestamp, (), view[key].partition) for key in lost]
+        elif case.damage == OLD_VALUES:
+            first: dict[tuple[int | None, bytes | None], Record] = {}
+            for record in log:
+                first.setdefault((record.partition, record.key), record)
+            writes[topic] = [record for record in first.values() if record.value is not None and random_.random() < 0.4]
+    _trim(cluster, trims)
+    cluster.produce_all(writes)
+
+
+def _trim(cluster: Cluster, trims: Mapping[str, Sequence[int]]) -> None:
+    """Delete all records of partitions."""
+    policies = {topic: cluster.config(topic).get("cleanup.policy", "delete") for topic in trims}
+    for topic in trims:
+        cluster.set_config(topic, cleanup_policy="delete")  # DeleteRecords is refused on a topic that is only compacted
+    left = {topic: [TopicPartition(topic, at, OFFSET_END) for at in numbers] for topic, numbers in trims.items()}
+
+    def trimmed() -> bool:
+        done = cluster.admin.delete_records([at for several in left.values() for at in several], operation_timeout=30)
+        refused = set()
+        for at, future in done.items():
+            try:
+                future.result(30)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.POLICY_VIOLATION:  # the broker does not know yet that it may
+                    raise
+                refused.add(at.topic)
+        for topic in set(left) - refused:
+            del left[topic]
+        return not left
+
+    try:
+        if left:
+            wait_for("changelogs to be trimmed", trimmed)
+    finally:
+        for topic, policy in policies.items():
+            cluster.set_config(topic, cleanup_policy=policy)
+
+
+def put_back(cluster: Cluster, stores: Iterable[Filled], truth: Mapping[str, Held], now: Mapping[str, Sequence[Record]]) -> None:
+    """Write what changelogs lack of what stores held, as if nothing had happened to them but that old records are gone.
+
+    :param now: their logs
+    """
+    writes: dict[str, list[Record]] = {}
+    for filled in stores:
+        there = latest(now[filled.store])
+        wanted = {(entry.partition, key): entry for key, entry in truth[filled.store].view.items()}
+        strays = [Record(key, None, there[at, key].timestamp, (), at) for at, key in there.keys() - wanted.keys()]
+        lacks = [Record(key, was.value, was.timestamp, was.headers, at) for (at, key), was in wanted.items() if there.get((at, key)) != was]
+        writes[filled.changelog] = [*strays, *lacks]
+    cluster.produce_all(writes)
