@@ -33,6 +33,10 @@ def refuse_unless_recreatable(services: Services, changes: Iterable[TopicChange]
         lacking = [operation for operation in _NEEDED if operations is not None and operation not in operations]
         if lacking:
             raise _refusal(name, AuthorizationFailed(f"the principal lacks {' and '.join(lacking)} on topic {name}"))
+    for name, settings in services.kafka.topics.settings(list(there)).items():
+        hidden = sorted(setting.name for setting in settings.values() if setting.source == "topic" and setting.value is None)
+        if hidden:
+            raise _refusal(name, Refused(f"the brokers do not show the value of its settings {', '.join(hidden)}"))
     for name, error in services.kafka.topics.create([*wanted.values()], validate_only=True).items():
         if error is not None and error.details.get("kafka_error") != "TOPIC_ALREADY_EXISTS":
             raise _refusal(name, error)
