@@ -101,3 +101,27 @@ def test_joins_of_cached_tables_and_what_is_grouped_from_them():
         stores = {one.name: one for one in found.stores}
         assert of_cached_join(found, stores["people"]).grade == of_join
         assert of_changes(found, stores["young"], ["delete", "delete"]).grade == of_groups
+
+
+@pytest.mark.parametrize(("cache", "policy", "grade"), [(True, "delete", "C"), (False, "compact", "C"), (False, "delete", "A")])
+def test_a_reducer_over_a_table_of_which_not_every_change_is_known(cache, policy, grade):
+    """A bounded top-N forgets what a value that came and went has pushed out: the cache decides whether it ever came."""
+    found = parse_state_file(
+        "f",
+        {
+            "application": "app",
+            "streams": {"version": "4.3", "cache": cache},
+            "stores": {
+                "scores": {"from": {"topic": "scores", "key": "string", "value": "long"}},
+                "best": {
+                    "from": {"table": "scores"},
+                    "key_by": "'all'",
+                    "key_as": "string",
+                    "aggregate": {"reducer": "support.reducers:Members", "as": "string"},
+                },
+            },
+        },
+    )
+    judged = of_changes(found, found.stores[1], [policy])
+    assert judged.grade == grade
+    assert bool(judged.reasons) == (grade == "C")
