@@ -25,6 +25,9 @@ def judged(found, settings=None):
     return of_statement(found, found.stores[0], settings or {})
 
 
+COMPACT = {"cleanup.policy": "compact"}
+
+
 @pytest.mark.parametrize("version", ["latest", "1.1", "0.11.0", "5.0", "4", "v4.3", "4.3.1.2.3.x y"])
 def test_what_is_no_version_is_refused(version):
     with pytest.raises(ConfigError, match=r"streams\.version is .*not a version of kafka-streams"):
@@ -70,6 +73,25 @@ def test_a_changelog_that_keeps_more_than_the_library_by_itself_contradicts_a_fi
     found = judged(file("4.3", windowed("window", **window)), settings)
     assert found.grade == grade
     assert grade == "A" or "say window.retention" in found.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("store", "settings", "grade"),
+    [
+        (windowed("window", **ALL), {**KEPT, "retention.ms": str(86_399_999)}, "C"),
+        (windowed("session", **ALL), {**KEPT, "retention.ms": str(86_400_000)}, "A"),
+        (windowed("window", **ALL), {"cleanup.policy": "compact", "retention.ms": "1"}, "A"),
+        (windowed("window", **ALL), {**KEPT, "retention.ms": "-1"}, "A"),
+        ({"type": "versioned", "history_retention": "1h", "from": SOURCE}, {**COMPACT, "min.compaction.lag.ms": "90000000"}, "A"),
+        ({"type": "versioned", "history_retention": "1h", "from": SOURCE}, {**COMPACT, "min.compaction.lag.ms": "3599999"}, "C"),
+        ({"type": "versioned", "history_retention": "1h", "from": SOURCE}, {}, "A"),
+        ({"from": SOURCE}, {**COMPACT, "min.compaction.lag.ms": "0"}, "A"),
+    ],
+)
+def test_a_changelog_that_keeps_less_than_the_store_contradicts_the_file(store, settings, grade):
+    found = judged(file("4.3", store), settings)
+    assert found.grade == grade
+    assert grade == "A" or "or the setting was altered" in found.reasons[0]
 
 
 JOINED = {"from": {"table": "left"}, "join": {"table": "right", "type": "left", "on": "left", "value": "left", "as": "string"}}

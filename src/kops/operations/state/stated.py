@@ -25,7 +25,8 @@ def of_statement(state_file: StateFile, store: Store, settings: Mapping[str, str
 
     :param settings: of the changelog
     """
-    return worst([Exactness("A"), *_of_version(state_file, store), *_of_retention(store, settings), *_of_clock(store)])
+    of_changelog = (*_of_retention(store, settings), *_of_kept(store, settings))
+    return worst([Exactness("A"), *_of_version(state_file, store), *of_changelog, *_of_clock(store)])
 
 
 def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:
@@ -61,6 +62,20 @@ def _of_retention(store: Store, settings: Mapping[str, str]) -> Iterator[Exactne
         told = "for ever" if kept < 0 else duration_text(kept)
         without = f"{duration_text(window.retention_ms)} and the day that Kafka Streams adds"
         yield Exactness("C", (f"{store.changelog} keeps records {told} (retention.ms), and not {without}: say window.retention",))
+
+
+def _of_kept(store: Store, settings: Mapping[str, str]) -> Iterator[Exactness]:
+    """Judge by whether the changelog keeps less than the store: Kafka Streams gives it what the store has, and a day more."""
+    deletes = "delete" in settings.get("cleanup.policy", "").split(",")
+    kept, lag = int(settings.get("retention.ms") or -1), int(settings.get("min.compaction.lag.ms") or 0)
+    if store.window is not None and deletes and 0 <= kept < store.window.retention_ms:
+        told = f"keeps records for {duration_text(kept)} (retention.ms), and the store for {duration_text(store.window.retention_ms)}"
+        why = "the file's retention is too long, or the setting was altered, and windows that the application holds are deleted there"
+        yield Exactness("C", (f"{store.changelog} {told}: {why}",))
+    if store.history_ms is not None and settings.get("cleanup.policy") == "compact" and lag < store.history_ms:
+        told = f"compacts records after {duration_text(lag)} (min.compaction.lag.ms), and the store keeps {duration_text(store.history_ms)}"
+        why = "the file's history is too long, or the setting was altered, and versions that the application holds are deleted there"
+        yield Exactness("C", (f"{store.changelog} {told}: {why}",))
 
 
 def _of_clock(store: Store) -> Iterator[Exactness]:
