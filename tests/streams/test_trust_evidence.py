@@ -184,7 +184,13 @@ def test_an_application_that_began_later_than_its_topic_is_not_written(scene):
     assert refused.code == 5
     assert "surviving keys differ" in refused.err
     scene.lose("started")
-    plan = scene.kops("started", "rebuild", "--dry-run").ok()
+    refused = scene.kops("started", "rebuild", "--dry-run")
+    assert (refused.code, "a tool set the offset of" in refused.err, "to 5 on" in refused.err) == (5, True, True)
+
+
+def test_where_nothing_survives_a_class_holds_only_if_the_file_is_right(scene):
+    scene.lose("right")
+    plan = scene.kops("right", "rebuild", "--dry-run").ok()
     assert "proof: none, nothing to compare with" in plan.err
     assert "exactness A if the file is right" in plan.err
 

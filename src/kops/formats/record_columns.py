@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kops.formats.record_batch_header import Batch
+from kops.formats.record_batch_header import HEADER_BYTES, Batch
 from kops.formats.record_frames import Frames, cut_out, frames_in_parts, frames_of
 from kops.formats.record_varints import read_varints, varint_at
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ABORT = 0
+_KEY_OF_MARKER = struct.Struct(">hh")
+"""Version and type: the key of a marker's only record (``ControlRecordType``)."""
+_MARKER_AT = HEADER_BYTES + 5
+"""Where that key stands in a batch: behind the record's length, attributes, deltas of time and offset, and its own length, each a byte."""
 Found = TypeVar("Found", "RecordColumns", "Frames")
 
 
@@ -109,6 +113,11 @@ def without_aborted(data: bytes, batches: Iterable[Batch], aborted: Iterable[tup
         elif batch.records and not (batch.is_transactional and batch.producer_id in open_aborted):
             kept.append(batch)
     return kept
+
+
+def any_aborted(data: bytes, batches: Iterable[Batch]) -> bool:
+    """Tell whether a transaction was aborted, as its marker tells; its records are among the batches where uncommitted ones are read."""
+    return any(batch.is_control and _KEY_OF_MARKER.unpack_from(data, batch.at + _MARKER_AT)[1] == _ABORT for batch in batches)
 
 
 def decode(data: bytes, batches: Sequence[Batch]) -> RecordColumns:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kops.formats.record_batch_gaps import Gaps
 from kops.formats.record_batch_header import Batch, HugeBatch, batches_of
-from kops.formats.record_columns import RecordColumns, decode_in_parts, offsets_between, without_aborted
+from kops.formats.record_columns import RecordColumns, any_aborted, decode_in_parts, offsets_between, without_aborted
 from kops.spark.connections import await_quota, connected, refresh
 
 PATIENCE_SECONDS = 120.0
@@ -45,10 +46,15 @@ class BatchConsumer:
 
     :param settings: librdkafka's, for which ``connections.can_connect`` is true
     :param read_committed: leave out what transactions aborted
+
+    ``gaps`` are the offsets without a record that it has met; transactions' markers are none, as they are batches of their own. ``aborted``
+    tells whether one of these said that its transaction was aborted, where uncommitted records are read.
     """
 
     def __init__(self, topic: str, settings: Mapping[str, Any], *, read_committed: bool = False) -> None:
         self.topic = topic
+        self.gaps = Gaps()
+        self.aborted = False
         self._read_committed = read_committed
         self._client = connected(settings, _REQUEST_MILLISECONDS)
         self._refresh()
@@ -89,6 +95,8 @@ class BatchConsumer:
                     seconds = time.monotonic() - deadline + PATIENCE_SECONDS
                     raise TimeoutError(f"{self.topic}:{partition} gave no records from offset {at} on within {seconds:.0f} s{why}")
                 continue
+            self.gaps.see(found, at, end)
+            self.aborted = self.aborted or (not self._read_committed and any_aborted(answer.data, found))
             at, deadline, held = found[-1].last_offset + 1, time.monotonic() + PATIENCE_SECONDS, 0.0
             inside = [batch for batch in found if batch.base_offset < end and batch.last_offset >= start]
             kept = without_aborted(answer.data, inside, answer.aborted)

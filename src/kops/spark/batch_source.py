@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.formats.xxhash64_columns import record_hashes
 from kops.spark.gathering import gathered, newest_of_each_key
+from kops.spark.input_seen import InputSeen, Noting, note
 from kops.spark.source import HEADERS, SCHEMA, SPLIT_RECORDS, TopicRange
 from kops.spark.stage import CONTENT_SCHEMA, Content, added_contents
 from kops.spark.watch import telling
@@ -75,7 +76,7 @@ class BatchSource:
 
         def give(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
             def read(piece: Piece) -> Iterator[RecordColumns]:
-                return telling(piece.records(settings), told, f"{piece.topic}-{piece.partition}-{piece.start}")
+                return telling(piece.records(settings, told), told, f"{piece.topic}-{piece.partition}-{piece.start}")
 
             for number in (row for batch in batches for row in batch.column(0).to_pylist()):
                 for table in run(number, read):
@@ -98,13 +99,19 @@ class Piece:
     read_committed: bool = False
     trimmed: bool = False
 
-    def records(self, settings: Mapping[str, str]) -> Iterator[RecordColumns]:
-        """Yield the records, over a connection of their own."""
+    def records(self, settings: Mapping[str, str], folder: str | None = None) -> Iterator[RecordColumns]:
+        """Yield the records, over a connection of their own.
+
+        :param folder: where to note what was seen on the way, for ``input_seen.seen_of``
+        """
         from kops.spark.batch_consumer import BatchConsumer
 
-        consumer = BatchConsumer(self.topic, settings, read_committed=self.read_committed)
+        consumer, noting = BatchConsumer(self.topic, settings, read_committed=self.read_committed), Noting()
         try:
-            yield from consumer.read(self.partition, self.start, self.end)
+            yield from noting.over(consumer.read(self.partition, self.start, self.end))
+            if folder is not None:
+                place = (self.topic, self.partition, self.start, self.end)
+                note(folder, place, InputSeen(tuple(consumer.gaps.found), noting.latest, consumer.aborted))
         finally:
             consumer.close()
 

@@ -77,6 +77,7 @@ class Counts:
     :param noted: what else was counted, by name (``kops.spark.views.Seen``)
     :param unrestorable: records of the changelog on which Kafka Streams ends when it restores them: their keys are too short
     :param surviving: live keys that the changelog holds, outside of damaged partitions
+    :param latest: see ``kops.spark.views.Seen``
     """
 
     read: int
@@ -87,6 +88,7 @@ class Counts:
     noted: Mapping[str, int] = field(default_factory=dict)
     surviving: int = 0
     unrestorable: int = 0
+    latest: int | None = None
 
 
 class Viewer(Protocol):
@@ -172,7 +174,7 @@ def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | No
 
 
 def _counts(staged: Staged, seen: Seen) -> Counts:
-    return Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted, seen.surviving, seen.unrestorable)
+    return Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted, seen.surviving, seen.unrestorable, latest=seen.latest)
 
 
 def _is_unrestorable(store: Store) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kops.core.errors import Refused
 from kops.spark.aggregates import MIXED, ROUNDED
 from kops.spark.observing import Watch, watched
-from kops.spark.prepare import FATES, Prepared
+from kops.spark.prepare import FATES, NEGATIVE_TIME, UNDECODABLE, Prepared
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,6 +32,7 @@ class Seen:
     :param noted: what else was counted, by name: of windows, see ``kops.spark.windows_view.NOTED``
     :param unrestorable: records of the changelog, tombstones too, whose keys are too short for such a store
     :param surviving: live keys of the changelog that can testify to what was computed: those outside of damaged partitions
+    :param latest: the greatest timestamp that the application takes the records to have, in milliseconds since the epoch; None: not seen
     """
 
     read: int
@@ -42,6 +43,7 @@ class Seen:
     noted: Mapping[str, int] = field(default_factory=dict)
     surviving: int = 0
     unrestorable: int = 0
+    latest: int | None = None
 
 
 def _whole(current: DataFrame) -> DataFrame:
@@ -73,9 +75,10 @@ class View:
 
 
 def observed_records(prepared: Prepared) -> tuple[DataFrame, Watch]:
-    """Return the judged records, counted as they pass by: ``read``, and each of ``FATES``."""
+    """Return the judged records, counted as they pass by: ``read``, each of ``FATES``, and ``latest``."""
     fates = {name: f"count_if(fate = {number})" for number, name in FATES.items()}
-    return watched(prepared.judged, {"read": prepared.records, **fates})
+    latest = f"max(if(fate in ({UNDECODABLE}, {NEGATIVE_TIME}), null, timestamp_ms))"
+    return watched(prepared.judged, {"read": prepared.records, **fates, "latest": latest})
 
 
 def observed_keys(rows: DataFrame) -> tuple[DataFrame, Watch]:
@@ -91,7 +94,8 @@ def seen_of(prepared: Prepared, job: Job, of_records: Watch, of_keys: Watch) -> 
     """
     fates, keys = of_records.get, of_keys.get
     refuse_undecodable(prepared, job, fates["undecodable"])
-    return Seen(fates["read"], {name: fates[name] for name in FATES.values()}, keys["keys"], keys["mixed"], keys["rounded"])
+    dropped = {name: fates[name] for name in FATES.values()}
+    return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], keys["rounded"], latest=fates["latest"])
 
 
 class UndecodableInput(Refused):

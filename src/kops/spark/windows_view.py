@@ -238,7 +238,7 @@ class _Found:
             "unaligned": self.of_changelog.get["unaligned"] if self.current is not None else 0,
             **_uncovered(self.kafka, self.job, self.horizon, self.put),
         }
-        return Seen(records["read"], dropped, keys["keys"], keys["mixed"], keys["rounded"], noted)
+        return Seen(records["read"], dropped, keys["keys"], keys["mixed"], keys["rounded"], noted, latest=records.get("latest"))
 
     @property
     def _unaligned(self) -> str:

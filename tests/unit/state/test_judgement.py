@@ -29,7 +29,7 @@ def store(aggregate, value="long"):
         ({"count": True}, TRIMMED, "delete", "D"),
         ({"count": True}, WHOLE, "compact", "D"),
         ({"sum": "value"}, WHOLE, "compact,delete", "D"),
-        ({"last": "value"}, WHOLE, "compact", "B"),
+        ({"last": "value"}, WHOLE, "compact", "C"),
         ({"last": "value"}, TRIMMED, "compact", "D"),
         (None, WHOLE, "compact", "A"),
         (None, TRIMMED, "delete", "D"),

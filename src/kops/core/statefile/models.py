@@ -215,6 +215,7 @@ class StateFile:
     :param library: ``kafka-streams``, or ``faust``, whose tables have keys in JSON and no timestamps
     :param json_module: what Faust writes JSON with: ``json`` escapes all that is not ASCII, and ``orjson`` does not
     :param isolation: ``isolation.level`` of the consumer that reads the input
+    :param says_isolation: the file names it, or the guarantee decides it
     :param cache: False: ``statestore.cache.max.bytes`` is 0, so that every update of a table reaches those made of it
     """
 
@@ -228,6 +229,7 @@ class StateFile:
     library: str = KAFKA_STREAMS
     json_module: str = JSON_MODULES[0]
     isolation: str = READ_UNCOMMITTED
+    says_isolation: bool = False
 
     @property
     def exactly_once(self) -> bool:

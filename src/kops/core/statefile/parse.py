@@ -70,6 +70,7 @@ def parse_state_file(path: str, body: Any) -> StateFile:
         stores=tuple(read(top, stores, name, application, version, optimized=optimized) for name in stores.body),
         guarantee=guarantee,
         isolation=_isolation(streams, guarantee),
+        says_isolation=guarantee != GUARANTEES[0] or "isolation" in streams.body,
         streams_version=streams.text("version"),
         version=version,
         cache=_cache(streams),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from kops.spark.archived import ArchivedTopic
     from kops.spark.batch_source import BatchSource
+    from kops.spark.input_seen import InputSeen
     from kops.spark.session import StartingSession
     from kops.spark.source import KafkaSource, TopicRange
 
@@ -52,6 +53,7 @@ class Engine:
     _starting: StartingSession = field(repr=False)
     archives: dict[str, ArchivedTopic] = field(default_factory=dict)
     _told: str = field(default_factory=folder_of_this_process, repr=False)
+    _scanned: dict[tuple[str, int, int, int], InputSeen] = field(default_factory=dict, repr=False)
 
     @property
     def session(self) -> SparkSession:
@@ -88,6 +90,24 @@ class Engine:
     def in_kafka(self, wanted: TopicRange) -> TopicRange:
         """Return what of a range is not read of an archive."""
         return self.archives[wanted.topic].divided(wanted)[1] if wanted.topic in self.archives else wanted
+
+    def seen(self, topic: str, partition: int, start: int, end: int) -> InputSeen | None:
+        """Return what tasks noted of a range that they read as whole batches, or a scan of it; None where nothing did."""
+        from kops.spark.input_seen import seen_of
+
+        return seen_of(self._told, topic, partition, start, end) or self._scanned.get((topic, partition, start, end))
+
+    def scan(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> None:
+        """Look for gaps in what no task has read as whole batches, where that can be done here."""
+        from kops.spark.input_scan import scan
+
+        batches = self._batches()
+        unseen = {number: ends for number, ends in ranges.items() if ends[0] < ends[1] and not self.seen(topic, number, *ends)}
+        if batches is None or not unseen:
+            return
+        with contextlib.suppress(Exception):  # another witness must not break the work
+            for number, found in scan(batches.settings, topic, unseen).items():
+                self._scanned[(topic, number, *unseen[number])] = found
 
     def _batches(self) -> BatchSource | None:
         """Return what reads whole record batches: on this machine, over a connection that its tasks can make."""

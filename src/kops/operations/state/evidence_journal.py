@@ -49,10 +49,14 @@ class _Move:
 
 @dataclass
 class _OfStore:
-    """What happened to one store since kops last computed it whole."""
+    """What happened to one store since kops last computed it whole.
+
+    :param since: when that was, ISO-8601 UTC; empty: never
+    """
 
     moves: dict[TopicPartition, list[_Move]] = field(default_factory=dict)
     carried: list[Entry] = field(default_factory=list)
+    since: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,11 +66,15 @@ class Past:
     :param written: changelog -> partition -> live keys that kops wrote there
     :param apart: stores whose changelogs are of other offsets than the committed ones: kops moved the group, and nothing ran since
     :param judged: store -> C, where the journal contradicts what is computed
+    :param computed: store -> when kops last wrote it whole, or the snapshot was taken that it starts from, ISO-8601 UTC; empty: never
+    :param made: offsets that kops moved the application to or from, by partition; None: it deleted the commit
     """
 
     written: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     apart: frozenset[str] = frozenset()
     judged: Mapping[str, Exactness] = field(default_factory=dict)
+    computed: Mapping[str, str] = field(default_factory=dict)
+    made: Mapping[TopicPartition, frozenset[int | None]] = field(default_factory=dict)
 
 
 def read_past(
@@ -91,9 +99,10 @@ def read_past(
         if entry.plan.cluster_id == cluster and entry.status not in _NOTHING_DONE
     ]
     entries.reverse()
-    apart, judged = set(), {}
+    apart, judged, computed = set(), {}, {}
     for store in stores:
         found = _of_store((entry for entry in entries if entry.started >= since), application, store)
+        computed[store.name] = max(since, found.since)
         reasons = [_carried(entry) for entry in found.carried]
         for at, moves in sorted(found.moves.items()):
             standing = committed[at].offset if at in committed else None
@@ -110,7 +119,7 @@ def read_past(
         if reasons:
             more = [f"and {len(reasons) - _NAMED} more such moves"] if len(reasons) > _NAMED else []
             judged[store.name] = Exactness("C", (*reasons[:_NAMED], *more))
-    return Past(_written(entries, application), frozenset(apart), judged)
+    return Past(_written(entries, application), frozenset(apart), judged, computed, _made(entries, application))
 
 
 def _of_store(entries: Iterable[Entry], application: str, store: Store) -> _OfStore:
@@ -122,7 +131,7 @@ def _of_store(entries: Iterable[Entry], application: str, store: Store) -> _OfSt
         if operation in COMPUTED:
             if plan.arguments["application"] == application and is_net:
                 if store.name in plan.arguments["stores"]:
-                    found = _OfStore()
+                    found = _OfStore(since=entry.started)
                 else:
                     _note(found, entry, _only(topics, _of_commit(plan)))
             continue
@@ -133,7 +142,7 @@ def _of_store(entries: Iterable[Entry], application: str, store: Store) -> _OfSt
         steps = _only(topics, _steps(plan, application))
         if operation == RESET:
             begun = {at: [_Move(entry, before, after, begins=True)] for at, (before, after) in steps.items()}
-            found = _OfStore(begun) if steps else found
+            found = _OfStore(begun, since=found.since) if steps else found
         else:
             _note(found, entry, steps)
     return found
@@ -171,6 +180,18 @@ def _steps(plan: Plan, application: str) -> Steps:
         before = {at: one for group in groups for at, one in group.writes(inverse=True).items()}
         return {at: (_offset(before.get(at)), _offset(one)) for at, one in after.items()}
     return {}
+
+
+def _made(entries: Iterable[Entry], application: str) -> dict[TopicPartition, frozenset[int | None]]:
+    """Return where kops ever moved the application to, or from, by partition: the second is where an undo moves it."""
+    found: dict[TopicPartition, set[int | None]] = {}
+    for entry in entries:
+        plan = entry.plan
+        of_state = plan.operation.startswith("state.") and plan.arguments["application"] == application
+        steps = _of_commit(plan) if of_state and plan.arguments.get("commit") else _steps(plan, application)
+        for at, (before, after) in steps.items():
+            found.setdefault(at, set()).update({after} if before is None else {before, after})
+    return {at: frozenset(offsets) for at, offsets in found.items()}
 
 
 def _of_write(arguments: Mapping[str, Any]) -> Steps:

@@ -39,6 +39,7 @@ class Exactness:
 
 
 SURE = Exactness("A")
+_LAST_LOST = "the last value of a key that was deleted since, and timestamps, are not seen"
 
 
 def of_input(
@@ -52,7 +53,7 @@ def of_input(
     """
     if store.reuses_source:
         return Exactness("A")
-    kind = TABLE if store.table else "table of a filtered stream" if store.drops_before else store.aggregate.kind
+    kind = _kind_of(store)
     reasons = [
         f"{topic}:{number} begins at offset {bound.log_start_offset}: older records are gone"
         for number, bound in sorted(bounds.items())
@@ -60,15 +61,40 @@ def of_input(
     ]
     compacted = "compact" in cleanup_policy.split(",")
     if compacted and kind != TABLE:
-        if kind == "last" and store.window is None:
-            return Exactness(
-                "B" if not reasons else "D", (*reasons, f"{topic} is compacted: timestamps of records that are gone are not seen")
-            )
+        if _is_last_of_key(store):
+            return Exactness("C" if not reasons else "D", (*reasons, f"{topic} is compacted: {_LAST_LOST}"))
         reasons.append(f"{topic} is compacted (cleanup.policy={cleanup_policy}): records that a {kind} needs may be gone")
     # What windows have lost with the oldest records is only known once they are computed (`of_windows`).
     if reasons and (store.window is None or compacted):
         return Exactness("D", tuple(reasons))
     return _of_serializer(store)
+
+
+def of_gaps(store: Store, places: str) -> Exactness:
+    """Judge by offsets of the input that have no record: it was compacted, whatever its settings are now.
+
+    :param places: where they are
+    """
+    reason = f"records are gone from the middle of the input ({places}), as where it was compacted once"
+    kind = _kind_of(store)
+    if store.reuses_source or (kind == TABLE and not (store.table and store.key_by)):
+        return Exactness("A")
+    if kind == TABLE:
+        return Exactness("C" if store.aggregate.kind == REDUCER else "B", (f"{reason}: timestamps, and groups that are empty, may differ",))
+    if _is_last_of_key(store):
+        return Exactness("C", (f"{reason}: {_LAST_LOST}",))
+    return Exactness("D", (f"{reason}: what they added is not known",))
+
+
+def _is_last_of_key(store: Store) -> bool:
+    """Tell whether a store keeps the last record of each key of its topic, of which compaction keeps one too."""
+    changes = store.where or store.key_by or store.explode
+    return store.aggregate.kind == "last" and store.window is None and not changes
+
+
+def _kind_of(store: Store) -> str:
+    """Return what a store makes of its records: a table, which needs the last of each key only, or an aggregate."""
+    return TABLE if store.table else "table of a filtered stream" if store.drops_before else store.aggregate.kind
 
 
 def _of_serializer(store: Store) -> Exactness:

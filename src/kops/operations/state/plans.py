@@ -22,6 +22,7 @@ from kops.operations.state.compute import Computed, compute_stores
 from kops.operations.state.cut import Cut, application_group, find_cut, refuse_alive
 from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.evidence import Proof
+from kops.operations.state.evidence_commits import Commits, read_commits
 from kops.operations.state.evidence_journal import read_past
 from kops.operations.state.exactness import MEANINGS, SURE, worst
 from kops.operations.state.facts import StoreFacts, read_facts, refuse_timestamps
@@ -107,14 +108,16 @@ def compute_all(
     cut = find_cut(services, state_file, facts, how.at)
     refuse_older(base, facts, cut)
     since = "" if base is None else base.manifest.taken
-    past = read_past(services, state_file.application, state_file.stores, cut.committed, _starts(facts), since=since)
+    starts = _starts(facts)
+    past = read_past(services, state_file.application, state_file.stores, cut.committed, starts, since=since)
+    commits = Commits() if cut.is_new else read_commits(services, state_file, facts, cut.committed, starts=starts, past=past)
     facts = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
     for found in facts:
         if not how.accept_inexact and found.exactness.grade > "B":
             raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
     cut = with_shares(engine, archived, cut, how.at, first_offsets(facts))
     cut = replace(cut, base="" if base is None else base.origin)
-    cut = replace(cut, notes=(*cut.notes, *answers_waiting(services, state_file, cut)))
+    cut = replace(cut, notes=(*cut.notes, *((commits.gap,) if commits.gap else ()), *answers_waiting(services, state_file, cut)))
     facts = [without_waiting(services, engine, state_file, found, cut, skip_undecodable=how.skip_undecodable) for found in facts]
     check_base(engine, state_file, base)
     computed = compute_stores(
@@ -124,9 +127,9 @@ def compute_all(
         cut,
         skip_undecodable=how.skip_undecodable,
         damaged=how.damaged,
-        apart=past.apart if how.has_witnesses and not cut.moves else {found.store.name for found in facts},
+        apart=past.apart | commits.apart if how.has_witnesses and not cut.moves else {found.store.name for found in facts},
     )
-    computed = [testified(engine, state_file, found, past) for found in computed]
+    computed = [testified(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
     if must_be_empty:
         _refuse_all(computed, lambda done: refuse_unwritable(done, replacing=replacing))
     for done in computed:

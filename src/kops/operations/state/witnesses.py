@@ -10,9 +10,12 @@ from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile
 from kops.operations.services import Services
 from kops.operations.state.compute import EQUAL, Computed, unrestorable_text
+from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine
 from kops.operations.state.evidence import IF_RIGHT, with_survivors
+from kops.operations.state.evidence_commits import Commits
 from kops.operations.state.evidence_doubts import doubts, is_late
+from kops.operations.state.evidence_input import doubts_of_aborts, doubts_of_times, with_input
 from kops.operations.state.evidence_journal import Past
 from kops.operations.state.evidence_proven import Proven, remember, remembered
 from kops.operations.state.exactness import worst
@@ -21,19 +24,26 @@ from kops.operations.state.key_rows import differing_keys
 _SHOWN = 5
 
 
-def testified(engine: Engine, state_file: StateFile, found: Computed, past: Past) -> Computed:
-    """Return a store judged by the keys of its changelog that survived, and with its last proof."""
+def testified(engine: Engine, state_file: StateFile, found: Computed, past: Past, *, commits: Commits, cut: Cut) -> Computed:
+    """Return a store judged by its input and by the keys of its changelog that survived, and with its last proof."""
+    found = with_input(engine, found, cut)
     if found.proof is None:
         return found
     store = found.facts.store
     proof = found.proof.without_own(past.written.get(store.changelog, {}))
+    proven = remembered(engine.services, state_file, store)
+    of_input = [
+        *doubts_of_times(engine, state_file, found, cut, past.made),
+        *doubts_of_aborts(engine, state_file, found, cut),
+    ]
+    of_commits = commits.judge(store.name, proof, proven, of_input)
     unsettled = [] if proof.suffices else doubts(store, found.counts.noted)
     rows = differing_keys(engine, store, found.stage, _SHOWN, without=proof.damaged) if proof.differing else []
     return replace(
         found,
         proof=proof,
-        exactness=worst([with_survivors(found.exactness, proof, rows), *unsettled]),
-        proven=remembered(engine.services, state_file, store),
+        exactness=worst([with_survivors(found.exactness, proof, rows), *of_commits, *unsettled]),
+        proven=proven,
     )
 
 

@@ -1,0 +1,188 @@
+"""What the commits of an application testify to, as ``__consumer_offsets`` still has them: who made them, and for which topic.
+
+Kafka Streams stores the partition time with every offset that it commits (``TopicPartitionMetadata``, since 2.4). An offset without it was
+set by a tool: what lies between counts twice, or not at all. And a commit that was deleted, or is of a topic with another id, is of a log
+that is not the one that kops reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kops.core.errors import KopsError
+from kops.core.group_history import CommitEvent
+from kops.core.models import Committed, TopicPartition
+from kops.core.offsets import is_streams_metadata
+from kops.core.statefile import StateFile
+from kops.core.statefile.models import FAUST
+from kops.core.times import time_text
+from kops.operations.group_log import read_group_log
+from kops.operations.services import Services
+from kops.operations.state.evidence import Proof
+from kops.operations.state.evidence_journal import Past
+from kops.operations.state.evidence_proven import Proven
+from kops.operations.state.exactness import Exactness
+from kops.operations.state.facts import StoreFacts
+
+MOST_COMMITS = 100_000
+"""Records of ``__consumer_offsets`` that are read, the newest: they take less than a second."""
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Something about an application's commits that contradicts computing from the log start.
+
+    :param time: when it was, ISO-8601 UTC; empty where that is not known
+    :param shows: it would show in any key, so equal surviving keys settle it; else only if no key is missing
+    """
+
+    time: str
+    reason: str
+    shows: bool = False
+
+    def settled(self, proof: Proof, proven: Proven | None) -> bool:
+        """Tell whether the keys of the changelog show that it made no difference, now or after it was."""
+        if proof.suffices and (self.shows or proof.equal >= proof.expected):
+            return True
+        return bool(proven and self.time and proven.at > self.time)
+
+
+@dataclass(frozen=True)
+class Commits:
+    """What the commits say of the stores of an application.
+
+    :param doubts: store -> what contradicts it
+    :param apart: stores whose changelogs are of other offsets than the committed ones: a tool moved the group, and nothing ran since
+    :param gap: why the past could not be read; empty where it was
+    """
+
+    doubts: Mapping[str, Sequence[Doubt]] = field(default_factory=dict)
+    apart: frozenset[str] = frozenset()
+    gap: str = ""
+
+    def judge(self, store: str, proof: Proof, proven: Proven | None, more: Sequence[Doubt] = ()) -> list[Exactness]:
+        """Return C for what nothing settles.
+
+        :param more: doubts of the same store
+        """
+        open_ = [doubt.reason for doubt in (*self.doubts.get(store, ()), *more) if not doubt.settled(proof, proven)]
+        rest = [f"and {len(open_) - _NAMED} more such commits"] if len(open_) > _NAMED else []
+        return [Exactness("C", (*open_[:_NAMED], *rest))] if open_ else []
+
+
+def read_commits(
+    services: Services,
+    state_file: StateFile,
+    facts: Sequence[StoreFacts],
+    committed: Mapping[TopicPartition, Committed],
+    *,
+    starts: Mapping[TopicPartition, int],
+    past: Past,
+) -> Commits:
+    """Read what the commits of an application testify to.
+
+    :param committed: its committed offsets now
+    :param starts: the first offsets of its input that may count
+    :param past: what kops itself did, which is not judged again
+    """
+    if state_file.library == FAUST:
+        return Commits()
+    gap = ""
+    events: dict[TopicPartition, list[CommitEvent]] = {}
+    try:
+        log = read_group_log(services, [state_file.application], most=MOST_COMMITS)
+        events = {at: list(some) for at, some in log.histories[state_file.application].commits.items()}
+    except KopsError as error:
+        gap = f"who set the offsets of {state_file.application} is not known, as far as they have moved on since: {error.message}"
+    for at, standing in committed.items():
+        if not events.get(at):
+            events[at] = [CommitEvent(state_file.application, at, 0, standing, 0)]
+    if not any(event.committed and is_streams_metadata(event.committed.metadata) for some in events.values() for event in some):
+        return Commits(gap=gap)
+    ids = _topic_ids(services, events)
+    doubts: dict[str, list[Doubt]] = {}
+    apart = set()
+    for found in facts:
+        name = found.store.name
+        since = past.computed.get(name, "")
+        for at in sorted(found.input_bounds):
+            some = [event for event in events.get(at, ()) if not since or not event.time or time_text(event.time) >= since]
+            doubts.setdefault(name, []).extend(_doubts(some, starts.get(at, 0), past.made.get(at, frozenset()), ids.get(at.topic)))
+            if _stands_apart(some, past.made.get(at, frozenset())):
+                apart.add(name)
+    return Commits({name: found for name, found in doubts.items() if found}, frozenset(apart), gap)
+
+
+def _topic_ids(services: Services, events: Mapping[TopicPartition, Sequence[CommitEvent]]) -> dict[str, str]:
+    """Return the ids of the topics, as far as commits have one."""
+    topics = sorted({at.topic for at, some in events.items() if any(event.topic_id for event in some)})
+    existing = services.kafka.topics.existing(topics) if topics else {}
+    return {name: topic.topic_id for name, topic in existing.items() if topic.topic_id}
+
+
+def _doubts(events: Sequence[CommitEvent], start: int, made: frozenset[int | None], topic_id: str | None) -> Iterator[Doubt]:
+    """Follow the commits of a partition.
+
+    :param start: the first offset that may count
+    :param made: what kops itself committed, which the journal explains; None: it deleted the commit
+    :param topic_id: of the topic as it is now
+    """
+    stood: int | None = None
+    recreated = deleted = False
+    kept = list(_without_passing(events))
+    for event in kept:
+        at, now, when = event.partition, event.committed, time_text(event.time) if event.time else ""
+        if not recreated and event.topic_id is not None and topic_id is not None and event.topic_id != topic_id:
+            recreated = True
+            yield Doubt(when, f"{at.topic} was deleted and created again after {when}: what was read of it before is not in it any more")
+        if now is None:
+            deleted = deleted or (stood is not None and None not in made)
+            continue
+        if deleted and not recreated:
+            what = f"the commit of {at}, which stood at {stood}, expired or was deleted before {when}, and it began again from there"
+            yield Doubt(when, f"{what}: the topic was created again, or records were read twice, or never")
+        elif not deleted and now.offset != stood and _is_of_tool(now) and now.offset not in made:
+            yield from _moved(at, stood, now.offset, start, when, is_last=event is kept[-1])
+        stood, deleted = now.offset, False
+
+
+def _without_passing(events: Sequence[CommitEvent]) -> Iterator[CommitEvent]:
+    """Yield the commits without those of tools that a tool has set again before the application went on."""
+    for number, event in enumerate(events, 1):
+        passing = number < len(events) and _is_of_tool(event.committed) and _is_of_tool(events[number].committed)
+        if not passing:
+            yield event
+
+
+def _is_of_tool(committed: Committed | None) -> bool:
+    """Tell whether Kafka Streams did not make a commit; one whose metadata could not be read may be its own."""
+    return committed is not None and committed.metadata is not None and not is_streams_metadata(committed.metadata)
+
+
+def _moved(at: TopicPartition, before: int | None, after: int, start: int, when: str, *, is_last: bool) -> Iterator[Doubt]:
+    """Judge an offset that a tool committed.
+
+    :param is_last: the application has not gone on from there
+    """
+    to = f"{after}{f' on {when[:10]}' if when else ''}"
+    known = "(Kafka Streams commits the partition time with it, and here is none)"
+    if before is None:
+        if after > start:
+            yield Doubt(when, f"a tool set the offset of {at} to {to} {known}: what lies before it need not have counted")
+    elif after > before:
+        yield Doubt(when, f"a tool set the offset of {at} forward from {before} to {to} {known}: the records between never counted")
+    elif not is_last:
+        if after <= start:
+            what = f"a tool set the offset of {at} back from {before} to {to}"
+            yield Doubt(when, f"{what}: where the application kept its state, records have counted twice", shows=True)
+        else:
+            yield Doubt(when, f"a tool set the offset of {at} back from {before} to {to} {known}: the records between counted twice")
+
+
+def _stands_apart(events: Sequence[CommitEvent], made: frozenset[int | None]) -> bool:
+    """Tell whether a tool moved the partition last, so that the changelog is of another offset."""
+    kept = list(_without_passing(events))[-2:]
+    before, last = (event.committed for event in kept) if len(kept) == 2 else (None, None)  # noqa: PLR2004 - where it stood, and was moved to
+    return before is not None and last is not None and before.offset != last.offset and _is_of_tool(last) and last.offset not in made

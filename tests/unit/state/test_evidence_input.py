@@ -1,0 +1,165 @@
+"""What the log of an input testifies to: offsets without a record, and the latest time."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.statefile import parse_state_file
+from kops.formats.record_batch_gaps import Gaps
+from kops.formats.record_batch_header import CONTROL, Batch
+from kops.formats.streams.offset_metadata import OffsetMetadata, encode
+from kops.operations.state.compute import Computed
+from kops.operations.state.cut import Cut
+from kops.operations.state.evidence import Proof
+from kops.operations.state.evidence_input import doubts_of_times, with_input
+from kops.operations.state.exactness import Exactness, of_gaps
+from kops.spark.input_seen import InputSeen, note, seen_of
+
+AT = TopicPartition("in", 0)
+TIME = 1_700_000_000_000
+ORIGIN = {"topic": "in", "key": "string", "value": "long"}
+
+
+def store_of(**fields):
+    body = {"from": ORIGIN, **fields}
+    return parse_state_file("f", {"application": "app", "stores": {"own": body}}).stores[0]
+
+
+def batch(first, last, records=None, attributes=0):
+    return Batch(0, 0, first, attributes, last, 0, 0, -1, last - first + 1 if records is None else records, 0)
+
+
+@pytest.mark.parametrize(
+    ("batches", "gaps"),
+    [
+        ([batch(0, 4), batch(5, 9)], []),
+        ([batch(0, 4), batch(5, 5, attributes=CONTROL), batch(6, 9)], []),
+        ([batch(0, 4), batch(7, 9)], [(5, 6)]),
+        ([batch(2, 9)], [(0, 1)]),
+        ([batch(0, 4, 3), batch(5, 9, 4)], [(0, 4), (5, 9)]),
+        ([batch(0, 4), batch(5, 30, 8)], [(5, 9)]),
+        ([batch(0, 4), batch(30, 40)], [(5, 9)]),
+        ([batch(0, 9), batch(20, 40)], []),
+    ],
+    ids=["none", "a marker", "between", "at the start", "inside", "beyond the end", "up to the end", "after the end"],
+)
+def test_gaps_between_batches(batches, gaps):
+    seen = Gaps()
+    seen.see(batches, 0, 10)
+    assert seen.found == gaps
+
+
+def test_a_batch_that_begins_before_what_is_read_is_not_judged():
+    seen = Gaps()
+    seen.see([batch(0, 9, 5), batch(10, 12)], 5, 20)
+    assert not seen.found
+
+
+def test_what_tasks_noted_counts_where_they_read_everything(tmp_path):
+    folder = str(tmp_path)
+    note(folder, ("in", 0, 0, 10), InputSeen(((3, 4),), TIME))
+    note(folder, ("in", 0, 10, 20), InputSeen((), TIME + 5))
+    note(folder, ("in-0", 0, 0, 20), InputSeen(((1, 1),), 1))
+    assert seen_of(folder, "in", 0, 0, 20) == InputSeen(((3, 4),), TIME + 5)
+    assert seen_of(folder, "in", 0, 0, 10) == InputSeen(((3, 4),), TIME)
+    assert seen_of(folder, "in", 0, 0, 21) is None
+    assert seen_of(folder, "in", 0, 5, 20) is None
+    assert seen_of(folder, "in", 1, 0, 20) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "grade"),
+    [
+        ({}, "A"),
+        ({"aggregate": {"count": True}}, "D"),
+        ({"aggregate": {"last": "value"}}, "C"),
+        ({"aggregate": {"sum": "value"}, "key_by": "value", "key_as": "long", "repartition": "app-own-repartition"}, "D"),
+        ({"aggregate": {"last": "value"}, "where": "value > 1"}, "D"),
+    ],
+    ids=["table", "count", "last", "new key", "filtered"],
+)
+def test_a_gap_takes_from_the_class_what_a_store_needs_of_old_records(fields, grade):
+    found = of_gaps(store_of(**fields), "in:0 at offset 3")
+    assert found.grade == grade
+    assert all("in:0 at offset 3" in reason for reason in found.reasons)
+
+
+def doubts(seen, known, *, start=0, made=(), undecodable=0, timestamp=None, is_new=False, by_rows=None, base=None):
+    """Return what contradicts a store of 20 records.
+
+    :param seen: the latest time of what tasks have read as whole batches; ``by_rows``: of what Spark has read
+    :param known: the partition time that was committed
+    """
+    origin = replace(store_of().source, timestamp=timestamp)
+    store = SimpleNamespace(inputs=(origin,), others=())
+    facts = SimpleNamespace(store=store, input_bounds={AT: Bounds(start, 50)}, starts={}, base=base, waiting={})
+    found = SimpleNamespace(facts=facts, counts=SimpleNamespace(dropped={"undecodable": undecodable}, latest=by_rows))
+    metadata = "" if known is None else encode(OffsetMetadata(known))
+    is_seen = seen is not None
+    engine = SimpleNamespace(seen=lambda *place: InputSeen((), seen) if is_seen and place == ("in", 0, start, 20) else None)
+    cut = Cut({AT: 20}, {AT: Committed(20, metadata)}, is_new=is_new)
+    return doubts_of_times(engine, SimpleNamespace(library="kafka-streams"), found, cut, dict.fromkeys(made))
+
+
+@pytest.mark.parametrize("timestamp", [None, "value.at"])
+def test_a_time_of_rows_is_compared_for_the_whole_topic(timestamp):
+    (found,) = doubts(None, TIME + 1, by_rows=TIME, timestamp=timestamp)
+    assert " in in, " in found.reason
+    assert not doubts(None, TIME, by_rows=TIME, timestamp=timestamp)
+
+
+def test_a_partition_time_that_the_records_do_not_have_contradicts():
+    (later,) = doubts(TIME, TIME + 1)
+    assert "takes times from elsewhere" in later.reason
+    assert later.settled(Proof(100, 0, 200), None), "every key would show it"
+    (earlier,) = doubts(TIME + 1, TIME)
+    assert "never counted" in earlier.reason
+    assert not earlier.settled(Proof(100, 0, 200), None), "it may be one key's"
+    assert earlier.settled(Proof(200, 0, 200), None)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        doubts(TIME, TIME),
+        doubts(TIME, None),
+        doubts(TIME, -1),
+        doubts(None, TIME),
+        doubts(TIME, TIME + 1, start=5),
+        doubts(TIME, TIME + 1, made=[AT]),
+        doubts(TIME + 1, TIME, undecodable=1),
+        doubts(TIME, TIME + 1, timestamp="value.at"),
+        doubts(TIME, TIME + 1, is_new=True),
+        doubts(None, TIME + 1, by_rows=TIME, timestamp="wall-clock"),
+        doubts(None, TIME + 1, by_rows=TIME, base="snapshot"),
+    ],
+    ids=[
+        "equal",
+        "no metadata",
+        "unknown",
+        "not seen",
+        "trimmed",
+        "moved by kops",
+        "skipped records",
+        "an expression",
+        "moved to",
+        "a clock",
+        "a snapshot",
+    ],
+)
+def test_what_no_partition_time_contradicts(found):
+    assert not found
+
+
+@pytest.mark.parametrize(("read", "scanned", "grade"), [(20, (), "A"), (17, (), "A"), (17, ((3, 5),), "D")])
+def test_an_input_that_lacks_records_is_looked_through(read, scanned, grade):
+    store, looked = store_of(aggregate={"count": True}), []
+    facts = SimpleNamespace(store=store, input_bounds={AT: Bounds(0, 50)}, starts={}, base=None, waiting={})
+    found = Computed(facts, "", SimpleNamespace(read=read), Exactness("A"), "A")
+    seen = lambda *_place: InputSeen(scanned) if looked else None  # noqa: E731
+    engine = SimpleNamespace(scan=lambda *asked: looked.append(asked), seen=seen)
+    judged = with_input(engine, found, Cut({AT: 20}, {}))
+    assert looked == ([] if read == 20 else [("in", {0: (0, 20)})])
+    assert (judged.exactness.grade, judged.computed_as) == (grade, grade)
