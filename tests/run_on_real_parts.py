@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-LANES = {"streams": ("streams",), "spark": ("spark",), "replay": ("replay", "connect", "examples"), "cluster": ("sandbox", "broker")}
-"""What each begins with; what is named nowhere belongs to the last. Connect's workers serve three folders that stand together."""
+LANES = {"streams": ("streams",), "spark": ("spark",), "replay": ("replay", "examples"), "cluster": ("sandbox", "broker", "connect")}
+"""What each begins with; what is named nowhere belongs to the last, which needs no Spark before it helps the others."""
 ELSEWHERE = ("unit", "benchmarks", "support")
 LEFT_OUT = " left out "
 FAILED = ("FAILED ", "ERROR ")
