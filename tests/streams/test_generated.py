@@ -34,6 +34,7 @@ LIGHT = "-c"
 """The end of the name of the application that is damaged lightly: only then can all of it be in order in the end."""
 FEW, MANY = 1, 34
 CAN_BE_STARTED = "can be started"
+REFUSED = 5
 EXIT_CODES = {"equal": 0, "different": 1, "unclear": 7}
 
 
@@ -124,15 +125,33 @@ class Examined:
             if case.damaged:
                 yield from ("--damaged", case.damaged.format(partition=case.partition % self.partitions[case.store]))
 
+    def _asked(self, verb, left, *options, plan=None):
+        """Ask kops about stores, again without those that it refuses; these are taken out."""
+        while left:
+            if plan:
+                plan.unlink(missing_ok=True)
+            saved = ("--plan-out", plan) if plan else ()
+            outcome = self.tried.kops(verb, self.file, *self._options(left), *options, *saved, "-o", "json")
+            if outcome.code != REFUSED:
+                assert outcome.code == 0 or (verb == "verify" and outcome.code in EXIT_CODES.values()), outcome
+                return outcome
+            refused = next((case for case in left if re.search(rf"\b{case.store}\b", outcome.err)), None)
+            assert refused, f"a refusal that names no store: {outcome}"
+            self.tried.refused.append(outcome.err.strip())
+            self.tried.claims["refused"] += 1
+            left.remove(refused)
+        return None
+
     def _verify(self, cases, damaged):
         """Compare, and see that what is called equal is equal, and what is called different is different."""
-        if not cases:
+        left = list(cases)
+        outcome = self._asked("verify", left)
+        if not left:
             return
-        outcome = self.tried.kops("verify", self.file, *self._options(cases), "-o", "json")
         rows = {row["store"]: row for row in outcome.json}
         statuses = {row["status"] for row in rows.values()}
         assert outcome.code == next(code for name in ("different", "unclear", "equal") if name in statuses for code in [EXIT_CODES[name]])
-        for case in cases:
+        for case in left:
             row = rows[case.store]
             self.tried.claims[f"{row['status']} {row['exactness']}"] += 1
             found = self._contradicts(_claim(row["exactness"], case), case, damaged[case.store])
@@ -145,18 +164,7 @@ class Examined:
         """Rebuild what kops does not refuse, and see that what it promises is so."""
         plan = self.tried.folder / f"{self.life.application}-{number}.json"
         left = list(cases)
-        while left:
-            plan.unlink(missing_ok=True)
-            asked = (*self._options(left), "--accept-inexact", "--wait-empty", "60s", "--plan-out", plan, "-o", "json")
-            outcome = self.tried.kops("rebuild", self.file, *asked)
-            if outcome.code == 0:
-                break
-            assert outcome.code == 5, outcome
-            refused = next((case for case in left if re.search(rf"\b{case.store}\b", outcome.err)), None)
-            assert refused, f"a refusal that names no store: {outcome}"
-            self.tried.refused.append(outcome.err.strip())
-            self.tried.claims["refused"] += 1
-            left.remove(refused)
+        self._asked("rebuild", left, "--accept-inexact", "--wait-empty", "60s", plan=plan)
         if not left:
             return
         with self.tried.timed("apply"):
