@@ -64,7 +64,7 @@ class Tried:
     def __init__(self, cluster, run_kops, folder, monkeypatch):
         self.cluster, self.run_kops, self.folder, self.monkeypatch = cluster, run_kops, folder, monkeypatch
         self.cases, self.claims, self.seconds = 0, Counter(), Counter()
-        self.refused, self.wrong = [], []
+        self.said, self.wrong = [], []
 
     @contextmanager
     def timed(self, what):
@@ -83,7 +83,7 @@ class Tried:
 
     def __str__(self):
         seconds = ", ".join(f"{what} {spent:.0f} s" for what, spent in self.seconds.items())
-        return "\n".join([f"{self.cases} cases in {seconds}: {dict(sorted(self.claims.items()))}", *self.refused])
+        return "\n".join([f"{self.cases} cases in {seconds}: {dict(sorted(self.claims.items()))}", *self.said])
 
 
 class Examined:
@@ -137,7 +137,7 @@ class Examined:
                 return outcome
             refused = next((case for case in left if re.search(rf"\b{case.store}\b", outcome.err)), None)
             assert refused, f"a refusal that names no store: {outcome}"
-            self.tried.refused.append(outcome.err.strip())
+            self.tried.said.append(outcome.err.strip())
             self.tried.claims["refused"] += 1
             left.remove(refused)
         return None
@@ -177,6 +177,8 @@ class Examined:
             grade = store["exactness"]["class"]
             self.tried.claims[grade] += 1
             self._note(case, f"{grade}, {store['exactness']['proof']}", self._contradicts(_claim(grade, case), case, now[name]))
+        if self.life.application.endswith(LIGHT):
+            self.tried.said += [line for line in done.err.splitlines() if line.startswith("- ")]
         if CAN_BE_STARTED in done.err:
             self.tried.claims[CAN_BE_STARTED] += 1
             for filled in self.life.made.stores:
