@@ -18,7 +18,7 @@ import pytest
 
 from kops.gateways.jars import KAFKA_VERSION
 from support.generated import Rounds, batch
-from support.generated_life import damage, live, logs, partitions_of, put_back
+from support.generated_life import damage, live, logs, partitions_of, put_back, start_again
 from support.generated_truth import contradicts, held
 from support.isolation import XDG
 
@@ -181,6 +181,9 @@ class Examined:
             self.tried.said += [line for line in done.err.splitlines() if line.startswith("- ")]
         if CAN_BE_STARTED in done.err:
             self.tried.claims[CAN_BE_STARTED] += 1
+            with self.tried.timed("starts"):
+                self._note(CAN_BE_STARTED, "", start_again(self.cluster, self.life, self.made.version, self.tried.folder))
+                now = logs(self.cluster, self.life)
             for filled in self.life.made.stores:
                 found = contradicts("B", self.truth[filled.store], now[filled.store], filled.form, grouped=filled.is_grouped)
                 self._note(filled.store, CAN_BE_STARTED, found)

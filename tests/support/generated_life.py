@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,6 +56,21 @@ def live(cluster: Cluster, made: Batch, folder: Path) -> dict[str, Offsets]:
     return starts
 
 
+def start_again(cluster: Cluster, life: Life, version: str, folder: Path) -> list[str]:
+    """Start an application without its local state, so that it restores all stores; return how it failed, if it did."""
+    for at in range(len(life.delays)):
+        shutil.rmtree(_folder(folder, life, at) / "state", ignore_errors=True)
+    try:
+        _run(cluster.servers, [life], version, STOPPED, folder)
+    except (AssertionError, TimeoutError, subprocess.TimeoutExpired) as failed:
+        return [f"it does not start: {failed}"]
+    return []
+
+
+def _folder(folder: Path, life: Life, at: int) -> Path:
+    return folder / f"{life.application}-{at}"
+
+
 def _skip(cluster: Cluster, life: Life) -> None:
     """Move an application beyond a few records of each partition."""
     group = life.application
@@ -89,8 +105,8 @@ def _run(servers: str, lives: Sequence[Life], version: str, end: str, folder: Pa
     options: list[str] = []
     for life in lives:
         for at, delay in enumerate(life.delays):
-            where = folder / f"{life.application}-{at}"
-            options += [*(["--and"] if options else []), *runner_arguments(servers, life.made.specification, where), "--after", str(delay)]
+            arguments = runner_arguments(servers, life.made.specification, _folder(folder, life, at))
+            options += [*(["--and"] if options else []), *arguments, "--after", str(delay)]
             options += ["--stop-when-idle"] if end == STOPPED else []
     count = sum(len(life.delays) for life in lives)
     if not count:
