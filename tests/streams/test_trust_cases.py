@@ -132,6 +132,7 @@ CASES = {
         replace(_windows(10_000, retention=DAY), value="json", schema="ts bigint", timestamp="value.ts"),
         tuple(at(number, b"k", b'{"ts":%d}' % (START - 90_000 + 10_000 * number)) for number in range(5)),
         wrong=without("from", "timestamp"),
+        grade=("C", "C"),
     ),
     "toTable()": Case(
         Program("to_table", "string", value="string"),

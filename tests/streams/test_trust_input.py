@@ -158,7 +158,9 @@ def scene(cluster, tmp_path_factory, run_kops_alone):
     cluster.delete_all(cluster.topics(prefix))
 
 
-@pytest.mark.parametrize("name", ["plain", "exactly", "again", "windows", "payload"])
+@pytest.mark.parametrize(
+    "name", ["plain", "exactly", "payload", *(pytest.param(name, marks=pytest.mark.long) for name in ("again", "windows"))]
+)
 def test_what_nothing_contradicts_is_not_doubted(scene, name):
     found = scene.judged(name)
     assert (found["status"], found["exactness"], found["reasons"]) == ("equal", "A", [])
@@ -183,7 +185,7 @@ def test_the_partition_time_that_kafka_streams_commits(scene):
     [
         ("skipped", "forward from 20 to 22"),
         ("repeated", "back from 20 to 18"),
-        ("from_start", "back from 20 to 0"),
+        pytest.param("from_start", "back from 20 to 0", marks=pytest.mark.long),
         ("later", "to 3 on 20"),
         ("recreated", "deleted"),
     ],
