@@ -213,7 +213,7 @@ def test_the_table_and_the_csv(consume, broker, topic):
         (["t", "5..9", "--range", "1..2"], 2, "name the range once"),
         (["t", "5..9", "--last", "3"], 2, "are mutually exclusive"),
         (["t", "5..9", "--follow"], 2, "--follow never ends"),
-        (["t", "--latest", "--follow"], 2, "cannot be had"),
+        (["t", "--latest", "--follow"], 2, "cannot be combined"),
         (["t", "--tombstones"], 2, "belongs to --latest"),
         (["t", "--filter", "price>1"], 2, "is not a valid filter"),
         (["t", "--raw", "--format", "%s"], 2, "are mutually exclusive"),
