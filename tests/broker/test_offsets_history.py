@@ -91,7 +91,7 @@ def test_where_a_group_stood_and_the_way_back(kops, cluster, groups, group, orde
     at = history(kops, group, "--at", f"@{second}")
     assert [(row["partition"], row["offset"], row["note"]) for row in at] == [(0, 5, ""), (1, 7, "")]
     early = history(kops, group, "--at", first, "--topic", f"{orders}:1")
-    assert [(row["offset"], row["note"]) for row in early] == [(None, "not known any more")]
+    assert [(row["offset"], row["note"]) for row in early] == [(None, "no longer known")]
 
     plan = kops("offsets", "reset", group, "--all-topics", "--to-history", first, "-n", "-o", "json").ok().json
     assert [(item["action"], item["after"]) for item in plan["items"]] == [("move", 1), ("none", 9)]

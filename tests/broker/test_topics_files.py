@@ -53,7 +53,7 @@ def test_nothing_shrinks_and_replicas_stay(topics, topic, file):
     assert len(body_of(topics, name)["partitions"]) == 3
     again = topics("apply", path, "--yes", "-o", "json").ok()
     assert again.json["status"] == "unchanged"
-    assert "not as wanted, and cannot be made so here" in again.err
+    assert "different, which cannot be changed here" in again.err
 
 
 def test_pruning_spares_what_is_not_owned_and_what_kafka_streams_made(topics, topic, unique, file, admin):

@@ -74,7 +74,7 @@ def consume(
         from kops.cli.records_group import consume_as_group
 
         if span is not None or last is not None or latest:
-            raise UsageProblem("--group goes on where the group is, so it takes no range", hint="`kops offsets seek` moves a group")
+            raise UsageProblem("--group reads from where the group is, so it takes no range", hint="`kops offsets seek` moves a group")
         return consume_as_group(session, group_id, wanted, choose, sink=sink, stream=stream, single=limit is not None, confirm=confirm)
     if conditions and span is None and last is None and not latest and not follow:
         session.note(f"searching all of {selection}; a range such as @-1h.. makes it shorter")

@@ -36,7 +36,7 @@ def group() -> None:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
     multiple=True,
-    help="A folder of folders with Connect plugins, beside those of `kops connect plugins add`; repeatable.",
+    help="A directory of Connect plugin directories, in addition to `kops connect plugins add`; repeatable.",
 )
 @click.option("--registry", is_flag=True, help="A schema registry with Confluent's API too; fetched the first time.")
 @click.option("--new-ports", is_flag=True, help="Take other free ports than the last time.")

@@ -69,7 +69,7 @@ class Tour:
 
     def prepare(self) -> None:
         """Start Kafka and the application."""
-        _say("1. A real Apache Kafka starts on this machine, in a folder of its own.")
+        _say("1. A real Apache Kafka starts on this machine, in its own folder.")
         kops("sandbox", "up", "--name", SANDBOX)
         _say("2. The topics of the example are created: what will be is shown before it is done.")
         kops("-c", SANDBOX, "topics", "create", "prices", TOTALS, "--partitions", PARTITIONS, "--yes")

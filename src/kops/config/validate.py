@@ -139,7 +139,7 @@ def _check_certificates(connection: Connection, what: str) -> None:
 def _check_url(url: str) -> None:
     parts = urlsplit(url)
     if "@" in parts.netloc:
-        hint = "use connect_username or registry_username, and the password_file beside it"
+        hint = "use connect_username or registry_username, with the password_file of the same name"
         raise ConfigError(f"the address at {parts.hostname} holds a user or password", hint=hint)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ConfigError(f"{url!r} is not an address", hint="for example http://connect:8083")

@@ -66,7 +66,7 @@ def _connector(file: str, place: str, body: Any) -> Declared:
     if isinstance(fields.body.get("config"), Mapping):
         for other in fields.body:
             if other not in _WRAPPED:
-                raise fields.wrong(other, "stands beside config", "a setting stands inside config; beside it is the name only")
+                raise fields.wrong(other, "is next to config", "settings go inside config; next to it there is only the name")
         fields = fields.inside("config")
     config = {key: _text(fields, key) for key in fields.body if key != "name"}
     inner = fields.body.get("name")

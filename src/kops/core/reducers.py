@@ -166,6 +166,6 @@ def load_reducer(reference: str) -> Reducer:
     except (ImportError, AttributeError) as missing:
         raise ConfigError(
             f"cannot import the reducer {reference}: {missing}",
-            hint=f"put {module}.py beside the state file, or install it where kops runs and on Spark's executors",
+            hint=f"put {module}.py next to the state file, or install it where kops runs and on Spark's executors",
         ) from missing
     return as_reducer(thing, reference)

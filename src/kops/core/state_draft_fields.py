@@ -31,7 +31,7 @@ def windows_entry(facts: StoreFacts) -> Entry:
     if facts.type != SESSION and facts.alignment_ms and facts.step_ms:
         start, step = duration_text(facts.alignment_ms), duration_text(facts.step_ms)
         told = f"the windows in the changelog start {start} after multiples of {step}: not TimeWindows, which start at multiples of their"
-        aligned = (Entry("alignment", start, f"{told} advance. Windows of your own say so; take this line away for SlidingWindows"),)
+        aligned = (Entry("alignment", start, f"{told} advance. custom windows only; remove this line for SlidingWindows"),)
     return Entry("window", (*_length_and_grace(facts, kept), *aligned, _retention_entry(kept)))
 
 
@@ -84,9 +84,7 @@ def aggregate_entry(trace: Trace, facts: StoreFacts) -> Entry:
 
 def timestamp_entry() -> Entry:
     """Return the question where the times of records come from, which nothing tells."""
-    told = (
-        "take this line away where the application has no TimestampExtractor of its own; else Spark SQL of what it gives, of key, value and"
-    )
+    told = "remove this line if the application has no TimestampExtractor of its own; else Spark SQL of its result, from key, value and"
     return open_entry("timestamp", f"{told} headers, such as value.created_ms, or wall-clock")
 
 

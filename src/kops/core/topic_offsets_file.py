@@ -38,5 +38,5 @@ def read_offsets_file(text: str, name: str) -> dict[TopicPartition, Position]:
 def _row(row: Any) -> tuple[TopicPartition, int]:
     topic, partition, offset = row["topic"], row["partition"], row["offset"]
     if not isinstance(topic, str) or any(isinstance(number, bool) or not isinstance(number, int) for number in (partition, offset)):
-        raise TypeError(f"{row} has something else where a text or a whole number belongs")
+        raise TypeError(f"{row} has a value of another type where a string or an integer is expected")
     return TopicPartition(topic, partition), offset

@@ -40,7 +40,7 @@ class Jdk:
         beside = self.java.resolve().parent / name
         found = beside if beside.exists() else _on_path(name, os.environ) if not os.environ.get("JAVA_HOME") else None
         if found is None:
-            raise MissingRequirement(f"there is no {name} beside {self.java}: this is a JRE, a JDK is needed", hint=_INSTALL)
+            raise MissingRequirement(f"there is no {name} next to {self.java}: this is a JRE, a JDK is needed", hint=_INSTALL)
         return found
 
 

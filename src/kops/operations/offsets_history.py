@@ -173,6 +173,6 @@ def _row(event: CommitEvent, moved: int | None) -> dict[str, Any]:
 def _standing_row(partition: TopicPartition, event: CommitEvent | None, at: int) -> dict[str, Any]:
     known = {"topic": partition.topic, "partition": partition.partition, "at": time_text(at)}
     if event is None:
-        return known | {"offset": None, "committed": None, "note": "not known any more"}
+        return known | {"offset": None, "committed": None, "note": "no longer known"}
     note = "" if event.committed else "deleted or expired"
     return known | {"offset": event.committed.offset if event.committed else None, "committed": time_text(event.time), "note": note}

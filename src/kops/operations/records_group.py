@@ -112,7 +112,7 @@ class ConsumeAsGroup(Mutation):
         back = MOVE.invert(services, replace(plan, arguments=plan.arguments | moved), results)
         if not unsure:
             return back
-        so = "it was stopped in the middle, so commits of others since cannot be told from its own"
+        so = "it was stopped in the middle, so its own commits and later ones of others cannot be distinguished"
         return replace(back, warnings=(so, *back.warnings))
 
 

@@ -198,7 +198,7 @@ def _refuse_foreign_context(services: Services, name: str, found: Sandbox | None
         return
     if found is None or not _is_context_of(table, found):
         raise Refused(
-            f"the context {name} is another cluster's, and a sandbox registers a context of its own name",
+            f"the context {name} is another cluster's, and a sandbox registers a context with its own name",
             hint=f"take another --name, or remove the context: kops context remove {name}",
         )
 

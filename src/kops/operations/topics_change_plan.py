@@ -19,7 +19,7 @@ from kops.operations.topics_losses import expiry_warnings
 from kops.operations.topics_readers import reader_warnings, readers_of
 
 NAME = "topics.change"
-AS_WANTED = "is so already"
+AS_WANTED = "already set"
 
 
 def plan_changes(
@@ -152,8 +152,8 @@ def _summary(changes: Changes, given: str, same: Mapping[str, str]) -> str:
 def _as_it_is(same: Mapping[str, str]) -> str:
     other = [name for name, reason in same.items() if reason != AS_WANTED]
     if other:
-        return f"{_topics(other)} {'is' if len(other) == 1 else 'are'} not as wanted, and cannot be made so here"
-    return f"{_topics(list(same))} {'is' if len(same) == 1 else 'are'} as wanted" if same else "there is nothing to change"
+        return f"{_topics(other)} {'is' if len(other) == 1 else 'are'} different, which cannot be changed here"
+    return f"{_topics(list(same))} {'is' if len(same) == 1 else 'are'} already as declared" if same else "there is nothing to change"
 
 
 def _topics(names: Sequence[str]) -> str:

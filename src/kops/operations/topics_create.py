@@ -200,7 +200,7 @@ def _existing_items(services: Services, topics: Sequence[NewTopic], present: Map
         differences = differences_of(topic, present[topic.name], settings[topic.name])
         items.append(Item(topic.name, "none", reason="; ".join(["exists already", *differences])))
         if differences:
-            warnings.append(f"{topic.name} exists and is left as it is, but differs: {'; '.join(differences)}")
+            warnings.append(f"{topic.name} exists and is left unchanged, but differs: {'; '.join(differences)}")
     return items, warnings
 
 

@@ -72,7 +72,10 @@ def _keys_move(settings: Mapping[str, Mapping[str, Setting]], growing: Mapping[s
         texts.append((name, "records of a key go to another partition from now on: their order across the change is lost"))
         if "compact" in policy.split(","):
             texts.append(
-                (name, "compacted: the last value of a key in its old partition stays for ever, beside newer ones in the new partition")
+                (
+                    name,
+                    "compacted: the last value of a key in its old partition stays forever, in addition to newer ones in the new partition",
+                )
             )
     return grouped(texts)
 

@@ -115,7 +115,7 @@ def _rounds_of_rows(batches: Iterable[pyarrow.RecordBatch], part: Part, start: i
         table = new if held is None else pyarrow.concat_tables([held, new])
         offsets = numpy.asarray(table["offset"])
         if len(offsets) and (set(table["partition"].unique().to_pylist()) != {part.partition} or (numpy.diff(offsets) < 0).any()):
-            raise ValueError("the plugin mixes or reorders the records of partitions, so how far it came cannot be told")
+            raise ValueError("the plugin mixes or reorders the records of partitions, so its progress is unknown")
         last = int(numpy.searchsorted(offsets, offsets[-1])) if len(offsets) else 0
         if last < ROWS_AT_ONCE:
             held = table

@@ -244,7 +244,7 @@ class PartSender:
             if committing is not None and self.done.offset == committing != before.offset:
                 return True
             if self.done.offset != before.offset:
-                raise Overtaken(f"somebody else replays the same, and is at offset {self.done.offset}")
+                raise Overtaken(f"another process runs the same replay, and is at offset {self.done.offset}")
             self._chunk = kept
             try:
                 for each in kept.rounds:

@@ -44,7 +44,7 @@ def test_both_forms_in_yaml_and_json(tmp_path):
         ("connector.class: a.B", "name is missing"),
         ("name: a\nconnector.class: a.B\nx: {y: 1}", "x has no value that a setting can have"),
         ("name: a\nconnector.class: a.B\nx: null", "x has no value"),
-        ("name: a\nconfig: {connector.class: a.B}\ntasks.max: 1", "tasks.max stands beside config"),
+        ("name: a\nconfig: {connector.class: a.B}\ntasks.max: 1", "tasks.max is next to config"),
         ("name: a\nconfig: {connector.class: a.B, name: b}", "name is b, and the document's name is a"),
         ("name: a\nconnector.class: a.B\n---\nname: a\nconnector.class: a.B", "a is declared already"),
         ("owns: ['*']", "would own every connector"),

@@ -113,7 +113,7 @@ def test_silence(faulty_worker, connect):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (Answer(502, PROXY), "something in place of Connect answers 502 at http://127.0.0.1:PORT: 502 Bad Gateway"),
+        (Answer(502, PROXY), "something other than Connect answers 502 at http://127.0.0.1:PORT: 502 Bad Gateway"),
         (Answer(200, b"<html><title>Sign in</title></html>"), "is not Connect: it gives no JSON but 'Sign in'"),
         (
             Answer(302, b"", {"Location": "https://me:pw@sso.example/login?next=x"}),

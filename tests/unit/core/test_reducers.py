@@ -77,4 +77,4 @@ def test_a_reducer_beside_the_state_file_goes_along_with_its_source(tmp_path):
     assert load_reducer(carried).add("k", 7, 5) == 7
     with pytest.raises(ConfigError, match="cannot import the reducer") as refused:
         read_state_file(str(file))
-    assert "red_beside.py beside the state file" in refused.value.hint
+    assert "red_beside.py next to the state file" in refused.value.hint

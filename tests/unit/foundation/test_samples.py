@@ -42,7 +42,7 @@ def check(words: list[str]) -> None:
     :raises click.UsageError: when a verb or an option is not there
     """
     command: click.Command = cli
-    context = click.Context(cli, info_name="kops")
+    context = click.Context(cli, info_name="kops", **cli.context_settings)
     while True:
         _, rest, _ = command.make_parser(context).parse_args(args=words)
         if not isinstance(command, click.Group) or not rest:

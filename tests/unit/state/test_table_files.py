@@ -71,7 +71,7 @@ def test_versioned_stores_and_several_topics():
         ({"s": {"from": {"table": "x"}}, "x": {"from": {"table": "s"}}}, "from.table", "of itself"),
         ({"s": {"from": {"table": "users"}, "key_by": "value.region"}}, "stores.s.aggregate", "missing"),
         ({"s": {"from": {"table": "users"}, "aggregate": {"count": True}}}, "stores.s.key_by", "missing"),
-        ({"s": {"from": {"table": "users"}, "key_by": "key", "aggregate": {"last": "value"}}}, "stores.s.aggregate", "take back"),
+        ({"s": {"from": {"table": "users"}, "key_by": "key", "aggregate": {"last": "value"}}}, "stores.s.aggregate", "subtract"),
         ({"s": {"from": {"table": "users"}, "join": {**JOIN, "type": "outer", "on": "left.region"}}}, "join.type", "inner or left"),
         ({"s": {"from": {"table": "users"}, "join": {"table": "preferences", "value": "left"}}}, "join.as", "missing"),
         (

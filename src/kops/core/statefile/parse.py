@@ -92,7 +92,7 @@ def _cache(streams: Fields) -> bool:
     """Read whether tables have a cache; ``false`` stands for ``statestore.cache.max.bytes=0``."""
     given = streams.body.get("cache", True)
     if not isinstance(given, bool):
-        raise streams.wrong("cache", f"is {given!r}", "false where statestore.cache.max.bytes is 0, else true")
+        raise streams.wrong("cache", f"is {given!r}", "false if statestore.cache.max.bytes is 0, otherwise true")
     return given
 
 

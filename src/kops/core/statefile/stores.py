@@ -89,7 +89,7 @@ def _says_in_place(fields: Fields, key_by: str | None) -> bool:
     """Read whether a processor changes the key itself, without a repartition topic."""
     given = fields.body.get("in_place", False)
     if not isinstance(given, bool):
-        raise fields.wrong("in_place", f"is {given!r}", "true where a processor puts under a key of its own")
+        raise fields.wrong("in_place", f"is {given!r}", "true if a processor writes keys of its own")
     if given and (key_by is None or fields.body.get("repartition") is not None):
         what = "only means something with key_by" if key_by is None else "does not go with a repartition topic"
         raise fields.wrong("in_place", what, "a key that is changed in place stays in the partition of its record")

@@ -144,7 +144,7 @@ def _refuse_two_starts(fields: Fields, table: Table) -> None:
 def _aggregate(fields: Fields, table: Table) -> Aggregation:
     aggregate = read_aggregate(fields, Source("", table.key, table.form))
     if aggregate.kind not in _WITH_SUBTRACTION:
-        what = f"is {aggregate.kind}, which cannot take back what left a group"
+        what = f"is {aggregate.kind}, which cannot subtract what left a group"
         raise fields.wrong("aggregate", what, f"of a grouped table: {', '.join(_WITH_SUBTRACTION)}")
     return aggregate
 
@@ -183,5 +183,5 @@ def with_source_changelog(fields: Fields, store: Store, *, named: bool) -> Store
         return store
     if store.source.start is not None:
         what = f"says where {store.source.topic} began, and topology_optimization: all restores the table from the whole of it"
-        raise fields.wrong("from.start", what, "leave it out, or name the changelog where the table has one of its own")
+        raise fields.wrong("from.start", what, "leave it out, or name the changelog if the table has its own")
     return replace(store, changelog=store.source.topic, reuses_source=True)

@@ -69,7 +69,7 @@ def _refusal(url: str, status: int, said: str, *, from_connect: bool) -> Excepti
     """Return the error of a refusal: Connect's own by what it says, anybody else's by its number."""
     details = {"status": status}
     if not from_connect:
-        in_place = f"something in place of Connect answers {status} at {url}{f': {said}' if said else ''}"
+        in_place = f"something other than Connect answers {status} at {url}{f': {said}' if said else ''}"
         hint = "a proxy that cannot reach its workers" if status in _GATEWAYS else "see connect_urls of the context"
         return OperationFailed(in_place, hint=hint, **details)
     if status == _CONFLICT and any(sign in said.lower() for sign in _IS_REBALANCING):

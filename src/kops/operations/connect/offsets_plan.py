@@ -119,7 +119,7 @@ def _positions(services: Services, texts: Sequence[str], current: Mapping[str, P
     for partition, strategy in sorted(strategies.items(), key=lambda each: each[0]):
         _, before = current.get(str(partition), (None, None))
         if before is None and isinstance(strategy, (ShiftBy, ToCurrent)):
-            raise Refused(f"the connector has no offset for {partition} to go on from", hint="name an offset, start, end or a time")
+            raise Refused(f"the connector has no offset for {partition} to count from", hint="name an offset, start, end or a time")
         target = resolve(strategy, None if before is None else Committed(before[OFFSET]), bounds[partition], times.get(partition))
         pairs.append(({TOPIC: partition.topic, PARTITION: partition.partition}, {OFFSET: target.offset}))
     return pairs

@@ -96,7 +96,7 @@ def _as_it_is(services: Services, topic: str, before: Archive | None, by: str | 
         if (before.topic, before.cluster_id) != (topic, cluster_id):
             raise Refused(
                 f"the archive is of {before.topic} of cluster {before.cluster_id}, not of {topic} of {cluster_id}",
-                hint="a folder of its own for each topic",
+                hint="use a separate folder for each topic",
             )
         if before.topic_id != described.topic_id:
             raise Refused(f"{topic} was deleted and recreated since it was archived: its offsets are others", hint="begin a new archive")
@@ -135,7 +135,7 @@ def _new_ranges(found: Range, archive: Archive, *, accept_gap: bool) -> tuple[di
             if not accept_gap:
                 raise Refused(
                     f"{gap}: {some.start - last:,} offsets would be missing",
-                    hint="begin --range earlier if you gave one; if they are deleted for good, --accept-gap notes it and goes on",
+                    hint="begin --range earlier if you gave one; if they are deleted for good, --accept-gap records the gap and continues",
                 )
             notes.append(f"{gap}: a gap, as accepted")
             start = some.start

@@ -136,7 +136,7 @@ def refuse_others(place: Place) -> None:
     :raises UsageProblem: when it does
     """
     if place.folder and place.folder.is_dir() and any(each.name != RECORDS for each in place.folder.iterdir()):
-        raise UsageProblem(f"{place.folder} has other things in it and no {FILE}", hint="name a folder of its own")
+        raise UsageProblem(f"{place.folder} has other things in it and no {FILE}", hint="name another folder")
 
 
 def _read_local(folder: Path) -> str | None:

@@ -154,7 +154,7 @@ def _exactness(wanted: Wanted) -> str:
 
 def _undo(targets: Targets) -> list[str]:
     if not targets.no_undo:
-        return [f"{', '.join(targets.counts)} is empty now: `kops undo` deletes what was sent, while nobody else writes there"]
+        return [f"{', '.join(targets.counts)} is empty now: `kops undo` deletes what was sent, unless others have written there"]
     return [f"no undo: {targets.no_undo}"]
 
 

@@ -42,7 +42,7 @@ def progress_of(services: Services, name: str, partitions: Iterable[int], *, sta
     except AuthorizationFailed as refused:
         prefix = "-".join(name.split("-")[:2])
         rights = "READ and DELETE on groups, and WRITE on transactional ids"
-        refused.hint = f"a replay keeps how far it is in groups of its own: it needs {rights}, that begin with {prefix}-"
+        refused.hint = f"a replay stores its progress in groups of its own: it needs {rights}, that begin with {prefix}-"
         raise
     found = {
         groups[group]: sent_of(committed.offset, committed.metadata or "")

@@ -210,7 +210,7 @@ def _refuse_topics(topic: str, named: Sequence[str], wanted: Redriven) -> None:
         return  # the plan lists them, and somebody approves it
     others = [name for name in named if not any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted.to_topics)]
     if others:
-        given = f"--to-topics does not name ({', '.join(wanted.to_topics)})" if wanted.to_topics else "nobody has approved, with --yes"
+        given = f"--to-topics does not name ({', '.join(wanted.to_topics)})" if wanted.to_topics else "with --yes nobody approves the plan"
         allow = " ".join(f"--to-topics {shlex.quote(name)}" for name in others)
         raise Refused(
             f"headers of dead letters of {topic} name topics that {given}: {', '.join(others)}",

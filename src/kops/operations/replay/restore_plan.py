@@ -150,11 +150,11 @@ def _notes(services: Services, targets: Targets, archive: Archive, groups: Mappi
     ]
     if groups:
         notes.append("offsets of groups are those of the same records, found by reading back: markers of transactions take offsets too")
-        notes.append(f"brokers delete the offsets of a group that nobody joins after {kept_text(services)}")
+        notes.append(f"brokers delete the offsets of a group without members after {kept_text(services)}")
     elif archive.groups:
         notes.append(f"no offsets are committed; the archive has those of {', '.join(sorted(archive.groups))}: --groups GLOB")
     if targets.no_undo:
         notes.append(f"no undo: {targets.no_undo}")
     else:
-        notes.append(f"{name} is empty: `kops undo` deletes what was sent, while nobody else writes there; offsets of groups stay")
+        notes.append(f"{name} is empty: `kops undo` deletes what was sent, unless others have written there; offsets of groups stay")
     return notes

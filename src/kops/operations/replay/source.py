@@ -75,7 +75,7 @@ def settings_of(connection: Connection, what: str) -> dict[str, str]:
     if names:
         raise Refused(
             f"the tasks of a replay cannot keep to {', '.join(names)}, which {connection.label} sets for the {what}",
-            hint="leave it out with a context of its own; they know PLAINTEXT, TLS, mTLS with PEM files, SASL PLAIN and SCRAM",
+            hint="leave it out in a separate context; they know PLAINTEXT, TLS, mTLS with PEM files, SASL PLAIN and SCRAM",
             properties=names,
         )
     return settings

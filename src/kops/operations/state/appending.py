@@ -57,6 +57,6 @@ def read_back_judged(result: ItemResult, wrong: Mapping[str, str]) -> ItemResult
     how = f": {wrong[result.target]}" if wrong[result.target] else ""
     error = VerificationFailed(
         f"{result.target} was read back different from what was written{how}",
-        hint="something else writes to this changelog: see that the application is stopped everywhere, then run it again",
+        hint="something else writes to this changelog: make sure that the application is stopped everywhere, then run the command again",
     )
     return ItemResult(result.target, Status.FAILED, error=error.as_json())

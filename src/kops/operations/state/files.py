@@ -85,4 +85,4 @@ def _refuse_without_subtraction(store: Store, reducer: Reducer) -> None:
     from kops.core.reducers import Subtractor
 
     if store.table is not None and not isinstance(reducer, Subtractor):
-        raise ConfigError(f"{store.aggregate.expression} cannot take back what left a group", hint="give it remove(key, value, aggregate)")
+        raise ConfigError(f"{store.aggregate.expression} cannot subtract what left a group", hint="give it remove(key, value, aggregate)")

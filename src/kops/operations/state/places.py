@@ -82,8 +82,8 @@ def refuse_unplaced(computed: Iterable[Placed]) -> None:
         if unplaced:
             raise Refused(
                 f"store {found.facts.store.name}: the partition of {unplaced:,} keys is not known: the application chose it"
-                f" (partitioner: custom), and {found.facts.store.changelog} does not say it any more",
-                hint="a snapshot from before has them (`kops state restore`); else let the application process its input again",
+                f" (partitioner: custom), and {found.facts.store.changelog} no longer shows it",
+                hint="a snapshot from before has them (`kops state restore`); otherwise let the application reprocess its input",
                 store=found.facts.store.name,
             )
 

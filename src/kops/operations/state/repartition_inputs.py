@@ -91,7 +91,9 @@ def plan_inputs(
                 raise Refused(f"{new} has {sizes[new]} partitions, not {partitions}", hint="name a topic that has as many")
             bounds = services.kafka.offsets.bounds(TopicPartition(new, number) for number in range(partitions))
             commits |= {at: Committed(bound.log_start_offset, metadata) for at, bound in bounds.items() if at not in committed}
-            warnings.append(f"{topic} is not read any more: let its producers write to {new}, and the program read it, before it starts")
+            warnings.append(
+                f"{topic} is no longer read: before the application starts, let producers write to {new} and the program read it"
+            )
         elif size == partitions:
             if is_keyed:
                 _refuse_misplaced(services, left, partitions, isolation)

@@ -124,7 +124,7 @@ def _refuse_unmovable(engine: Engine, state_file: StateFile, found: Moved) -> No
     if found.done.misplaced:
         raise Refused(
             f"store {found.store.name}: {found.done.misplaced:,} of {found.done.keys:,} keys are not where a default partitioner puts them",
-            hint="its input has a partitioner of its own, or the state is wrong: `kops state verify` tells",
+            hint="its input uses a custom partitioner, or the state is wrong: check with `kops state verify`",
         )
     contents, headers = found.done.after.values(), bool(found.done.with_headers)
     refuse_time_zero(engine.services, found.store.changelog, contents, exactly_once=state_file.exactly_once, headers=headers)

@@ -43,7 +43,7 @@ class Into(Switch):
             f"{new} can be started beside {old}, with a separate output topic: both process new input and send their results",
             f"to compare them: kops state diff {plan.arguments['state_file']} --against {new}",
             f"to switch: stop {old} (and {new}), run this same command again, start {new}; it continues exactly where {old} stopped",
-            f"{old} keeps its topics and offsets: `kops groups delete` and `kops topics delete` when it is not needed any more",
+            f"{old} keeps its topics and offsets: `kops groups delete` and `kops topics delete` once it is no longer needed",
         )
 
 

@@ -93,7 +93,7 @@ def topic_ids(services: Services, changes: Iterable[TopicChange]) -> dict[str, s
     found = services.kafka.topics.existing(names)
     if any(topic.topic_id is None for topic in found.values()):
         raise Refused(
-            "these brokers give topics no ids, so a topic cannot be replaced safely: the old and the new one could not be told apart",
+            "these brokers give topics no ids, so a topic cannot be replaced safely: the old and the new one could not be distinguished",
             hint="Kafka 2.8 and newer give topics ids, once inter.broker.protocol.version is 2.8 or newer",
         )
     return {name: found[name].topic_id if name in found else None for name in names}
@@ -115,7 +115,7 @@ def left_to_do(services: Services, changes: Sequence[TopicChange]) -> list[Topic
         elif change.after is not None and len(topic.partitions) == change.after.partitions:
             left.append(replace(change, topic_id=topic.topic_id, done=True))
         else:
-            raise StateMoved(f"{change.name} was made by somebody else since", hint="see `kops topics describe`; then plan again")
+            raise StateMoved(f"{change.name} was created by somebody else since", hint="see `kops topics describe`; then plan again")
     return left
 
 

@@ -30,7 +30,7 @@ def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool
         which = f"{count:,} records have a null value, which windows give to a {store.aggregate.kind} too"
         found.append(Exactness("C", (f"{which}: they are passed over here, and what the application makes of them is not known",)))
     if cache and (count := noted.get("cached", 0)):
-        which = f"{count:,} late records lie beside a session that the retention has expired"
+        which = f"{count:,} late records are next to a session that has expired by retention"
         found.append(
             Exactness(
                 "C", (f"{which}: whether the application still found it, in a cache or in an older store, is not known (streams.cache)",)
@@ -59,7 +59,7 @@ def window_warnings(store: Store, noted: Mapping[str, int]) -> list[str]:
     if store.window is None:
         return []
     retention, buffer = duration_text(store.window.retention_ms), store.window.buffer
-    behind = [f"{store.name}: {buffer}, the buffer of suppress(), is left as it is; kops can neither compute nor compare it"]
+    behind = [f"{store.name}: {buffer}, the buffer of suppress(), is left unchanged; kops can neither compute nor compare it"]
     one, several = ("session", "sessions") if store.window.kind == SESSION else ("window", "windows")
     said = {
         "late": f"records came after their {one} had closed, and do not count in it; an application that was restarted just before "
