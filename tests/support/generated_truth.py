@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from support.programs import Record, Window
@@ -17,10 +17,12 @@ class Held:
 
     :param view: of its changelog
     :param needed: the keys that the application still finds in it; of a window store not those that have expired
+    :param has_expired: whether a key in a partition is one that the application does not find, whatever the changelog has
     """
 
     view: Mapping[bytes, Entry]
     needed: frozenset[bytes]
+    has_expired: Callable[[bytes, int | None], bool] = lambda _key, _partition: False
 
 
 def held(window: Window | None, log: Sequence[Record]) -> Held:
@@ -41,7 +43,10 @@ def held(window: Window | None, log: Sequence[Record]) -> Held:
     newest: dict[int | None, int] = {}
     for record in log:
         newest[record.partition] = max(newest.get(record.partition, 0), moment(record.key or b""))
-    return Held(view, frozenset(key for key, entry in view.items() if moment(key) > newest[entry.partition] - window.retention))
+    def has_expired(key: bytes, partition: int | None) -> bool:
+        return moment(key) <= newest.get(partition, 0) - window.retention
+
+    return Held(view, frozenset(key for key, entry in view.items() if not has_expired(key, entry.partition)), has_expired)
 
 
 def contradicts(grade: str, wanted: Held, log: Sequence[Record], form: str, *, grouped: bool = False) -> list[str]:
@@ -64,7 +69,7 @@ def contradicts(grade: str, wanted: Held, log: Sequence[Record], form: str, *, g
     said = [f"{key!r} is missing" for key in sorted(wanted.needed - set(found)) if not may_be_either(wanted.view[key])]
     for key, entry in sorted(found.items()):
         original = wanted.view.get(key)
-        if original is None and may_be_either(entry):
+        if (original is None and may_be_either(entry)) or wanted.has_expired(key, entry.partition):
             continue
         if original is None:
             said.append(f"{key!r} is not in the store: {entry}")
