@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from support import twins
 from support.programs import Program, Record, Window
@@ -37,6 +38,7 @@ class Case:
 
     :param between: what kops is asked to do between the runs
     :param started_at: offset of each partition that is committed between the runs, where there was none yet
+    :param skips: records of partition 0 that another tool makes the application pass over between the runs
     """
 
     program: Program
@@ -45,6 +47,7 @@ class Case:
     between: tuple[str, ...] = ()
     partitions: int = PARTITIONS
     started_at: int = 0
+    skips: int = 0
     guarantee: str = "at_least_once"
 
 
@@ -61,6 +64,8 @@ def cases() -> dict[str, Case]:
     return {
         "right": Case(COUNT, plain),
         "lost": Case(COUNT, plain),
+        "skipped": Case(COUNT, tuple(counted()), tuple(counted(KEYS)), skips=2),
+        "narrow": Case(COUNT, (_at(0), _at(1))),
         "minutes": Case(_windows(60_000), tuple(counted(60_000 * at)[0] for at in range(40))),
         "restarted": Case(_windows(10_000), (_at(100_000),), (_at(5_000),), partitions=1),
         "started": Case(COUNT, (), plain, started_at=5),
@@ -101,6 +106,17 @@ class Scene:
         twin.cluster.set_config(changelog, cleanup_policy="compact")
 
 
+def skip(cluster: Any, program: Program, records: int) -> None:
+    """Move an application forward in partition 0 as a tool does that keeps the metadata: no commit shows it."""
+    at = TopicPartition(program.topic, 0)
+    asked = ConsumerGroupTopicPartitions(program.application, [at])
+    (found,) = cluster.admin.list_consumer_group_offsets([asked])[program.application].result(60).topic_partitions
+    moved = TopicPartition(program.topic, 0, found.offset + records, found.metadata)
+    request = ConsumerGroupTopicPartitions(program.application, [moved])
+    (done,) = cluster.admin.alter_consumer_group_offsets([request])[program.application].result(60).topic_partitions
+    assert not done.error
+
+
 @pytest.fixture(scope="module")
 def scene(cluster, tmp_path_factory, run_kops_alone):
     prefix = f"trust-{uuid.uuid4().hex[:8]}"
@@ -113,6 +129,8 @@ def scene(cluster, tmp_path_factory, run_kops_alone):
         program = made[name].program
         if case.started_at:
             cluster.commit(program.application, {(program.topic, number): case.started_at for number in range(case.partitions)})
+        if case.skips:
+            skip(cluster, program, case.skips)
         if case.between:
             words = [word.format(application=program.application, topic=program.topic) for word in case.between]
             run_kops_alone(*words, "--yes", "-B", cluster.servers).ok()
@@ -131,6 +149,7 @@ def test_surviving_keys_testify(scene):
         "equal": KEYS,
         "expected": KEYS,
         "sufficient": True,
+        "unproven": [],
         "damaged": [],
         "written_by_kops": 0,
         "unclear": 0,
@@ -150,11 +169,14 @@ def test_what_verify_has_proven_is_remembered_for_this_state_file_only(scene, tm
     assert "never proven" in plan.err
 
 
-def test_what_is_left_of_a_changelog_testifies_to_what_is_lost(scene):
+def test_what_is_left_of_a_changelog_does_not_testify_to_a_partition_that_is_lost(scene):
     scene.lose("lost", 1)
     kept = sum(entry.partition != 1 for entry in scene.twins["right"].view().values())
+    told = scene.kops("lost", "verify")
+    assert f"proof: {kept} of {kept} surviving keys equal, none of them in partition 1; never proven" in told.err
     found = scene.verified("lost", code=1)
-    assert (found["exactness"], found["missing"], found["proof"]["surviving"]) == ("A", KEYS - kept, kept)
+    assert (found["exactness"], found["missing"], found["proof"]["surviving"]) == ("A if the file is right", KEYS - kept, kept)
+    assert found["proof"]["unproven"] == [1]
     damage = [Record(b"k0", struct.pack(">q", 7), START)]
     twin = scene.twins["lost"]
     twin.cluster.produce(twin.program.changelog, damage)
@@ -173,7 +195,56 @@ def test_what_is_left_of_a_changelog_testifies_to_what_is_lost(scene):
     assert found["status"] == "equal"
     assert found["proof"]["surviving"] + found["proof"]["written_by_kops"] == KEYS
     assert found["proof"]["written_by_kops"] > KEYS - kept
+    assert (found["exactness"], found["proven"], 1 in found["proof"]["unproven"]) == ("A if the file is right", None, True)
     assert {key: entry.value for key, entry in twin.view().items()} == {f"k{n}".encode(): struct.pack(">q", 2) for n in range(KEYS)}
+
+
+def test_records_that_another_tool_made_the_application_skip_are_not_computed_with_certainty(scene):
+    found = scene.verified("skipped", code=1)
+    assert (found["exactness"], found["different"]) == ("C", 2)
+    assert all("partition 0" in reason for reason in found["reasons"])
+    held = scene.twins["skipped"].view()
+    scene.lose("skipped", 0)
+    found = scene.verified("skipped", code=1)  # all that is left is equal
+    assert found["proof"]["equal"] == found["proof"]["surviving"] == sum(entry.partition != 0 for entry in held.values())
+    assert (found["different"], found["exactness"], found["proof"]["unproven"]) == (0, "A if the file is right", [0])
+    plan = scene.kops("skipped", "rebuild", "--dry-run", "-o", "json").ok()
+    assert "exactness A if the file is right" in plan.out
+    assert "totals in partition 0" in plan.out
+
+
+def test_what_a_changelog_has_lost_is_said_wherever_it_counts(scene, tmp_path):
+    twin = scene.twins["skipped"]  # of which partition 0 is lost
+    lost = f"partition 0 of {twin.program.changelog} has lost records"
+    key = next(key for key, entry in scene.twins["right"].view().items() if entry.partition == 0)
+    asked = scene.kops("skipped", "query", key.decode())
+    assert (asked.code, lost in asked.err) == (1, True)
+    moved = scene.kops("skipped", "repartition", "--partitions", "5", "--grow-inputs", "--dry-run").ok()
+    assert f"{lost}: keys that nothing has written again since are missing there, and do not move" in moved.err
+    folder = tmp_path / "snapshot"
+    assert lost in scene.kops("skipped", "snapshot", "--to", folder).ok().err
+    refused = scene.kops("skipped", "rebuild", "--from-snapshot", folder, "--yes")
+    assert (refused.code, f"partition 0 of {twin.program.changelog} had lost every record" in refused.err) == (5, True)
+
+
+def test_a_partition_that_lost_all_and_gets_nothing_cannot_be_told(scene):
+    twin = scene.twins["narrow"]
+    (entry,) = twin.view().values()
+    other = (entry.partition + 1) % PARTITIONS
+    twin.cluster.produce(twin.program.changelog, [Record(b"gone", struct.pack(">q", 1), START, (), other)])
+    scene.lose("narrow", other)
+    found = scene.verified("narrow", code=7)
+    assert (found["status"], found["exactness"], found["proven"]) == ("unclear", "A if the file is right", None)
+    assert (found["proof"]["surviving"], found["proof"]["unproven"]) == (1, [other])
+    assert "nothing shows what was there" in found["reasons"][0]
+
+
+def test_a_query_of_the_input_says_what_kops_knows(scene):
+    proven = scene.kops("right", "query", "k0", "--from", "input").ok()
+    assert f"over {KEYS} keys" in proven.err
+    moved = scene.kops("moved", "query", "k0", "--from", "input").ok()
+    assert "exactness C" in moved.err
+    assert "kops moved the application in" in moved.err
 
 
 def test_an_application_that_began_later_than_its_topic_is_not_written(scene):
@@ -193,6 +264,10 @@ def test_where_nothing_survives_a_class_holds_only_if_the_file_is_right(scene):
     plan = scene.kops("right", "rebuild", "--dry-run").ok()
     assert "proof: none, nothing to compare with" in plan.err
     assert "exactness A if the file is right" in plan.err
+    scene.lose("skipped")
+    against = scene.kops("right", "diff", "--against", scene.twins["skipped"].program.application)
+    assert (against.code, "neither changelog has any record, so nothing was compared" in against.err) == (7, True)
+    assert "hold the same" not in against.err
 
 
 def test_windows_that_the_file_lets_expire_too_early_are_no_proof(scene, tmp_path):

@@ -43,6 +43,7 @@ def held(window: Window | None, log: Sequence[Record]) -> Held:
     newest: dict[int | None, int] = {}
     for record in log:
         newest[record.partition] = max(newest.get(record.partition, 0), moment(record.key or b""))
+
     def has_expired(key: bytes, partition: int | None) -> bool:
         return moment(key) <= newest.get(partition, 0) - window.retention
 

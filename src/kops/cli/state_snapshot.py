@@ -51,5 +51,7 @@ def snapshot(session: Session, *, subject: str, to: str, guarantee: str | None, 
         session.render_object(body)
     else:
         session.render(body["stores"], STORE_COLUMNS)
+    for loss in manifest.losses:
+        session.note(f"{loss}, and in this snapshot; `kops state verify` compares the state with its input")
     session.note(f"the state of {manifest.application} is in {to}; `kops state restore {to}` brings it back")
     return 0

@@ -12,7 +12,7 @@ from kops.formats.record_batch_header import UnreadableBatch
 from kops.spark.added_up import adds_up
 from kops.spark.aggregates import depends_on_order
 from kops.spark.difference import all_added, compacted_view, difference
-from kops.spark.observing import watched
+from kops.spark.observing import by_partition, counts_by_partition, watched
 from kops.spark.prepare import prepare, timed_records
 from kops.spark.source import KafkaSource, TopicRange
 from kops.spark.stage import Staged, write_stage
@@ -43,7 +43,6 @@ class Job:
     :param others: what is read of its further topics
     :param loose: of a grouped table: not every change of the table is known, or not their order
     :param places: what tells where keys belong, where a partitioner of the application's own does; None: the changelog
-    :param damaged: partitions of the changelog whose keys are not counted as surviving
     :param base: path of a snapshot's rows of the store, which are what it held before; None: it began empty
     """
 
@@ -56,7 +55,6 @@ class Job:
     others: tuple[TopicRange, ...] = ()
     loose: bool = False
     places: TopicRange | None = None
-    damaged: frozenset[int] = frozenset()
     base: str | None = None
 
     @property
@@ -76,7 +74,7 @@ class Counts:
     :param staged: what its changelog lacks
     :param noted: what else was counted, by name (``kops.spark.views.Seen``)
     :param unrestorable: records of the changelog on which Kafka Streams ends when it restores them: their keys are too short
-    :param surviving: live keys that the changelog holds, outside of damaged partitions
+    :param live: how many live keys the changelog holds, by partition
     :param latest: see ``kops.spark.views.Seen``
     """
 
@@ -86,7 +84,7 @@ class Counts:
     mixed: int
     staged: Staged
     noted: Mapping[str, int] = field(default_factory=dict)
-    surviving: int = 0
+    live: Mapping[int, int] = field(default_factory=dict)
     unrestorable: int = 0
     latest: int | None = None
 
@@ -162,9 +160,9 @@ def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | No
     try:
         if job.changelog.records:
             found, of_found = watched(_held(kafka, job, view), {"unrestorable": f"count_if({_is_unrestorable(job.store)})"})
-            held, of_held = watched(view.live(found), {"surviving": f"count_if({_testifies(job)})"})
+            held, of_held = watched(view.live(found), {"live": by_partition("value is not null", len(job.changelog.ranges))})
             staged = write_stage(difference(view.rows, held, empty=view.empty), path)
-            seen = replace(view.seen(), surviving=of_held.get["surviving"], unrestorable=of_found.get["unrestorable"])
+            seen = replace(view.seen(), live=counts_by_partition(of_held.get["live"]), unrestorable=of_found.get["unrestorable"])
         else:
             staged = write_stage(all_added(view.rows), path)
             seen = view.seen()
@@ -174,18 +172,12 @@ def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | No
 
 
 def _counts(staged: Staged, seen: Seen) -> Counts:
-    return Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted, seen.surviving, seen.unrestorable, latest=seen.latest)
+    return Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted, seen.live, seen.unrestorable, latest=seen.latest)
 
 
 def _is_unrestorable(store: Store) -> str:
     shortest = suffix_of(store.window) if store.window else 0
     return f"length(key) < {shortest}" if shortest else "false"
-
-
-def _testifies(job: Job) -> str:
-    """Return SQL that tells whether a row of the changelog's view is a live key outside of damaged partitions."""
-    damaged = ", ".join(map(str, sorted(job.damaged)))
-    return f"value is not null and partition not in ({damaged})" if damaged else "value is not null"
 
 
 def _held(kafka: KafkaSource, job: Job, view: View) -> DataFrame:

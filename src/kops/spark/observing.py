@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,26 @@ def watched(frame: DataFrame, counts: Mapping[str, str]) -> tuple[DataFrame, Wat
     columns = [functions.expr(f"{count} as {name}") for name, count in counts.items()]
     observation = Observation()
     return frame.observe(observation, *columns), Watch(frame, columns, observation)
+
+
+def by_partition(condition: str, partitions: int) -> str:
+    """Return a Spark SQL aggregate that counts rows by their ``partition``, for ``counts_by_partition`` to read.
+
+    A histogram with a bin for each number is exact, and the only count by groups that an observation can make. Bins of one number may
+    be there twice, a rounding error apart, and as JSON they are told by Spark Connect too.
+
+    :param partitions: how many there are
+    """
+    return f"to_json(histogram_numeric(if({condition}, cast(partition as double), null), {partitions + 1}))"
+
+
+def counts_by_partition(told: str | None) -> dict[int, int]:
+    """Return what ``by_partition`` has counted; nothing where there was no such row."""
+    found: dict[int, int] = {}
+    for each in json.loads(told or "[]"):
+        number = round(each["x"])
+        found[number] = found.get(number, 0) + round(each["y"])
+    return found
 
 
 class Watch:

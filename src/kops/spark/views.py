@@ -31,7 +31,7 @@ class Seen:
         of additions would have changed: the view does not count
     :param noted: what else was counted, by name: of windows, see ``kops.spark.windows_view.NOTED``
     :param unrestorable: records of the changelog, tombstones too, whose keys are too short for such a store
-    :param surviving: live keys of the changelog that can testify to what was computed: those outside of damaged partitions
+    :param live: how many live keys the changelog holds, by partition
     :param latest: the greatest timestamp that the application takes the records to have, in milliseconds since the epoch; None: not seen
     """
 
@@ -41,7 +41,7 @@ class Seen:
     mixed: int
     void: int = 0
     noted: Mapping[str, int] = field(default_factory=dict)
-    surviving: int = 0
+    live: Mapping[int, int] = field(default_factory=dict)
     unrestorable: int = 0
     latest: int | None = None
 

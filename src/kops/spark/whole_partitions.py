@@ -8,7 +8,7 @@ task can hold is left to Spark.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kops.spark.jobs import Job
     from kops.spark.source import TopicRange
 
-_NUMBERS = (*COUNTED, *TOLD, *EXPIRY, "keys", "surviving", "unrestorable")
+_NUMBERS = (*COUNTED, *TOLD, *EXPIRY, "keys", "held", "unrestorable")
 _SCHEMA = ", ".join([SUMS_SCHEMA, *(f"{name} bigint" for name in _NUMBERS)])
 _LEFT = ".left"
 """A file beside those of the stage: a task has found that the store is to be left to Spark, and the others need not go on."""
@@ -77,10 +77,12 @@ def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[S
 
     rows = batches.by_task(len(pieces), _SCHEMA, run).collect() if pieces else []
     counts = {name: sum(row[name] for row in rows) for name in _NUMBERS}
-    counts["surviving"] = sum(row.surviving for row in rows if row.partition not in job.damaged)
     if counts["unfit"]:
         return None
-    return staged_of([row for row in rows if row.records is not None]), _seen(job, counts)
+    live: dict[int, int] = {row.partition: 0 for row in rows}
+    for row in rows:
+        live[row.partition] += row.held
+    return staged_of([row for row in rows if row.records is not None]), replace(_seen(job, counts), live=live)
 
 
 def _pieces(job: Job) -> list[tuple[int, Piece | None, Piece | None]]:
@@ -98,12 +100,12 @@ def _piece(wanted: TopicRange, partition: int) -> Piece | None:
 def _seen(job: Job, counts: dict[str, int]) -> Seen:
     dropped = {name: counts.get(name, 0) for name in FATES.values()}
     if job.store.window is None:
-        return Seen(counts["read"], dropped, counts["keys"], 0, surviving=counts["surviving"])
+        return Seen(counts["read"], dropped, counts["keys"], 0)
     noted = {name: counts.get(name, 0) for name in NOTED}
     trimmed = job.source.trimmed.values()
     noted["trimmed"] = len(trimmed)
     noted["uncovered"] += sum(start == end for start, end in trimmed)
-    return Seen(counts["read"], dropped, counts["keys"], 0, noted=noted, surviving=counts["surviving"], unrestorable=counts["unrestorable"])
+    return Seen(counts["read"], dropped, counts["keys"], 0, noted=noted, unrestorable=counts["unrestorable"])
 
 
 class _Left(Exception):
@@ -134,7 +136,7 @@ class _Compute:
             Path(self.folder, _LEFT).touch()
             return _row(partition, [], counts | {"unfit": 1})
         counts["keys"] = wanted.num_rows - wanted["value"].null_count
-        counts["surviving"] = found.num_rows - found["value"].null_count
+        counts["held"] = found.num_rows - found["value"].null_count
         return _row(partition, list(write_file(stage_rows(wanted, found, partition, timed=self.timed), self.folder)), counts)
 
     def _sides(

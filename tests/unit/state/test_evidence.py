@@ -11,7 +11,12 @@ A, C = Exactness("A"), Exactness("C", ("an order that nothing holds",))
 
 
 def proof(surviving, expected, actions=None, damaged=(), written=0):
-    return proof_of(surviving=surviving, expected=expected, actions=actions or {}, damaged=damaged).without_own({1: written})
+    """Of a changelog of one partition."""
+    return of_partitions({0: surviving}, expected, actions, damaged).without_own({0: written})
+
+
+def of_partitions(live, expected, actions=None, damaged=(), **more):
+    return proof_of(live=live, expected=expected, actions=actions or {}, damaged=damaged, **more)
 
 
 @pytest.mark.parametrize(
@@ -20,14 +25,14 @@ def proof(surviving, expected, actions=None, damaged=(), written=0):
         (proof(1_204_331, 1_204_331), "proof: 1,204,331 of 1,204,331 surviving keys equal", "A"),
         (proof(0, 5, {0: {"added": 5}}), "proof: none, nothing to compare with", "A if the file is right"),
         (proof(0, 0), "proof: none, nothing to compare with", "A if the file is right"),
-        (proof(20, 30, {1: {"added": 10}}), "proof: 20 of 20 surviving keys equal", "A"),
-        (proof(3, 30), "proof: 3 of 3 surviving keys equal, too few to prove all 30", "A if the file is right"),
-        (proof(100, 10**6), "proof: 100 of 100 surviving keys equal", "A"),
+        (proof(20, 30, {0: {"added": 10}}), "proof: 20 of 20 surviving keys equal", "A"),
+        (proof(3, 30, {0: {"added": 27}}), "proof: 3 of 3 surviving keys equal, too few to prove all 30", "A if the file is right"),
+        (proof(100, 10**6, {0: {"added": 10**6 - 100}}), "proof: 100 of 100 surviving keys equal", "A"),
         (proof(9, 9, written=9), "proof: none, nothing to compare with (9 keys that kops wrote do not count)", "A if the file is right"),
         (
-            proof(6, 9, {0: {"changed": 3}}, damaged={0}),
+            of_partitions({0: 3, 1: 6}, 9, {0: {"changed": 3}}, damaged={0}),
             "proof: 6 of 6 surviving keys equal (damaged partition 0 left out)",
-            "A",
+            "A if the file is right",
         ),
     ],
 )
@@ -38,8 +43,48 @@ def test_a_class_is_bare_only_where_enough_keys_testify(found, text, grade):
     assert found.as_json()["sufficient"] == (grade == "A")
 
 
+@pytest.mark.parametrize(
+    ("found", "text", "unproven"),
+    [
+        (of_partitions({0: 40, 1: 30}, 70), "70 of 70 surviving keys equal", []),
+        (of_partitions({0: 4, 1: 80}, 90, {3: {"added": 6}}), "84 of 84 surviving keys equal, none of them in partition 3", [3]),
+        (
+            of_partitions({0: 400, 1: 4, 2: 99, 5: 100}, 2_000, {1: {"added": 5}, 2: {"added": 100}, 5: {"added": 900}, 7: {"added": 1}}),
+            "603 of 603 surviving keys equal, none of them in partition 7 and too few of them in partitions 1, 2",
+            [1, 2, 7],
+        ),
+        (of_partitions({0: 9}, 9, {1: {"erased": 2}}), "9 of 9 surviving keys equal, none of them in partition 1", [1]),
+        (of_partitions({0: 9}, 9, {1: {"erased": 2}}, whole=[0, 1]), "9 of 9 surviving keys equal", []),
+        (of_partitions({0: 9, 1: 0}, 9, lossy=[1]), "9 of 9 surviving keys equal, none of them in partition 1", [1]),
+        (of_partitions({0: 9, 1: 5}, 14, lossy=[1]), "14 of 14 surviving keys equal", []),
+        (
+            of_partitions({0: 9, 1: 5}, 14).without_own({1: 4}),
+            "10 of 10 surviving keys equal, too few of them in partition 1 (4 keys that kops wrote do not count)",
+            [1],
+        ),
+        (
+            of_partitions({0: 9, 1: 5}, 9, {1: {"removed": 5}}, damaged={1}),
+            "9 of 9 surviving keys equal (damaged partition 1 left out)",
+            [1],
+        ),
+        (of_partitions({0: 9, 1: 0}, 9, damaged={1}), "9 of 9 surviving keys equal (damaged partition 1 left out)", []),
+    ],
+)
+def test_a_partition_is_proven_by_its_own_keys_alone(found, text, unproven):
+    assert found.text == f"proof: {text}"
+    assert found.as_json()["unproven"] == unproven
+    assert class_of(A, found) == ("A if the file is right" if unproven else "A")
+    assert found.proves_file
+
+
+def test_many_partitions_are_not_all_named():
+    lost = of_partitions({0: 100}, 120, {number: {"added": 1} for number in range(1, 21)})
+    assert lost.text == "proof: 100 of 100 surviving keys equal, none of them in partitions 1, 2, 3, 4, 5, 6, 7, 8 and 12 more"
+
+
 def test_one_key_that_differs_takes_the_class_and_is_named():
-    found = proof(1_000, 1_000, {0: {"changed": 1, "added": 7}, 2: {"removed": 1, "erased": 4}}, damaged={2})
+    live = {0: 900, 1: 100, 2: 7}
+    found = of_partitions(live, 1_000, {0: {"changed": 1, "added": 7}, 2: {"removed": 1, "erased": 4}}, damaged={2})
     assert (found.surviving, found.differing, found.equal) == (1_000, 1, 999)
     judged = with_survivors(A, found, ["k of partition 0: computed 2, found 3"])
     assert judged.grade == class_of(judged, found) == "C"
@@ -57,18 +102,24 @@ def test_keys_that_kops_wrote_neither_testify_nor_contradict():
     assert (more.differing, with_survivors(A, more, []).grade) == (3, "C")
 
 
+def test_a_key_that_differs_is_not_explained_by_what_kops_wrote_elsewhere():
+    found = of_partitions({0: 50, 1: 50}, 100, {0: {"changed": 1}}).without_own({1: 50})
+    assert (found.differing, found.unclear, with_survivors(A, found, []).grade) == (1, 0, "C")
+
+
 def test_missing_keys_are_explained_by_loss():
     assert class_of(A, proof(60, 100, {0: {"added": 40, "erased": 3}})) == "A"
 
 
 def test_missing_keys_of_a_partition_that_lost_nothing_contradict():
-    found = proof_of(surviving=60, expected=100, actions={0: {"added": 30}, 1: {"added": 10}}, damaged=(), whole=[1])
+    live = {0: 50, 1: 10}
+    found = of_partitions(live, 100, {0: {"added": 30}, 1: {"added": 10}}, whole=[1])
     judged = with_survivors(A, found, [])
     assert (found.missing, judged.grade) == (10, "C")
     assert "10 keys that were computed are not in partition 1" in judged.reasons[0]
     assert found.text == "proof: 60 of 60 surviving keys equal; 10 more are missing"
-    said = proof_of(surviving=60, expected=100, actions={1: {"added": 10}}, damaged=[1], whole=[1])
-    assert (said.missing, class_of(with_survivors(A, said, []), said)) == (0, "A")
+    said = of_partitions(live, 60, {1: {"added": 10}}, damaged=[1], whole=[1])
+    assert (said.missing, class_of(with_survivors(A, said, []), said)) == (0, "A if the file is right")
     assert found.without_own({1: 3}).missing == 0  # a rebuild that was killed is run again
 
 

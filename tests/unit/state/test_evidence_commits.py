@@ -13,7 +13,7 @@ from kops.core.statefile.models import FAUST
 from kops.core.times import time_text
 from kops.formats.streams.offset_metadata import OffsetMetadata, encode
 from kops.operations.state import evidence_commits
-from kops.operations.state.evidence import Proof
+from kops.operations.state.evidence import proof_of
 from kops.operations.state.evidence_commits import read_commits
 from kops.operations.state.evidence_journal import Past
 from kops.operations.state.evidence_proven import Proven
@@ -24,7 +24,7 @@ FILE = parse_state_file(
     "f",
     {"application": "app", "stores": {"own": {"from": {"topic": "in", "key": "string", "value": "long"}, "aggregate": {"count": True}}}},
 )
-SOME, ALL, NONE = Proof(100, 0, 200), Proof(200, 0, 200), Proof(0, 0, 200)
+SOME, ALL, NONE = (proof_of(live={0: live}, expected=200, actions={0: {"added": 200 - live}}) for live in (100, 200, 0))
 
 
 def streams(offset, topic_id=None):

@@ -8,11 +8,15 @@ import yaml
 from kops.core.models import Bounds
 from kops.core.statefile import parse_state_file
 from kops.operations.state.buffers import judge_buffer
-from kops.operations.state.evidence_doubts import added_retention, doubts, of_retention
-from kops.operations.state.exactness import of_cached_join, of_changes, of_input
+from kops.operations.state.evidence import proof_of
+from kops.operations.state.evidence_doubts import added_retention, doubts, of_emptied, of_retention
+from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input
 
 DAY = 86_400_000
 COUNT = {"aggregate": {"count": True}}
+NOTHING = proof_of(live={}, expected=9, actions={0: {"added": 9}})
+ONE_LOST = proof_of(live={0: 5}, expected=9, actions={1: {"added": 4}})
+ALL = proof_of(live={0: 5, 1: 4}, expected=9, actions={})
 
 
 def parsed(body, **streams):
@@ -33,19 +37,22 @@ def grades(found):
 
 def test_keys_that_a_serde_may_write_otherwise():
     source = {"topic": "t", "key": "json", "value": "long"}
-    assert grades(doubts(store(**{"from": source}), {})) == ["C"]
-    assert doubts(store(), {}) == []
+    assert grades(doubts(store(**{"from": source}), {}, NOTHING)) == ["C"]
+    assert doubts(store(), {}, NOTHING) == []
+    assert doubts(store(**{"from": source}), {}, ONE_LOST) == []  # the serde is the same in all partitions
 
 
 @pytest.mark.parametrize(("retention", "late", "expected"), [("1d", 1, ["C"]), ("1d", 0, []), ("10s", 1, [])])
 def test_late_records_of_windows_that_are_still_held(retention, late, expected):
-    assert grades(doubts(windowed(retention=retention), {"late": late})) == expected
+    assert grades(doubts(windowed(retention=retention), {"late": late}, NOTHING)) == expected
+    assert grades(doubts(windowed(retention=retention), {"late": late}, ONE_LOST)) == expected  # what happened in it is not
+    assert doubts(windowed(retention=retention), {"late": late}, ALL) == []
 
 
 def test_records_later_than_the_history_of_a_versioned_table():
     versioned = parsed({"type": "versioned", "history_retention": "5s", "from": {"topic": "t", "key": "string", "value": "long"}}).stores[0]
-    assert grades(doubts(versioned, {"late": 2})) == ["C"]
-    assert doubts(versioned, {"late": 0}) == []
+    assert grades(doubts(versioned, {"late": 2}, NOTHING)) == ["C"]
+    assert doubts(versioned, {"late": 0}, NOTHING) == []
 
 
 @pytest.mark.parametrize(("kept", "expired", "grade"), [(2 * DAY, 5, "C"), (2 * DAY, 0, "A"), (DAY + 10_000, 5, "A"), (-1, 5, "A")])
@@ -125,3 +132,10 @@ def test_a_reducer_over_a_table_of_which_not_every_change_is_known(cache, policy
     judged = of_changes(found, found.stores[1], [policy])
     assert judged.grade == grade
     assert bool(judged.reasons) == (grade == "C")
+
+
+def test_a_partition_that_lost_all_and_gets_nothing_cannot_be_told():
+    found = of_emptied(store(), [2])
+    assert (found.grade, found.hides) == ("A", True)
+    assert found.reasons[0].startswith("partition 2 of a-s-changelog lost every record, and nothing was computed for it")
+    assert of_emptied(store(), []) == Exactness("A")

@@ -12,7 +12,7 @@ from kops.formats.record_batch_header import CONTROL, Batch
 from kops.formats.streams.offset_metadata import OffsetMetadata, encode
 from kops.operations.state.compute import Computed
 from kops.operations.state.cut import Cut
-from kops.operations.state.evidence import Proof
+from kops.operations.state.evidence import proof_of
 from kops.operations.state.evidence_input import doubts_of_times, with_input
 from kops.operations.state.exactness import Exactness, of_gaps
 from kops.spark.input_seen import InputSeen, note, seen_of
@@ -20,6 +20,8 @@ from kops.spark.input_seen import InputSeen, note, seen_of
 AT = TopicPartition("in", 0)
 TIME = 1_700_000_000_000
 ORIGIN = {"topic": "in", "key": "string", "value": "long"}
+
+HALF, ALL = (proof_of(live={0: live}, expected=200, actions={0: {"added": 200 - live}}) for live in (100, 200))
 
 
 def store_of(**fields):
@@ -113,11 +115,11 @@ def test_a_time_of_rows_is_compared_for_the_whole_topic(timestamp):
 def test_a_partition_time_that_the_records_do_not_have_contradicts():
     (later,) = doubts(TIME, TIME + 1)
     assert "takes times from elsewhere" in later.reason
-    assert later.settled(Proof(100, 0, 200), None), "every key would show it"
+    assert later.settled(HALF, None), "every key would show it"
     (earlier,) = doubts(TIME + 1, TIME)
     assert "never counted" in earlier.reason
-    assert not earlier.settled(Proof(100, 0, 200), None), "it may be one key's"
-    assert earlier.settled(Proof(200, 0, 200), None)
+    assert not earlier.settled(HALF, None), "it may be one key's"
+    assert earlier.settled(ALL, None)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Names, keys, inputs and manifests of state that moves: pure rules."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,10 @@ def test_topics_that_are_planned_are_there_and_empty():
     assert services.kafka.topics.settings(["new"])["new"]["cleanup.policy"].value == "compact"
     partitions = [TopicPartition("new", number) for number in range(2)]
     assert services.kafka.offsets.bounds(partitions, isolation="read_committed") == dict.fromkeys(partitions, Bounds(0, 0))
+
+
+def test_a_snapshot_tells_which_changelogs_had_lost_records():
+    assert STORE.emptied == [1]
+    assert MANIFEST.losses == ["partition 1 of a-s-changelog has lost records: keys that nothing has written again since are missing there"]
+    deleting = replace(STORE, topic=NewTopic("a-s-changelog", 2, 1, {"cleanup.policy": "compact,delete"}))
+    assert replace(MANIFEST, stores=(deleting,)).losses == deleting.emptied == []

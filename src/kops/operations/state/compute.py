@@ -13,7 +13,7 @@ from kops.operations.state.amount import amount_text
 from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, new_stage
 from kops.operations.state.evidence import Proof, class_of, proof_of
-from kops.operations.state.evidence_doubts import added_retention, of_retention
+from kops.operations.state.evidence_doubts import added_retention, of_emptied, of_retention
 from kops.operations.state.evidence_proven import Proven, proven_text
 from kops.operations.state.exactness import Exactness, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
@@ -104,10 +104,12 @@ class Computed:
     def must_write(self) -> bool:
         """Tell whether there is anything to append.
 
-        Tombstones that nobody has to see are no reason, unless the log is empty: then local stores may remember what it forgot.
+        Tombstones that nobody has to see are no reason, unless a partition is empty: then local stores may remember what it forgot.
         """
-        erased = sum(found.get("erased", 0) for found in self.actions.values())
-        return bool(self.differing or (erased and self.changelog_is_empty))
+        return bool(self.differing) or any(
+            bound.log_start_offset == bound.log_end_offset and self.actions.get(number, {}).get("erased", 0)
+            for number, bound in self.facts.changelog_bounds.items()
+        )
 
     @property
     def changelog_is_empty(self) -> bool:
@@ -172,10 +174,8 @@ def compute_stores(
     :param damaged: store -> partitions of its changelog that testify to nothing; None: all of them
     :param apart: stores whose changelogs are of other offsets, or of another state, than what is computed: they testify to nothing
     """
-    jobs = [
-        replace(job_of(state_file, found, cut, skip_undecodable=skip_undecodable), damaged=_damaged(found, damaged or {}))
-        for found in facts
-    ]
+    facts = [replace(found, damaged=_damaged(found, damaged or {})) for found in facts]
+    jobs = [job_of(state_file, found, cut, skip_undecodable=skip_undecodable) for found in facts]
     names = ", ".join(job.store.name for job in jobs[:_NAMED]) + (f" and {len(jobs) - _NAMED} more stores" if len(jobs) > _NAMED else "")
     sources = [engine.in_kafka(source) for job in jobs for source in job.sources]
     older = sum(source.records for job in jobs for source in job.sources) - sum(source.records for source in sources)
@@ -236,7 +236,7 @@ def job_of(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodab
 
 
 def _unproven(found: Computed) -> Computed:
-    return replace(found, proof=found.proof and Proof(0, 0, found.counts.keys))
+    return replace(found, proof=found.proof and Proof(found.counts.keys))
 
 
 def _damaged(facts: StoreFacts, damaged: Mapping[str, frozenset[int] | None]) -> frozenset[int]:
@@ -258,12 +258,11 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_
         of_windows(store, keys, counts.noted, cache=job.state_file.may_find_expired),
         of_retention(store, counts.noted, facts.settings, added_ms),
     ]
-    places = of_places(kafka.session, facts, stage, counts.staged.actions, job.damaged)
+    places, actions = of_places(kafka.session, facts, stage, counts.staged.actions, facts.damaged), counts.staged.actions
     proof = None
     if not store.reuses_source:
-        whole = [number for number, bound in facts.changelog_bounds.items() if bound.log_start_offset == 0 < bound.log_end_offset]
-        actions = counts.staged.actions
-        proof = proof_of(surviving=counts.surviving, expected=keys, actions=actions, damaged=job.damaged, whole=whole)
+        proof = proof_of(live=counts.live, expected=keys, actions=actions, damaged=facts.damaged, whole=facts.whole, lossy=facts.lossy)
+        seen.append(of_emptied(store, [number for number in facts.emptied if not actions.get(number)]))
     exactness = worst([facts.exactness, *seen])
     return Computed(facts, stage, counts, worst([exactness, places]), exactness.grade, proof)
 

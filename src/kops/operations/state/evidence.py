@@ -12,35 +12,72 @@ from kops.operations.state.exactness import Exactness, worst
 
 ENOUGH = 100
 """So many equal keys testify to a store of any size; fewer only where they are at least half of its keys."""
+_NAMED = 8
 IF_RIGHT = "if the file is right"
 """Follows the class of a store to which nothing testifies: ``A if the file is right`` is not ``A``."""
+
+
+@dataclass(frozen=True)
+class Survivors:
+    """What the keys of one partition of a changelog testify. What another partition holds says nothing of how this one came to be.
+
+    :param surviving: live keys that testify: none of a partition that is damaged, and none that kops itself wrote
+    :param expected: keys that it should hold
+    :param differing: surviving keys whose value or timestamp was computed differently, or that should not be there
+    :param absent: expected keys that it does not hold although nothing shows that it lost any
+    :param written: live keys that do not count because kops wrote them
+    :param unclear: keys that were computed differently and that kops may have written itself
+    :param needs_witness: even where it should hold no key: something is deleted from it, or it has lost records
+    """
+
+    surviving: int
+    expected: int
+    differing: int = 0
+    absent: int = 0
+    written: int = 0
+    unclear: int = 0
+    needs_witness: bool = False
+
+    @property
+    def suffices(self) -> bool:
+        """Tell whether its surviving keys prove what was computed for it: all of them equal, and enough of them."""
+        if self.differing or self.unclear or self.absent:
+            return False
+        return _is_enough(self.surviving, self.expected) or not (self.expected or self.needs_witness)
+
+    def without_own(self, written: int) -> Survivors:
+        """Return it without so many live keys that kops wrote."""
+        if not written:
+            return self
+        found = replace(self, absent=0)
+        if self.differing > written:
+            return found
+        testify = max(0, self.surviving - max(written, self.differing))
+        return replace(found, surviving=testify, differing=0, written=min(written, self.surviving), unclear=self.differing)
 
 
 @dataclass(frozen=True)
 class Proof:
     """How many keys of a changelog testify to what was computed, and how many of them were computed the same.
 
-    :param surviving: live keys of the changelog, without those of damaged partitions and those that kops itself wrote
-    :param differing: surviving keys whose value or timestamp was computed differently, or that should not be there
     :param expected: keys that the store should hold
+    :param partitions: what those of each partition say; none: nothing testifies
     :param damaged: partitions of which the person said that they are damaged
-    :param written: live keys that do not count because kops wrote them
-    :param unclear: keys that were computed differently and that kops may have written itself
-    :param absent: partition -> expected keys that it does not hold although nothing shows that it lost any
     """
 
-    surviving: int
-    differing: int
     expected: int
+    partitions: Mapping[int, Survivors] = field(default_factory=dict)
     damaged: tuple[int, ...] = ()
-    written: int = 0
-    unclear: int = 0
-    absent: Mapping[int, int] = field(default_factory=dict)
 
     @property
-    def missing(self) -> int:
-        """Return the number of expected keys whose absence no loss explains."""
-        return sum(self.absent.values())
+    def surviving(self) -> int:
+        """Return the number of live keys that testify."""
+        return sum(each.surviving for each in self.partitions.values())
+
+    @property
+    def differing(self) -> int:
+        """Return the number of surviving keys that were computed differently."""
+        return sum(each.differing for each in self.partitions.values())
 
     @property
     def equal(self) -> int:
@@ -48,9 +85,42 @@ class Proof:
         return self.surviving - self.differing
 
     @property
+    def written(self) -> int:
+        """Return the number of live keys that kops wrote."""
+        return sum(each.written for each in self.partitions.values())
+
+    @property
+    def unclear(self) -> int:
+        """Return the number of keys that differ and that kops may have written."""
+        return sum(each.unclear for each in self.partitions.values())
+
+    @property
+    def absent(self) -> Mapping[int, int]:
+        """Return the number of expected keys whose absence no loss explains, by partition."""
+        return {number: each.absent for number, each in self.partitions.items() if each.absent}
+
+    @property
+    def missing(self) -> int:
+        """Return the number of expected keys whose absence no loss explains."""
+        return sum(self.absent.values())
+
+    @property
+    def unproven(self) -> tuple[int, ...]:
+        """Return the partitions whose own keys do not prove them."""
+        return tuple(number for number, each in sorted(self.partitions.items()) if not each.suffices)
+
+    @property
+    def proves_file(self) -> bool:
+        """Tell whether the surviving keys prove what the state file says, wherever they are: all of them equal, and enough of them."""
+        return not (self.differing or self.unclear or self.missing) and _is_enough(self.surviving, self.expected)
+
+    @property
     def suffices(self) -> bool:
-        """Tell whether the surviving keys prove the store: all of them equal, and enough of them."""
-        return not (self.differing or self.unclear or self.missing) and self.surviving >= max(1, min(ENOUGH, -(-self.expected // 2)))
+        """Tell whether the surviving keys prove the store: in each partition enough of them.
+
+        What happened to the application in one partition, such as records that it was made to skip, the keys of others do not show.
+        """
+        return self.proves_file and not self.unproven
 
     @property
     def text(self) -> str:
@@ -61,15 +131,25 @@ class Proof:
             found = f"proof: {self.equal:,} of {self.surviving:,} surviving keys equal"
             if self.missing:
                 found += f"; {self.missing:,} more are missing"
-            elif not self.differing and not self.suffices:
+            elif not self.differing and not self.unclear and not self.proves_file:
                 found += f", too few to prove all {self.expected:,}"
+            elif not self.differing:
+                found += self._unproven_text
         if self.unclear:
             found += f"; {self.unclear:,} keys differ, which kops may have written"
         left_out = [f"{self.written:,} keys that kops wrote do not count"] if self.written else []
         if self.damaged:
-            which = "partition" if len(self.damaged) == 1 else "partitions"
-            left_out.append(f"damaged {which} {', '.join(map(str, self.damaged))} left out")
+            left_out.append(f"damaged {partitions_text(self.damaged)} left out")
         return f"{found} ({'; '.join(left_out)})" if left_out else found
+
+    @property
+    def _unproven_text(self) -> str:
+        """Return which partitions the surviving keys say nothing of, or too little; those that are damaged are named elsewhere."""
+        unproven = {number: self.partitions[number] for number in self.unproven if number >= 0 and number not in self.damaged}
+        none = [number for number, each in unproven.items() if not each.surviving and not each.unclear]
+        few = [number for number, each in unproven.items() if each.surviving and not each.unclear]
+        said = [f"{what} {partitions_text(found)}" for what, found in (("none of them in", none), ("too few of them in", few)) if found]
+        return f", {' and '.join(said)}" if said else ""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON; ``sufficient`` is what makes a class more than one ``if the file is right``."""
@@ -78,6 +158,7 @@ class Proof:
             "equal": self.equal,
             "expected": self.expected,
             "sufficient": self.suffices,
+            "unproven": [number for number in self.unproven if number >= 0],
             "damaged": list(self.damaged),
             "written_by_kops": self.written,
             "unclear": self.unclear,
@@ -89,37 +170,56 @@ class Proof:
 
         :param written: live keys that kops wrote, by partition. Some may be gone, or the application's by now: too few are left then
         """
-        own = sum(count for number, count in written.items() if number not in self.damaged)
-        found = replace(self, absent={number: count for number, count in self.absent.items() if not written.get(number)})
-        if not own or self.differing > own:
-            return found
         return replace(
-            found,
-            surviving=max(0, self.surviving - max(own, self.differing)),
-            differing=0,
-            written=min(own, self.surviving),
-            unclear=self.differing,
+            self,
+            partitions={
+                number: each if number in self.damaged else each.without_own(written.get(number, 0))
+                for number, each in self.partitions.items()
+            },
         )
+
+
+def _is_enough(surviving: int, expected: int) -> bool:
+    return surviving >= max(1, min(ENOUGH, -(-expected // 2)))
+
+
+def partitions_text(numbers: Collection[int]) -> str:
+    """Return partitions by their numbers, as ``partition 3`` or ``partitions 3, 5``."""
+    some = ", ".join(map(str, sorted(numbers)[:_NAMED]))
+    more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
+    return f"{'partition' if len(numbers) == 1 else 'partitions'} {some}{more}"
 
 
 def proof_of(
     *,
-    surviving: int,
+    live: Mapping[int, int],
     expected: int,
     actions: Mapping[int, Mapping[str, int]],
-    damaged: Collection[int],
+    damaged: Collection[int] = (),
     whole: Collection[int] = (),
+    lossy: Collection[int] = (),
 ) -> Proof:
     """Return what the keys of a changelog say.
 
-    :param surviving: its live keys outside of damaged partitions
+    :param live: how many live keys it holds, by partition
+    :param expected: keys that the store should hold
     :param actions: what the changelog lacks, by partition
     :param whole: partitions with records from offset 0 on: a key that they do not hold was never there, or somebody deleted it
+    :param lossy: partitions that have lost records
     """
-    sound = {number: found for number, found in actions.items() if number not in damaged}
-    differing = sum(found.get("changed", 0) + found.get("removed", 0) for found in sound.values())
-    absent = {number: found["added"] for number, found in sound.items() if number in whole and found.get("added")}
-    return Proof(surviving, differing, expected, tuple(sorted(damaged)), absent=absent)
+    found = {}
+    for number in {*live, *actions, *damaged, *lossy}:
+        of_one, held = actions.get(number, {}), live.get(number, 0)
+        added, removed = of_one.get("added", 0), of_one.get("removed", 0)
+        wanted = max(0, held - removed) + added
+        deleted = number not in whole and of_one.get("erased", 0) > 0
+        if number in damaged:
+            found[number] = Survivors(0, wanted, needs_witness=deleted or removed > 0 or number in lossy)
+        else:
+            absent = added if number in whole else 0
+            differing = of_one.get("changed", 0) + removed
+            found[number] = Survivors(held, wanted, differing, absent, needs_witness=deleted or number in lossy)
+    return Proof(expected, found, tuple(sorted(damaged)))
 
 
 def with_survivors(exactness: Exactness, proof: Proof, first: Sequence[str]) -> Exactness:
@@ -133,10 +233,9 @@ def with_survivors(exactness: Exactness, proof: Proof, first: Sequence[str]) -> 
         which = f": {', '.join(first)}{more}" if first else ""
         reasons.append(f"{proof.differing:,} of {proof.surviving:,} surviving keys differ from what was computed{which}")
     if proof.missing:
-        where = ", ".join(map(str, sorted(proof.absent)))
-        many = "partition" if len(proof.absent) == 1 else "partitions"
+        where = partitions_text(proof.absent)
         reasons.append(
-            f"{proof.missing:,} keys that were computed are not in {many} {where}, from which nothing else was lost (--damaged says so)"
+            f"{proof.missing:,} keys that were computed are not in {where}, from which nothing else was lost (--damaged says so)"
         )
     if not reasons:
         return exactness

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kops.core.durations import duration_text
 from kops.core.statefile import Store
 from kops.core.statefile.models import REGISTERED, SESSION, Windows
+from kops.operations.state.evidence import Proof, partitions_text
 from kops.operations.state.exactness import REDUCER, Exactness
 
 ADDED_MS = 86_400_000
@@ -14,12 +15,15 @@ ADDED_MS = 86_400_000
 _IN_MANY_WAYS = ("json", *REGISTERED)
 
 
-def doubts(store: Store, noted: Mapping[str, int]) -> list[Exactness]:
-    """Return what only equal keys of the changelog can settle.
+def doubts(store: Store, noted: Mapping[str, int], proof: Proof) -> list[Exactness]:
+    """Return what only equal keys of the changelog can settle, and have not.
+
+    What the code does is the same in all partitions, so the keys of any testify to it; what happened in one is shown by its own alone.
 
     :param noted: what was counted of windows (``kops.spark.windows_view.NOTED``)
     """
-    return [*_of_keys(store), *_of_rewritten_code(store), *_of_lateness(store, noted)]
+    of_code = [] if proof.proves_file else [*_of_keys(store), *_of_rewritten_code(store)]
+    return [*of_code, *([] if proof.suffices else _of_lateness(store, noted))]
 
 
 def _of_keys(store: Store) -> list[Exactness]:
@@ -57,6 +61,15 @@ def is_late(store: Store, noted: Mapping[str, int]) -> bool:
 def _closes_ms(window: Windows) -> int:
     """Return how far the stream time goes beyond what expires with a window before that closes."""
     return window.close_ms if window.kind == SESSION else window.size_ms + window.grace_ms
+
+
+def of_emptied(store: Store, partitions: Collection[int]) -> Exactness:
+    """Judge partitions of a changelog that have lost every record, and for which nothing was computed: neither a key nor a deletion."""
+    if not partitions:
+        return Exactness("A")
+    which = partitions_text(partitions)
+    reason = f"{which} of {store.changelog} lost every record, and nothing was computed for {'it' if len(partitions) == 1 else 'them'}"
+    return Exactness("A", (f"{reason}: nothing shows what was there",), hides=True)
 
 
 def added_retention(stores: Iterable[tuple[Store, Mapping[str, str]]]) -> int:

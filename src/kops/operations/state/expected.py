@@ -14,7 +14,13 @@ from kops.operations.services import Services
 from kops.operations.state.compute import Computed, compute_stores
 from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, start_engine
+from kops.operations.state.evidence_commits import Commits, read_commits
+from kops.operations.state.evidence_journal import read_past
+from kops.operations.state.exactness import SURE, worst
 from kops.operations.state.facts import StoreFacts, read_facts
+from kops.operations.state.query_keys import version_of
+from kops.operations.state.starts import begins
+from kops.operations.state.witnesses import testified
 
 NO_OFFSET = -1
 """The offset of a record that lies in no log."""
@@ -44,11 +50,6 @@ class Views:
             yield Record(topic, row.partition, NO_OFFSET, row.timestamp, key, value)
 
 
-def version_of(key: bytes, value: bytes) -> tuple[bytes, bytes | None]:
-    """Return the key and the value of a versioned store's row (``kops.spark.versioned``)."""
-    return key[:-8], value[1:] if value[:1] == b"\x01" else None
-
-
 def _as_it_is(key: bytes, value: bytes) -> tuple[bytes, bytes | None]:
     return key, value
 
@@ -68,13 +69,17 @@ def computed_views(
     skip_undecodable: bool = False,
     master: str | None = None,
 ) -> Iterator[Views]:
-    """Compute all stores, and forget them at the end."""
+    """Compute all stores, judged by what was done to the application, and forget them at the end."""
     engine = start_engine(services, master)
     facts = read_facts(services, state_file)
     cut = cut_of(facts)
+    starts = begins(facts)
+    past = read_past(services, state_file.application, state_file.stores, cut.committed, starts)
+    commits = Commits() if cut.is_new else read_commits(services, state_file, facts, cut.committed, starts=starts, past=past)
+    facts = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
     computed = compute_stores(engine, state_file, [emptied(found) for found in facts], cut, skip_undecodable=skip_undecodable)
     try:
-        yield Views(engine, cut, computed)
+        yield Views(engine, cut, [testified(engine, state_file, found, past, commits=commits, cut=cut) for found in computed])
     finally:
         for found in computed:
             drop_stage(found.stage)

@@ -15,6 +15,7 @@ from kops.operations.services import Services
 from kops.operations.state.archived_input import Archived, cleanup_policy, of_archives, with_archives
 from kops.operations.state.buffers import judge_buffers
 from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, worst
+from kops.operations.state.losses import lossy
 from kops.operations.state.starts import find_starts, start_since
 from kops.operations.state.stated import of_statement
 
@@ -32,6 +33,7 @@ class StoreFacts:
     :param starts: where the application began to read its input, as far as the state file says it
     :param before: of the changelog as it is, where it is to count as empty
     :param base: path of the rows of a snapshot that the store starts from; None: from nothing
+    :param damaged: partitions of the changelog of which the person said that they are damaged: their keys testify to nothing
     :param waiting: offsets of records of the input that wait in the repartition topic, and do not count yet
     """
 
@@ -46,6 +48,7 @@ class StoreFacts:
     before: Mapping[int, Bounds] | None = None
     waiting: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     base: str | None = None
+    damaged: frozenset[int] = frozenset()
 
     @property
     def partitions(self) -> int:
@@ -65,6 +68,23 @@ class StoreFacts:
     def spare(self) -> list[int]:
         """Return the partitions of the changelog that none of the store's own topics feeds."""
         return [number for number in sorted(self.changelog_bounds) if number >= self.tasks]
+
+    @property
+    def whole(self) -> list[int]:
+        """Return the partitions of the changelog that have records from offset 0 on."""
+        return [number for number, bound in self.changelog_bounds.items() if bound.log_start_offset == 0 < bound.log_end_offset]
+
+    @property
+    def lossy(self) -> list[int]:
+        """Return the partitions of the changelog that have lost records, which its settings do not have deleted."""
+        starts = {number: bound.log_start_offset for number, bound in self.changelog_bounds.items()}
+        return lossy(starts, self.settings.get("cleanup.policy", ""))
+
+    @property
+    def emptied(self) -> list[int]:
+        """Return those that have lost every record."""
+        bounds = self.changelog_bounds
+        return [number for number in self.lossy if bounds[number].log_start_offset == bounds[number].log_end_offset]
 
     def waiting_of(self, topic: str) -> dict[int, tuple[int, ...]]:
         """Return the offsets of a topic that do not count yet, by partition."""

@@ -13,6 +13,8 @@ from kops.core.statefile.models import KEY_VALUE, PLAIN
 from kops.operations.services import Services
 from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine
+from kops.operations.state.evidence import partitions_text
+from kops.operations.state.exactness import SURE, Exactness
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, held_json, read_manifest, store_folder
 
@@ -51,6 +53,14 @@ class Base:
             f"{self.folder} has no store of the changelog {store.changelog}",
             hint=f"it has {', '.join(found.name for found in self.manifest.stores)}; --store names those to compute",
         )
+
+    def judged(self, store: Store) -> Exactness:
+        """Judge a store by what the snapshot may lack of it."""
+        found = self.store(store)
+        if not found.emptied:
+            return SURE
+        lost = f"{partitions_text(found.emptied)} of {found.topic.name} had lost every record"
+        return Exactness("C", (f"when the snapshot {self.folder} was taken, {lost}: what was there before is not in it",))
 
     def path(self, store: Store) -> str:
         """Return where the rows of a store lie."""

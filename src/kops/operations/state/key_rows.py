@@ -10,8 +10,7 @@ from kops.core.statefile import Store
 from kops.core.statefile.models import VERSIONED
 from kops.operations.records_formats import format_for
 from kops.operations.state.engine import Engine
-from kops.operations.state.expected import version_of
-from kops.operations.state.query_keys import stored_key, window_size
+from kops.operations.state.query_keys import stored_key, version_of, window_size
 from kops.operations.state.shown import as_base64, shown
 from kops.output.records import as_line
 

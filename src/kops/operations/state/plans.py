@@ -31,7 +31,7 @@ from kops.operations.state.from_snapshot import check_base, offsets_of, open_bas
 from kops.operations.state.guard import guard_of
 from kops.operations.state.how import How
 from kops.operations.state.places import refuse_unplaced
-from kops.operations.state.starts import first_offsets
+from kops.operations.state.starts import begins, first_offsets
 from kops.operations.state.undrained import answers_waiting, without_waiting
 from kops.operations.state.windows import counted, emitted_again, fading
 from kops.operations.state.witnesses import question_of, refuse_unwritable, testified
@@ -104,11 +104,13 @@ def compute_all(
     base = open_base(services, state_file, how.snapshot)
     facts = read_facts(services, state_file, replacing=replacing, archived=archived, since=offsets_of(base))
     if base is not None:
-        facts = [replace(found, base=base.path(found.store)) for found in facts]
+        facts = [
+            replace(found, base=base.path(found.store), exactness=worst([found.exactness, base.judged(found.store)])) for found in facts
+        ]
     cut = find_cut(services, state_file, facts, how.at)
     refuse_older(base, facts, cut)
     since = "" if base is None else base.manifest.taken
-    starts = _starts(facts)
+    starts = begins(facts)
     past = read_past(services, state_file.application, state_file.stores, cut.committed, starts, since=since)
     commits = Commits() if cut.is_new else read_commits(services, state_file, facts, cut.committed, starts=starts, past=past)
     facts = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
@@ -150,15 +152,6 @@ def _refuse_all(computed: Sequence[Computed], refuse: Callable[[Computed], None]
         for done in computed:
             drop_stage(done.stage)
         raise
-
-
-def _starts(facts: Sequence[StoreFacts]) -> dict[TopicPartition, int]:
-    """Return the first offset of each partition that may count: where the log starts, or where the application began."""
-    return {
-        partition: max(bound.log_start_offset, found.starts.get(partition, 0))
-        for found in facts
-        for partition, bound in found.input_bounds.items()
-    }
 
 
 def _refuse_versions(computed: Sequence[Computed]) -> None:

@@ -5,12 +5,13 @@ No instance of the application is asked: a changelog has the state of all of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from kops.core.errors import UsageProblem
+from kops.core.models import Setting, TopicPartition
 from kops.core.records import Record
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
@@ -19,6 +20,7 @@ from kops.operations.records_rows import unstable_notes
 from kops.operations.services import Services
 from kops.operations.state.cut import COMMITTED, application_group, find_cut
 from kops.operations.state.expected import computed_views
+from kops.operations.state.losses import losses_text
 from kops.operations.state.query_questions import Question, questions
 from kops.operations.state.query_read import changelogs_of, newest_versions, read_records, up_to_committed
 
@@ -85,13 +87,23 @@ def _from_changelogs(services: Services, state_file: StateFile, asked: Sequence[
     partitions = changelogs_of(services, asked)
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
+    settings = services.kafka.topics.settings(partitions)
     for question in up_to_committed(services, state_file, asked):
         records, unstable = read_records(services, question, partitions[question.store.changelog], at, isolation)
         rows += _sorted(question, records)
         notes += unstable_notes(unstable)
+        notes += _losses(services, partitions[question.store.changelog], settings[question.store.changelog])
     if at != END:
         notes.append("a changelog is compacted: values overwritten since may be missing; --from input computes them again")
     return Answer(rows, notes)
+
+
+def _losses(services: Services, partitions: Sequence[TopicPartition], settings: Mapping[str, Setting]) -> list[str]:
+    """Say that a changelog has lost records: a key that is not found there may be in the store nevertheless."""
+    starts = {at.partition: bound.log_start_offset for at, bound in services.kafka.offsets.bounds(partitions).items()}
+    policy = settings.get("cleanup.policy")
+    text = losses_text(partitions[0].topic, starts, (policy.value or "") if policy else "delete")
+    return [f"{text}; --from input computes them again"] if text else []
 
 
 def _from_input(

@@ -49,6 +49,11 @@ def stored_key(kind: str, data: bytes, size_ms: int | None = None) -> StoredKey:
         return StoredKey(data, {})
 
 
+def version_of(key: bytes, value: bytes) -> tuple[bytes, bytes | None]:
+    """Return the key and the value of a versioned store's row (``kops.spark.versioned``)."""
+    return key[:-8], value[1:] if value[:1] == b"\x01" else None
+
+
 def window_size(store: Store) -> int | None:
     """Return the size of a store's windows in milliseconds; of a session, which has no size, the gap, which nobody asks for."""
     return store.window.size_ms if store.window is not None else None

@@ -16,10 +16,11 @@ from kops.operations.journal_actions import is_unfinished
 from kops.operations.offsets_items import committed_json, move_item, partition_of
 from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
+from kops.operations.state.losses import losses_text
 from kops.operations.state.recreation import refuse_unless_recreatable
 from kops.operations.state.repartition_inputs import Choice, plan_inputs
 from kops.operations.state.repartition_stage import movables, stage_changelogs
-from kops.operations.state.snapshot_topics import OwnTopics, own_topics, standing_still
+from kops.operations.state.snapshot_topics import OwnTopics, StandingStill, own_topics, standing_still
 from kops.operations.state.switch import GROW, Switch, guard_now, local_state_warning
 from kops.operations.state.switch_offsets import emissions_of
 from kops.operations.state.switch_topics import TopicChange, changes_json, changes_of_json, topic_ids
@@ -160,10 +161,20 @@ def plan_repartition(services: Services, state_file: StateFile, partitions: int,
             "prior": {},
             GROW: dict(inputs.grow),
         },
-        warnings=(*inputs.warnings, *_left_alone(topics, changes, partitions), *local_state_warning(application)),
+        warnings=(*_losses(topics, still), *inputs.warnings, *_left_alone(topics, changes, partitions), *local_state_warning(application)),
         notes=tuple(f"{found.store.name}: {found.done.keys:,} keys" for found in moved),
     )
     return replace(plan, guard=guard_now(services, plan))
+
+
+def _losses(topics: OwnTopics, still: StandingStill) -> list[str]:
+    """Say what cannot move: keys that the changelogs have lost, of which nothing tells any more once these are recreated."""
+    said = []
+    for topic in topics.changelogs.values():
+        starts = {at.partition: bound.log_start_offset for at, bound in still.bounds.items() if at.topic == topic.name}
+        policy = topics.settings[topic.name].get("cleanup.policy")
+        said.append(losses_text(topic.name, starts, (policy.value or "") if policy else "delete"))
+    return [f"{text}, and do not move; `kops state verify` compares the state with its input" for text in said if text]
 
 
 def _unfinished(services: Services, application: str, partitions: int) -> Plan | None:

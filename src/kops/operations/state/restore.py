@@ -81,6 +81,7 @@ def plan_restore(
             GROW: {},
         },
         warnings=(
+            *(f"when the snapshot was taken, {loss}" for loss in original.losses),
             *_sent_again(manifest, commits, prior),
             *_local_state(manifest, staged),
             *_elsewhere(services, manifest),

@@ -11,6 +11,7 @@ from typing import Any
 from kops.core.errors import ConfigError
 from kops.core.models import Committed, NewTopic, TopicPartition
 from kops.operations.offsets_items import committed_json, committed_of_json
+from kops.operations.state.losses import losses_text, lossy
 from kops.operations.topics_create import new_topic_json
 
 VERSION = 1
@@ -38,6 +39,17 @@ class SnapshotStore:
     def is_versioned(self) -> bool:
         """Tell whether each key has several records."""
         return self.type == "versioned"
+
+    @property
+    def cleanup_policy(self) -> str:
+        """Return the setting of the changelog."""
+        return (self.topic.settings or {}).get("cleanup.policy", "delete")
+
+    @property
+    def emptied(self) -> list[int]:
+        """Return the partitions that had lost every record."""
+        starts = {number: start for number, (start, end) in self.cut.items() if start == end}
+        return lossy(starts, self.cleanup_policy)
 
     @property
     def records(self) -> int:
@@ -72,6 +84,15 @@ class Manifest:
     def exactly_once(self) -> bool:
         """Tell whether the application writes in transactions."""
         return self.guarantee != "at_least_once"
+
+    @property
+    def losses(self) -> list[str]:
+        """Say which changelogs had lost records when the snapshot was taken, a sentence each."""
+        said = (
+            losses_text(store.topic.name, {number: start for number, (start, _end) in store.cut.items()}, store.cleanup_policy)
+            for store in self.stores
+        )
+        return [text for text in said if text]
 
     def named(self, application: str) -> Manifest:
         """Return the same state for an application of another name: its own topics begin with that name."""

@@ -76,6 +76,15 @@ def start_since(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartitio
     return Starts({place: offsets.get(place, 0) for place in bounds}, Exactness("A"))
 
 
+def begins(stores: Iterable[StartedStore]) -> dict[TopicPartition, int]:
+    """Return the first offset of each partition that may count: where the log starts, or where the application began."""
+    return {
+        partition: max(bound.log_start_offset, found.starts.get(partition, 0))
+        for found in stores
+        for partition, bound in found.input_bounds.items()
+    }
+
+
 def first_offsets(stores: Iterable[StartedStore]) -> dict[TopicPartition, int]:
     """Return the first offset that any of some stores counts, of partitions where all say it."""
     found: dict[TopicPartition, int] = {}

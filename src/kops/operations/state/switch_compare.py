@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import NotFound
@@ -11,7 +10,7 @@ from kops.core.statefile import StateFile
 from kops.core.topic_names import topics_not_found
 from kops.operations.services import Services
 from kops.operations.state.compare import Comparison
-from kops.operations.state.compute import DIFFERENT, EQUAL
+from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR
 from kops.operations.state.engine import drop_stage, new_stage, start_engine
 from kops.operations.state.key_rows import key_rows
 from kops.operations.state.switch_names import renamed
@@ -37,7 +36,7 @@ def diff_against(services: Services, state_file: StateFile, other: str, *, limit
     isolation = "read_committed" if state_file.exactly_once else "read_uncommitted"
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
-    differing = 0
+    differing, unseen = 0, []
     for store, their in zip(state_file.stores, named.stores, strict=True):
         ranges = [_range(services, topic, isolation, state_file) for topic in (store.changelog, their.changelog)]
         stage = new_stage(services, state_file.application)
@@ -50,15 +49,17 @@ def diff_against(services: Services, state_file: StateFile, other: str, *, limit
         finally:
             drop_stage(stage)
         differing += found
+        if not any(wanted.records for wanted in ranges):
+            unseen.append(store.name)
         rows += shown
         if found > len(shown):
             notes.append(f"{store.name}: {found:,} keys differ, {len(shown):,} are shown; --limit shows more")
-    return Comparison(rows, differing, notes or _equal(state_file, other, differing), DIFFERENT if differing else EQUAL)
-
-
-def _equal(state_file: StateFile, other: str, differing: int) -> list[str]:
-    names: Sequence[str] = [store.name for store in state_file.stores]
-    return [] if differing else [f"{state_file.application} and {other} hold the same: {', '.join(names)}"]
+    if unseen:
+        notes.append(f"neither changelog has any record, so nothing was compared: {', '.join(unseen)}")
+    same = [store.name for store in state_file.stores if store.name not in unseen]
+    if same and not differing:
+        notes.append(f"{state_file.application} and {other} hold the same: {', '.join(same)}")
+    return Comparison(rows, differing, notes, DIFFERENT if differing else UNCLEAR if unseen else EQUAL)
 
 
 def _range(services: Services, topic: str, isolation: str, state_file: StateFile) -> TopicRange:

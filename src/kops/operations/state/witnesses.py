@@ -12,7 +12,7 @@ from kops.operations.services import Services
 from kops.operations.state.compute import EQUAL, Computed, unrestorable_text
 from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine
-from kops.operations.state.evidence import IF_RIGHT, with_survivors
+from kops.operations.state.evidence import IF_RIGHT, partitions_text, with_survivors
 from kops.operations.state.evidence_commits import Commits
 from kops.operations.state.evidence_doubts import doubts, is_late
 from kops.operations.state.evidence_input import doubts_of_aborts, doubts_of_times, with_input
@@ -37,7 +37,7 @@ def testified(engine: Engine, state_file: StateFile, found: Computed, past: Past
         *doubts_of_aborts(engine, state_file, found, cut),
     ]
     of_commits = commits.judge(store.name, proof, proven, of_input)
-    unsettled = [] if proof.suffices else doubts(store, found.counts.noted)
+    unsettled = doubts(store, found.counts.noted, proof)
     rows = differing_keys(engine, store, found.stage, _SHOWN, without=proof.damaged) if proof.differing else []
     return replace(
         found,
@@ -94,7 +94,15 @@ def remember_proofs(
 
 def question_of(computed: Sequence[Computed]) -> str:
     """Return what the person has to agree to before stores are written to which nothing testifies; empty when there is none."""
-    names = [found.facts.store.name for found in computed if found.must_write and found.grade.endswith(IF_RIGHT)]
+    names = [_unproven(found) for found in computed if found.must_write and found.grade.endswith(IF_RIGHT)]
     if not names:
         return ""
-    return f"Nothing proves the keys of {', '.join(names)}: they are right only if the state file is."
+    which = f"Nothing proves the keys of {', '.join(names)}"
+    return f"{which}: they are right only if the state file is, and if no other tool has moved the application."
+
+
+def _unproven(found: Computed) -> str:
+    """Return the name of a store, with the partitions that nothing testifies to where others are proven."""
+    proof, name = found.proof, found.facts.store.name
+    partitions = [number for number in proof.unproven if number >= 0] if proof and proof.proves_file else []
+    return f"{name} in {partitions_text(partitions)}" if partitions else name
