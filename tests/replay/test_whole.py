@@ -90,7 +90,7 @@ def test_a_range_begins_and_ends_within_batches(scene, kops):
 def test_times_of_appending(scene, kops):
     source, target = scene.topic("source", message_timestamp_type="LogAppendTime"), scene.topic("target")
     scene.cluster.produce(source, every_kind(50))
-    kops("replay", "run", source, "--to", target, "--yes").ok()
+    assert "change partitions" not in kops("replay", "run", source, "--to", target, "--yes").ok().err
     assert scene.read(target) == scene.read(source)  # to a topic of CreateTime they stay
     refused = kops("replay", "run", target, "--to", source, "--yes")
     assert (refused.code, "LogAppendTime" in refused.err) == (5, True)
@@ -107,6 +107,8 @@ def test_by_the_key_as_other_producers_do(scene, kops):
     scene.cluster.produce(other, [Record(r.key, r.value, r.timestamp, r.headers) for r in records])
     done = kops("replay", "run", source, "--to", target, "--yes", "--compression", "lz4").ok()
     assert "murmur2 of the key" in done.err
+    assert f"{target} has 5 partitions and {source} 2: keys change partitions." in done.err
+    assert f"kops state repartition FILE --partitions 5 --input {source}={target}" in done.err
     by_rows = scene.topic("rows", 5)
     kops("replay", "run", source, "--to", by_rows, "--key", "string", "--set", "key=key", "--compression", "zstd", "--yes").ok()
     placed = sorted(scene.read(other), key=repr)

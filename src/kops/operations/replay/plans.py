@@ -163,7 +163,16 @@ def _warnings(services: Services, source: Source, found: Range, wanted: Wanted, 
     warnings = warnings_of(targets, lambda kept: not wanted.accept_new_times and bool(older_partitions(source, found, now - kept)))
     if found.topic in targets.counts and wanted.source_context is None:
         warnings.append(f"{found.topic} is source and target: what is sent comes after the range, and every reader gets it again")
-    return warnings
+    return [*warnings, *(_other_partitions(found, topic, count) for topic, count in targets.counts.items() if count != found.partitions)]
+
+
+def _other_partitions(found: Range, topic: str, count: int) -> str:
+    """Return what it means for readers that a target has more or fewer partitions than the source."""
+    return (
+        f"{topic} has {counted(count, 'partition')} and {found.topic} {found.partitions}: keys change partitions. A Kafka Streams"
+        f" application joins topics only if they have equally many, and one that is to read {topic} instead of {found.topic} needs its"
+        f" state moved first: kops state repartition FILE --partitions {count} --input {found.topic}={topic}"
+    )
 
 
 def older_partitions(source: Source, found: Range, milliseconds: int) -> list[int]:
