@@ -1,14 +1,18 @@
 """Jars are fetched once, whole or not at all: the real Ivy, on a Maven repository in a folder."""
 
+import hashlib
 import json
+import os
+import re
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 
 from kops.core.errors import MissingRequirement, UsageProblem
-from kops.gateways import ivy, jars
+from kops.gateways import checksums, ivy, jars
 from support.maven import Repository
 
 pytestmark = pytest.mark.usefixtures("jdk")
@@ -69,6 +73,36 @@ def test_what_is_missing_in_the_repository_leaves_nothing_behind(repository, cac
     with zipfile.ZipFile(repository.root / "org/example/shared/1.0/shared-1.0.jar", "w") as jar:
         jar.writestr("it", "shared")
     assert "shared-1.0.jar" in names(jars.jars_of(jars.kafka_set(VERSION), cache))
+
+
+def test_another_jar_than_the_pinned_one_is_refused_and_not_kept(repository, cache, monkeypatch):
+    """What the repository's own checksums do not tell: it has other jars, or more of them."""
+    found = jars.jars_of(jars.kafka_set(VERSION), cache)
+    right = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in found}
+    pins = {"kafka-4.9.9": right}
+    monkeypatch.setattr(checksums, "pinned", lambda: pins)
+    checksums.refuse_others("kafka-4.9.9", found, "it")
+    for known, wrong in (
+        ({**right, "shared-1.0.jar": "0" * 64}, "another shared-1.0.jar than kafka-4.9.9 has: its SHA-256 is"),
+        ({name: digest for name, digest in right.items() if "shared" not in name}, "shared-1.0.jar, which is not one of the jars of"),
+    ):
+        pins["kafka-4.9.9"] = known
+        folder = cache / str(len(known))
+        with pytest.raises(MissingRequirement, match=re.escape(wrong)) as refused:
+            jars.jars_of(jars.kafka_set(VERSION), folder)
+        assert refused.value.message.startswith(f"{repository.root.as_uri()}/ gives ")
+        assert [path for path in (folder / "jars").iterdir() if path.suffix != ".lock"] == []
+
+
+def test_what_is_fetched_by_default_is_pinned():
+    for wanted in (jars.kafka_set(), jars.connect_set()):
+        known = checksums.pinned()[wanted.folder]
+        assert {f"{artifact.name}-{artifact.version}.jar" for artifact in wanted.artifacts} <= set(known)
+    for folder, known in checksums.pinned().items():
+        held = Path(os.environ["KOPS_CACHE_DIR"]) / "jars" / folder
+        if held.is_dir():
+            checksums.refuse_others(folder, sorted(held.glob("*.jar")), "the cache")
+        assert all(len(digest) == 64 for digest in known.values())
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://nowhere.invalid/"])

@@ -2,7 +2,7 @@
 
 Nothing else is needed on the machine: no Maven, no Coursier. Ivy reads Maven's POMs and keeps what it fetched in its cache, so an
 interrupted run continues where it was. It checks the checksums that the same repository has: they tell a damaged file, and not a
-repository that lies, which is what https is for.
+repository that lies; ``checksums`` does that for the sets that kops fetches by default, https for the rest.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def resolve(
     files: tuple[str | Path, ...] = ("-settings", settings, "-ivy", module, "-cache", work / "cache", "-cachepath", listing)
     lines = _run(_command(java, *files, "-types", "jar", "bundle"), report)
     if not listing.exists():
-        raise MissingRequirement(f"the jars cannot be fetched from {_shown(repository)}: {_reason(lines, repository)}")
+        raise MissingRequirement(f"the jars cannot be fetched from {shown(repository)}: {_reason(lines, repository)}")
     return [Path(path) for path in listing.read_text(encoding="utf-8").strip().split(os.pathsep)]
 
 
@@ -146,20 +146,21 @@ def retrieve(
     files: tuple[str | Path, ...] = ("-settings", settings, "-ivy", module, "-cache", work / "cache", "-retrieve", pattern)
     lines = _run(_command(java, *files, "-types", extension), report)
     if not file.exists():
-        raise MissingRequirement(f"{file.name} cannot be fetched from {_shown(repository)}: {_reason(lines, repository)}")
+        raise MissingRequirement(f"{file.name} cannot be fetched from {shown(repository)}: {_reason(lines, repository)}")
     return file
 
 
 def _write_settings(file: Path, repository: str, *, poms: str, report: Report) -> None:
     """Write Ivy's settings, which only this user may read: the address of a repository can have a login in it."""
     if repository.startswith("http://") and not re.match(r"http://(?:[^/@]*@)?(?:localhost|127\.0\.0\.1|\[::1\])[:/]", repository):
-        report(f"warning: jars come from {_shown(repository)} unencrypted, and their checksums from there too: use https://")
+        report(f"warning: jars come from {shown(repository)} unencrypted, and their checksums from there too: use https://")
     file.unlink(missing_ok=True)
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as settings:
         settings.write(_SETTINGS.format(root=quoteattr(repository), poms=poms))
 
 
-def _shown(repository: str) -> str:
+def shown(repository: str) -> str:
+    """Return the address of a repository without the login that it may have."""
     return re.sub(r"//[^/@]*@", "//", repository)
 
 
@@ -205,7 +206,7 @@ def _run(command: Sequence[str], report: Report) -> list[str]:
 
 def _reason(lines: Sequence[str], repository: str) -> str:
     """Find the line of Ivy's output that says why; a login in the repository's address is not repeated."""
-    return _said(lines).replace(repository, _shown(repository)).replace(repository.rstrip("/"), _shown(repository.rstrip("/")))
+    return _said(lines).replace(repository, shown(repository)).replace(repository.rstrip("/"), shown(repository.rstrip("/")))
 
 
 def _said(lines: Sequence[str]) -> str:

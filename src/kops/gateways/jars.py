@@ -20,6 +20,7 @@ from pathlib import Path
 
 from kops.core.errors import MissingRequirement, UsageProblem
 from kops.gateways import ivy
+from kops.gateways.checksums import refuse_others
 from kops.gateways.ivy import Artifact, Report
 from kops.gateways.jdk import require_jdk
 
@@ -162,6 +163,12 @@ def _fetch(wanted: JarSet, jars: Path, report: Report) -> list[Path]:
         name = file.parent.parent.name  # Ivy's cache is organisation/name/jars/name-version.jar
         if not any(re.match(re.escape(name) + r"-\d", jar) for jar in present):
             shutil.move(file, whole / file.name)
+    try:
+        refuse_others(wanted.folder, sorted(whole.iterdir()), ivy.shown(repository()))
+    except MissingRequirement:
+        shutil.rmtree(whole, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)  # Ivy would take the same files from its cache next time
+        raise
     whole.rename(jars / wanted.folder)
     shutil.rmtree(work, ignore_errors=True)  # only now: until a set is whole, the next run goes on from here
     return _jars_in(jars / wanted.folder, wanted)

@@ -1,0 +1,60 @@
+"""Checksums of the jars that kops fetches by default, which the repository that they come from has no say in.
+
+A mirror, or whoever answers in its place, gives jars and their checksums alike. Sets of other versions, archives and plugins have the
+repository's own checksums alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from kops.core.errors import MissingRequirement
+
+_FILE = Path(__file__).with_name("jars.sha256")
+
+
+@cache
+def pinned() -> dict[str, dict[str, str]]:
+    """Return set -> name of a jar -> SHA-256 in hexadecimal digits."""
+    found: dict[str, dict[str, str]] = {}
+    jars: dict[str, str] = {}
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            jars = found.setdefault(line.strip("[]"), {})
+        elif line and not line.startswith("#"):
+            digest, name = line.split()
+            jars[name] = digest
+    return found
+
+
+def refuse_others(folder: str, files: Iterable[Path], repository: str) -> None:
+    """Refuse jars of a set that is pinned which are not those that kops is tested with.
+
+    :param folder: of the set, such as ``kafka-4.3.1``
+    :param repository: where they were fetched from, as people may see it
+    :raises MissingRequirement: naming the first; none of them was put in place
+    """
+    known = pinned().get(folder)
+    if known is None:
+        return
+    for file in files:
+        if file.name not in known:
+            raise _refusal(f"{file.name}, which is not one of the jars of {folder}", repository)
+        with file.open("rb") as stream:
+            digest = hashlib.sha256()
+            while part := stream.read(1 << 20):
+                digest.update(part)
+        if digest.hexdigest() != known[file.name]:
+            raise _refusal(
+                f"another {file.name} than {folder} has: its SHA-256 is {digest.hexdigest()}, not {known[file.name]}", repository
+            )
+
+
+def _refusal(what: str, repository: str) -> MissingRequirement:
+    return MissingRequirement(
+        f"{repository} gives {what}",
+        hint="nothing of it was put in place: fetch from another repository (KOPS_MAVEN_REPOSITORY=URL), or name a folder with --jars",
+    )
