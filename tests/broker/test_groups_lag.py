@@ -106,6 +106,7 @@ def test_markers_are_no_records(lag, group, topic, cluster, transaction):
     name = topic("t", partitions=2)
     producer, _ = transaction(name, 0, 1)
     producer.commit_transaction(30)
+    wait_for("the markers, which the coordinator writes later", lambda: set(cluster.ends(name).values()) == {(0, 2)})
     cluster.produce(name, [Record(None, b"x", now() - HOUR, partition=0)])
     cluster.commit(group, {(name, 0): 1, (name, 1): 1})
     rows = by_partition(lag(group, "-o", "json").ok())

@@ -86,10 +86,11 @@ def test_where_a_group_stood_and_the_way_back(kops, cluster, groups, group, orde
     time.sleep(0.02)
     cluster.commit(group, {(orders, 0): 9, (orders, 1): 9})
     rows = history(kops, group)
-    assert [(row["partition"], row["offset"]) for row in rows] == [(0, 1), (0, 5), (1, 7), (0, 9), (1, 9)]
+    places = [(row["partition"], row["offset"]) for row in rows]
+    assert [places[0], *sorted(places[1:3]), *sorted(places[3:])] == [(0, 1), (0, 5), (1, 7), (0, 9), (1, 9)]  # a commit has no order
     first, second = rows[0]["time"], max(row["time"] for row in rows[1:3])
     at = history(kops, group, "--at", f"@{second}")
-    assert [(row["partition"], row["offset"], row["note"]) for row in at] == [(0, 5, ""), (1, 7, "")]
+    assert sorted((row["partition"], row["offset"], row["note"]) for row in at) == [(0, 5, ""), (1, 7, "")]
     early = history(kops, group, "--at", first, "--topic", f"{orders}:1")
     assert [(row["offset"], row["note"]) for row in early] == [(None, "no longer known")]
 
@@ -99,7 +100,7 @@ def test_where_a_group_stood_and_the_way_back(kops, cluster, groups, group, orde
     assert plan["items"][1]["reason"] == f"where it stood at {first} is no longer known"
     kops("offsets", "reset", group, "--topic", orders, "--to-history", f"@{second}", "--yes").ok()
     assert cluster.committed(group) == {(orders, 0): 5, (orders, 1): 7}
-    assert [(row["partition"], row["offset"]) for row in history(kops, group)[-2:]] == [(0, 5), (1, 7)]
+    assert sorted((row["partition"], row["offset"]) for row in history(kops, group)[-2:]) == [(0, 5), (1, 7)]
     kops("undo", "last", "--yes").ok()
     assert cluster.committed(group) == {(orders, 0): 9, (orders, 1): 9}
 
