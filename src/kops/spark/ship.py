@@ -14,7 +14,7 @@ import kops
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_PARTS = ("core", "formats", "spark", "plugins")
+_PARTS = ("core", "formats", "plugins", "config", "spark")
 
 
 def ship_kops(session: SparkSession) -> None:
