@@ -9,6 +9,7 @@ from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 from kops.core.durations import duration_text
 from kops.core.errors import UsageProblem
 from kops.core.topic_settings import canonical
+from support.kafka import VERSION
 from support.streams import java_command
 from support.topics import body_of, commit
 
@@ -158,7 +159,9 @@ def test_values_are_judged_as_the_broker_judges_them(admin, unique):
         return True
 
     judged = {pair: (kops_takes(*pair), broker_takes(number, *pair)) for number, pair in enumerate(VALUES)}
-    assert {pair: verdicts for pair, verdicts in judged.items() if verdicts[0] != verdicts[1]} == {}
+    unlike = {pair: verdicts for pair, verdicts in judged.items() if verdicts[0] != verdicts[1]}
+    older = {("segment.bytes", "1048575"): (False, True)}  # brokers before 4.0 take less than KIP-1030 allows
+    assert unlike == ({} if VERSION >= "4" else older)
 
 
 def test_a_topic_that_was_created_between_plan_and_apply(topics, unique, run_kops, tmp_path):
