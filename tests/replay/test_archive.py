@@ -7,6 +7,7 @@ import pyarrow.dataset
 import pytest
 from confluent_kafka import Producer
 
+from kops.config import durable
 from kops.operations.replay import archive_place
 from support.programs import Record
 
@@ -128,9 +129,11 @@ def test_by_the_hour_with_a_gap_into_a_topic_with_times_of_appending(scene, kops
         if not (folder / "manifest.json").exists():
             on_disk.add(path)
 
-    monkeypatch.setattr(archive_place, "synced", synced)
+    for module in (archive_place, durable):
+        monkeypatch.setattr(module, "synced", synced)
     kops("replay", "archive", source, "--to", folder, "--by", "hour").ok()
     assert folder.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in folder.rglob("*") if file.is_file()} == {0o600}
     assert on_disk >= {folder.parent, folder, folder / "records", *(folder / "records").rglob("*")}  # before a manifest named them
     assert all(path.parent.name.startswith("hour=") for path in (folder / "records").rglob("*.parquet"))
     cluster.produce(source, many(20, 20))

@@ -99,6 +99,7 @@ def story(cluster, run_kops_alone, tmp_path_factory):
 
     snapshot = str(tmp_path_factory.mktemp("snapshots") / "restored")
     kops("state", "snapshot", restored.state_file, "--to", snapshot, *servers).ok()
+    assert {path.stat().st_mode & 0o777 for path in Path(snapshot).rglob("*")} == {0o600, 0o700}
     cluster.delete(restored.program.changelog)
     shutil.rmtree(restored.state)
     kops("state", "restore", snapshot, "--yes", *servers).ok()

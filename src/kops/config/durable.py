@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -13,6 +14,18 @@ def synced(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def settle(folder: Path, *, private: bool) -> None:
+    """Wait until a folder with all that lies in it is on disk.
+
+    :param private: let nobody but this user read any of it, also where a copy leaves the folder's own mode behind
+    """
+    for path in (*folder.rglob("*"), folder):
+        if private:
+            with suppress(PermissionError):  # another user's: Spark's workers wrote it
+                path.chmod(0o700 if path.is_dir() else 0o600)
+        synced(path)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kops.config.durable import synced
+from kops.config.durable import settle, synced
 from kops.core.errors import ConfigError, OperationFailed, UsageProblem
 from kops.operations.state.engine import Engine
 
@@ -97,7 +97,8 @@ class Place:
             return
         top = Path(self.records(run))
         try:
-            for path in (*top.rglob("*"), top, top.parent, self.folder, self.folder.parent):
+            settle(top, private=True)
+            for path in (top.parent, self.folder, self.folder.parent):
                 synced(path)
         except OSError as error:
             raise OperationFailed(f"cannot write {top} to disk: {error.strerror}", hint="the archive is as it was") from error
@@ -151,7 +152,7 @@ def _read_local(folder: Path) -> str | None:
 def _write_local(folder: Path, text: str) -> None:
     part = folder / f".{FILE}.{os.getpid()}"
     try:
-        with part.open("w", encoding="utf-8") as file:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

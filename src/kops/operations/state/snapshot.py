@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kops
-from kops.config.durable import synced
+from kops.config.durable import settle, synced
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import NewTopic, Setting, TopicPartition
 from kops.core.statefile import StateFile
@@ -114,19 +114,13 @@ def _written(engine: Engine, manifest: Manifest, target: Path) -> Manifest:
             file.flush()
             os.fsync(file.fileno())
         refuse_existing(target)
-        _sync_all(part)
+        settle(part, private=engine.is_local)
         part.rename(target)
         synced(target.parent)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
     return done
-
-
-def _sync_all(folder: Path) -> None:
-    """Let all that lies in a folder be on disk before the folder gets its name."""
-    for path in (*folder.rglob("*"), folder):
-        synced(path)
 
 
 def _write_store(engine: Engine, manifest: Manifest, store: SnapshotStore, part: Path) -> dict[int, dict[str, int]]:
