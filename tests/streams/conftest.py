@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from support.command_line import Outcome
-from support.isolation import XDG
 from support.streams_apps import Cluster
 
 # Spark's Python workers import the reducers of support/ too.
@@ -17,22 +15,6 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).pare
 def cluster(broker):
     """The shared broker, through plain client calls."""
     return Cluster(broker.bootstrap_servers)
-
-
-@pytest.fixture(scope="module")
-def run_kops_alone(tmp_path_factory):
-    """``run_kops`` with a home of its own, for what a whole module shares."""
-    from support.command_line import _run
-
-    home = tmp_path_factory.mktemp("home")
-
-    def run(*arguments: object) -> Outcome:
-        with pytest.MonkeyPatch.context() as patch:
-            for variable, name in XDG.items():
-                patch.setenv(variable, str(home / name))
-            return _run(*arguments)
-
-    return run
 
 
 @pytest.fixture

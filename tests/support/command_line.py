@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.isolation import JVMS
+from support.isolation import JVMS, XDG
 
 PROCESSES = {"SPARK_SUBMIT_OPTS": JVMS["SPARK_SUBMIT_OPTS"], "PYTHONFAULTHANDLER": "1"}
 
@@ -64,6 +64,20 @@ def hear_interrupts() -> None:
 def run_kops():
     """Run kops in this process: ``run_kops("topics", "list", "-B", servers, "-o", "json").ok().json``; no terminal."""
     return _run
+
+
+@pytest.fixture(scope="module")
+def run_kops_alone(tmp_path_factory):
+    """``run_kops`` with a home of its own, for what a whole module shares."""
+    home = tmp_path_factory.mktemp("home")
+
+    def run(*arguments: object) -> Outcome:
+        with pytest.MonkeyPatch.context() as patch:
+            for variable, name in XDG.items():
+                patch.setenv(variable, str(home / name))
+            return _run(*arguments)
+
+    return run
 
 
 @pytest.fixture

@@ -53,7 +53,10 @@ def export(session: Session, *, names: tuple[str, ...], regex: bool, with_group:
 
     `--from-file` reads it back, here and in Apache's tools. Also as -o json or yaml. Names may be globs.
     """
+    from dataclasses import replace
+
     from kops.core.apache_csv import write_offsets
+    from kops.core.visible import visible
     from kops.operations.offsets import export as rows
     from kops.operations.offsets import export_table
 
@@ -61,7 +64,8 @@ def export(session: Session, *, names: tuple[str, ...], regex: bool, with_group:
     if session.output_format in ("json", "yaml"):
         session.render(export_table(found), ["topic"])
     else:
-        for_data(sys.stdout).write(write_offsets(found))
+        shown = [replace(row, group=row.group and visible(row.group)) for row in found] if sys.stdout.isatty() else found
+        for_data(sys.stdout).write(write_offsets(shown))
 
 
 @group.command("seek")

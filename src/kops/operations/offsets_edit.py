@@ -11,6 +11,7 @@ from kops.core.models import Committed, TopicPartition
 from kops.core.offsets import Strategy
 from kops.core.plan import Plan
 from kops.core.selection import Selection, parse_selection
+from kops.core.visible import visible
 from kops.operations.offsets_plan import group_to_move, plan_strategies, selected
 from kops.operations.offsets_reset import committed_now, wait
 from kops.operations.offsets_skip import behind_records
@@ -50,7 +51,7 @@ def sheet_of(services: Services, group_id: str, topics: Sequence[str] = (), *, m
         raise Refused(f"group {group_id} has no committed offsets{' there' if topics else ''}", hint="`kops offsets seek` makes some")
     bounds = services.kafka.offsets.bounds_or_errors(chosen)
     lines = [
-        f"# Offsets of group {group_id}. Change positions, save and leave: the plan is shown before anything moves.",
+        f"# Offsets of group {visible(group_id)}. Change positions, save and leave: the plan is shown before anything moves.",
         "# A position is an offset, +1 (one on from here), skip:1 (behind the next record), start, end, or a time such as @-1h.",
         "# Partitions that are taken out stay where they are.",
     ]
@@ -60,7 +61,7 @@ def sheet_of(services: Services, group_id: str, topics: Sequence[str] = (), *, m
             topic = partition.topic
             lines.append(f'"{topic}":')
         ends = bounds[partition]
-        log = ends.message if isinstance(ends, KopsError) else f"the log has {ends.log_start_offset} to {ends.log_end_offset}"
+        log = visible(ends.message) if isinstance(ends, KopsError) else f"the log has {ends.log_start_offset} to {ends.log_end_offset}"
         lines.append(f"  {partition.partition}: {committed.offset}  # {log}")
     return Sheet(group_id, "\n".join(lines) + "\n", {partition: committed.offset for partition, committed in chosen.items()})
 

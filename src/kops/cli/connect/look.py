@@ -11,7 +11,7 @@ import click
 
 from kops.cli.connect.shared import connectors, group
 from kops.cli.session import Session
-from kops.core.visible import visible
+from kops.core.visible import indented, visible
 from kops.output.json_text import json_text
 from kops.output.render import Column
 
@@ -97,7 +97,7 @@ def _write_traces(bodies: Sequence[dict[str, Any]]) -> None:
     for body in bodies:
         for what, one in ((body["name"], body), *((f"{body['name']} task {task['id']}", task) for task in body["tasks"])):
             if one["trace"]:
-                click.echo(f"\n{visible(what)} ({one['worker']})\n{one['trace'].rstrip()}")
+                click.echo(f"\n{visible(what)} ({visible(one['worker'])})\n  {indented(one['trace'].rstrip())}")
 
 
 def _watched(session: Session, look: Any, interval: str, count: int | None, *, trace: bool) -> int:
