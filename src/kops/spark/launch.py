@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kops.core.errors import MissingRequirement, OperationFailed
@@ -28,6 +28,9 @@ JVM_START_SECONDS = 60.0
 _POLL_SECONDS = 0.01
 _SETTLED_SECONDS = 5.0
 """A class archive that was not written to for so long is whole: the JVM writes it in one go when it ends."""
+_FORGOTTEN_SECONDS = 86_400.0
+"""After so long without an archive, the JVM that was to write one is taken for killed."""
+_CLASSES = "classes.jsa"
 
 # org.apache.spark.launcher.JavaModuleOptions of Spark 4: what Spark reaches into on Java 17.
 _OPENS = (
@@ -59,11 +62,19 @@ class Jvm:
     """A driver's JVM that answers.
 
     :param process: ends when its standard input closes, so it never outlives kops
+    :param leaves: the folder in which it archives its classes when it ends, if the folder is there; None: it does not
     """
 
     process: subprocess.Popen[bytes]
     port: int
     secret: str
+    leaves: Path | None = None
+
+    def is_used(self) -> None:
+        """Let it leave its archive behind: a JVM that was asked for nothing, as by a command that was refused, has few of the classes."""
+        if self.leaves is not None:
+            with contextlib.suppress(OSError):
+                self.leaves.mkdir(exist_ok=True)
 
 
 def launch_jvm(
@@ -94,7 +105,8 @@ def launch_jvm(
         properties.write_text("".join(f"{key} {_escaped(value)}\n" for key, value in settings.items()), encoding="utf-8")
         options = [f"-Xmx{memory}", *JVM_OPTIONS, f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"]
         options += shlex.split(os.environ.get("SPARK_SUBMIT_OPTS", ""))
-        options += _archive_options(archives, java, class_path)
+        archive, leaves = _archive_options(archives, java, class_path)
+        options += archive
         command = [
             str(Path(java).absolute()) if os.sep in java else java,
             "-cp",
@@ -105,7 +117,7 @@ def launch_jvm(
         command += ["--load-spark-defaults", "--properties-file", str(properties), "pyspark-shell"]
         if archives is not None:
             archives.mkdir(parents=True, exist_ok=True)
-        return _start(command, folder, home, log or folder / "jvm.log", archives)
+        return replace(_start(command, folder, home, log or folder / "jvm.log", archives), leaves=leaves)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -158,32 +170,39 @@ def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace("\n", "\\n")
 
 
-def _archive_options(folder: Path | None, java: str, class_path: Sequence[str]) -> list[str]:
-    """Use the class archive of this very class path and Java, or have this run leave one behind when it ends.
+def _archive_options(folder: Path | None, java: str, class_path: Sequence[str]) -> tuple[list[str], Path | None]:
+    """Use the class archive of this very class path and Java, or have this run leave one behind when it ends; see ``Jvm.is_used``.
 
     The JVM checks an archive against the class path and its own version, and goes on without when they differ.
+
+    :returns: options, and the folder that the archive is written to
     """
     if folder is None:
-        return []
+        return [], None
     facts = "\n".join([os.path.realpath(java), *class_path])
     archive = folder / f"spark-{hashlib.sha256(facts.encode()).hexdigest()[:16]}.jsa"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _adopt(folder, archive)
+        if archive.exists():
+            return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"], None
+        if any(folder.glob(f"{archive.name}.*")):
+            return [], None
     except OSError:
-        return []
-    if archive.exists():
-        return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"]
-    if any(folder.glob(f"{archive.name}.*")):
-        return []
-    part = folder / f"{archive.name}.{os.getpid()}"
-    return [f"-XX:ArchiveClassesAtExit={part}"]
+        return [], None
+    leaves = folder / f"{archive.name}.{os.getpid()}"
+    return [f"-XX:ArchiveClassesAtExit={leaves / _CLASSES}"], leaves
 
 
 def _adopt(folder: Path, archive: Path) -> None:
-    """Take over what an earlier run left behind, once nobody writes it any more."""
-    for part in folder.glob(f"{archive.name}.*"):
-        if time.time() - part.stat().st_mtime < _SETTLED_SECONDS:
-            continue
+    """Take over what an earlier run left behind, once nobody writes it any more; forget those that were killed before they wrote."""
+    for leaves in folder.glob(f"{archive.name}.*"):
+        part = leaves / _CLASSES if leaves.is_dir() else leaves
         with contextlib.suppress(FileNotFoundError):
-            part.replace(archive)
+            if part.exists():
+                if time.time() - part.stat().st_mtime < _SETTLED_SECONDS:
+                    continue
+                part.replace(archive)
+            elif time.time() - leaves.stat().st_mtime < _FORGOTTEN_SECONDS:
+                continue
+            shutil.rmtree(leaves, ignore_errors=True)

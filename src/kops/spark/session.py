@@ -16,6 +16,8 @@ from kops.core.errors import KopsError, OperationFailed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kops.spark.launch import Jvm
+
 DEFAULT_MASTER = "local[*]"
 DEFAULT_MEMORY = "2g"
 _MEMORY = "spark.driver.memory"
@@ -94,6 +96,7 @@ class StartingSession:
         self._settings = settings_of(needs)
         self._failure: BaseException | None = None
         self._session: SparkSession | None = None
+        self._jvm: Jvm | None = None
         self._thread = threading.Thread(target=self._start, name="kops-spark", daemon=True)
         self._thread.start()
 
@@ -103,6 +106,8 @@ class StartingSession:
         :raises OperationFailed: when it cannot be made, with Spark's reason
         """
         self._thread.join()
+        if self._jvm is not None:
+            self._jvm.is_used()
         if isinstance(self._failure, KopsError):
             raise self._failure
         if self._session is None:
@@ -137,6 +142,7 @@ class StartingSession:
             del os.environ["SPARK_LOCAL_IP"]
         memory = self._settings.get(_MEMORY, DEFAULT_MEMORY)
         jvm = launch_jvm(self._needs.java, self._settings, jars=self._needs.jars, archives=self._needs.archives, memory=memory)
+        self._jvm = jvm
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(jvm.port), jvm.secret
         try:
             return self._attach()

@@ -1,0 +1,58 @@
+"""The class archive of Spark's JVM: made by a run that computed something, taken over by the next one."""
+
+import os
+import time
+from pathlib import Path
+
+from kops.spark import launch
+from kops.spark.launch import Jvm
+
+CLASS_PATH = ["/jars/spark.jar"]
+
+
+def started(folder):
+    options, leaves = launch._archive_options(folder, "java", CLASS_PATH)
+    return options, Jvm(None, 0, "", leaves)
+
+
+def written(option):
+    """What the JVM does when it ends: it writes the archive where the folder is there."""
+    file = Path(option.partition("=")[2])
+    file.write_text("classes")
+    os.utime(file, (time.time() - 60, time.time() - 60))
+
+
+def test_what_a_used_jvm_leaves_is_taken_over(tmp_path):
+    (option,), jvm = started(tmp_path)
+    jvm.is_used()
+    jvm.is_used()
+    written(option)
+    options, later = started(tmp_path)
+    (archive,) = tmp_path.iterdir()
+    assert options == [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"]
+    assert archive.read_text() == "classes"
+    assert later.leaves is None
+
+
+def test_a_jvm_that_was_asked_for_nothing_leaves_no_archive(tmp_path):
+    (option,), _ = started(tmp_path)
+    assert option.startswith("-XX:ArchiveClassesAtExit=")
+    assert not list(tmp_path.iterdir()), "the JVM has no folder to write to"
+    assert started(tmp_path)[0] == [option]
+
+
+def test_one_jvm_at_a_time_archives_until_it_is_taken_for_killed(tmp_path):
+    (option,), jvm = started(tmp_path)
+    jvm.is_used()
+    assert started(tmp_path)[0] == []
+    os.utime(jvm.leaves, (time.time() - 2 * launch._FORGOTTEN_SECONDS,) * 2)
+    assert started(tmp_path)[0] == [option]
+
+
+def test_an_archive_that_is_still_written_is_left_alone(tmp_path):
+    (option,), jvm = started(tmp_path)
+    jvm.is_used()
+    written(option)
+    os.utime(jvm.leaves / launch._CLASSES)
+    assert started(tmp_path)[0] == []
+    assert (jvm.leaves / launch._CLASSES).is_file()
