@@ -3,13 +3,12 @@
     python tests/benchmarks/start.py [--runs 30]
 
 `kops --help` is to stay within 60 ms of CPU, `kops topics list` within 200 ms. The times of imports come from Python itself
-(``-X importtime``), which slows them down: their shares count, not their sums. As in an installation, bytecode is there.
+(``-X importtime``), which slows them down: their shares count, not their sums.
 """
 
 from __future__ import annotations
 
 import argparse
-import compileall
 import re
 import statistics
 import subprocess
@@ -20,8 +19,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from measure import Measured, kafka, measured
-
-import kops
 
 IMPORT = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \|( *)(\S+)")
 SHOWN = 12
@@ -34,7 +31,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=30)
     options = parser.parse_args()
-    compileall.compile_dir(Path(kops.__file__).parent, quiet=1)
     with tempfile.TemporaryDirectory(prefix="kops-benchmark-") as name, kafka(Path(name)) as servers:
         output = Path(name) / "out.txt"
         bare = [measured([sys.executable, "-c", ""], output) for _ in range(options.runs)]
