@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
+from kops.formats.streams.offset_metadata import OffsetMetadata, encode
 from support import twins
 from support.programs import Program, Record, Window
 
@@ -108,10 +109,8 @@ class Scene:
 
 def skip(cluster: Any, program: Program, records: int) -> None:
     """Move an application forward in partition 0 as a tool does that keeps the metadata: no commit shows it."""
-    at = TopicPartition(program.topic, 0)
-    asked = ConsumerGroupTopicPartitions(program.application, [at])
-    (found,) = cluster.admin.list_consumer_group_offsets([asked])[program.application].result(60).topic_partitions
-    moved = TopicPartition(program.topic, 0, found.offset + records, found.metadata)
+    reached = cluster.committed(program.application)[program.topic, 0]
+    moved = TopicPartition(program.topic, 0, reached + records, encode(OffsetMetadata(START)))
     request = ConsumerGroupTopicPartitions(program.application, [moved])
     (done,) = cluster.admin.alter_consumer_group_offsets([request])[program.application].result(60).topic_partitions
     assert not done.error
