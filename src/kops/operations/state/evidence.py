@@ -11,7 +11,8 @@ from kops.core.statefile import StateFile
 from kops.operations.state.exactness import Exactness, worst
 
 ENOUGH = 100
-"""So many equal keys testify to a store of any size; fewer only where they are at least half of its keys."""
+"""So many equal keys testify to any number of keys: to those of their own partition, or to a file. Half of a store testify to its file; of
+a partition, fewer testify to themselves alone, since what became of a key that is lost may have happened to no other."""
 _NAMED = 8
 IF_RIGHT = "if the file is right"
 """Follows the class of a store to which nothing testifies: ``A if the file is right`` is not ``A``."""
@@ -43,7 +44,7 @@ class Survivors:
         """Tell whether its surviving keys prove what was computed for it: all of them equal, and enough of them."""
         if self.differing or self.unclear or self.absent:
             return False
-        return _is_enough(self.surviving, self.expected) or not (self.expected or self.needs_witness)
+        return self.surviving >= max(1, min(ENOUGH, self.expected)) or not (self.expected or self.needs_witness)
 
     def without_own(self, written: int) -> Survivors:
         """Return it without so many live keys that kops wrote."""
@@ -112,7 +113,8 @@ class Proof:
     @property
     def proves_file(self) -> bool:
         """Tell whether the surviving keys prove what the state file says, wherever they are: all of them equal, and enough of them."""
-        return not (self.differing or self.unclear or self.missing) and _is_enough(self.surviving, self.expected)
+        enough = max(1, min(ENOUGH, -(-self.expected // 2)))
+        return not (self.differing or self.unclear or self.missing) and self.surviving >= enough
 
     @property
     def suffices(self) -> bool:
@@ -177,10 +179,6 @@ class Proof:
                 for number, each in self.partitions.items()
             },
         )
-
-
-def _is_enough(surviving: int, expected: int) -> bool:
-    return surviving >= max(1, min(ENOUGH, -(-expected // 2)))
 
 
 def partitions_text(numbers: Collection[int]) -> str:
