@@ -32,6 +32,8 @@ FURTHER = frozenset(
 )
 """Further formats of aggregates of which others stay: long variants. Their formats are compared one by one in test_formats.py too."""
 CASES = [case for case in ALL if os.environ.get(LONG) or case.name not in FURTHER]
+DAMAGED = frozenset(case.name for case in ALL[::2])
+"""Whose changelogs hold wrong and unknown keys before."""
 SOME = ("count-json", "concat", "table-string", "by-item-sum")
 """Stores that are verified before and after, and rebuilt twice."""
 UNKNOWN = struct.pack(">q", 77)
@@ -87,7 +89,7 @@ def rebuilt(oracle, cluster, run_kops_alone, tmp_path_factory):
     cluster.create_all({program.repartition: PARTITIONS for program in programs if program.repartition})
     expected = {case.name: expected_view(oracle, case) for case in cases}
     cluster.produce_all({case.program.topic: case.records for case in cases})
-    cluster.produce_all({case.program.changelog: damage(expected[case.name]) for case in cases[::2]})
+    cluster.produce_all({case.program.changelog: damage(expected[case.name]) for case in cases if case.name in DAMAGED})
     cluster.commit(prefix, {(case.program.topic, at): cut(case, at) for case in cases for at in range(PARTITIONS)})
     file = tmp_path_factory.mktemp("oracle") / "state.yaml"
     file.write_text(json.dumps(merged(programs)), encoding="utf-8")
@@ -95,7 +97,7 @@ def rebuilt(oracle, cluster, run_kops_alone, tmp_path_factory):
     def kops(verb: str, *options: str):
         return run_kops_alone("state", verb, str(file), "-B", cluster.servers, "-o", "json", *options)
 
-    damaged = [option for case in cases[::2] for option in ("--damaged", case.program.store)]
+    damaged = [option for case in cases if case.name in DAMAGED for option in ("--damaged", case.program.store)]
     some = [option for name in SOME for option in ("--store", name)]
     outcomes = [kops("verify", *some), kops("rebuild", "--yes", *damaged), kops("verify", *some)]
     actual = {case.name: cluster.read(case.program.changelog) for case in cases}
