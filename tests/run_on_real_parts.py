@@ -9,6 +9,7 @@ what was left out, and with 1 when a test failed.
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -57,13 +58,18 @@ class Lane:
         return found or ([f"{self.name}: ended with {self.code} and no summary"] if self.code else [])
 
     @property
+    def summary(self) -> str:
+        """Return pytest's last line; clients of a broker that has ended may write after it."""
+        return next((line.strip("= ") for line in reversed(self.lines) if line.startswith("==")), "ended with no summary")
+
+    @property
     def left_out(self) -> list[str]:
         """Return what its last section says."""
         starts = [at for at, line in enumerate(self.lines) if LEFT_OUT in line and line.startswith("==")]
         if not starts:
             return [f"{self.name}: ended before it could say what it left out"]
-        said = self.lines[starts[-1] + 1 : -1]
-        return [line for line in said if line and not line.startswith("=") and line != NOTHING]
+        said = itertools.takewhile(lambda line: not line.startswith("="), self.lines[starts[-1] + 1 :])
+        return [line for line in said if line and line != NOTHING]
 
 
 def lanes() -> list[Lane]:
@@ -90,7 +96,7 @@ def main() -> int:
         for thread in threads:
             thread.join()
     for lane in every:
-        print(f"{lane.name}: {lane.lines[-1].strip('= ') if lane.lines else 'did not start'}")
+        print(f"{lane.name}: {lane.summary}")
     left_out = [line for lane in every for line in lane.left_out]
     print("\n".join(["left out:", *(left_out or [NOTHING])]))
     failed = [line for lane in every for line in lane.failed]
