@@ -84,7 +84,7 @@ def test_a_topic_that_exists_is_refused_and_the_others_are_not_created(topics, t
 def test_if_not_exists_says_where_an_existing_topic_differs(topics, topic, unique):
     there, new = topic(partitions=2, config={"retention.ms": "604800000"}), unique("new")
     done = topics("create", new, there, "--partitions", "3", "--config", "retention.ms=5000", "--if-not-exists", "--yes").ok()
-    assert f"{there} exists and is left as it is, but differs: 2 partitions, not 3; retention.ms is 604800000, not 5000" in done.err
+    assert f"{there} exists and is left unchanged, but differs: 2 partitions, not 3; retention.ms is 604800000, not 5000" in done.err
     assert len(body_of(topics, there)["partitions"]) == 2
     assert len(body_of(topics, new)["partitions"]) == 3
     again = topics("create", new, "--partitions", "3", "--if-not-exists", "-o", "json").ok()

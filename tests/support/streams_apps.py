@@ -302,15 +302,15 @@ class Cluster:
         return {name: entry.value for name, entry in entries.items() if entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
 
     def trim(self, topic: str, before: Mapping[int, int]) -> None:
-        """Delete the records of a topic before these offsets."""
-        partitions = [TopicPartition(topic, partition, offset) for partition, offset in before.items()]
-        for gone in self.admin.delete_records(partitions, operation_timeout=30).values():
-            gone.result(30)
+        """Delete the records of a topic before these offsets; its policy may have been changed just now."""
+        wait_for(f"{topic} to be trimmed", lambda: self._trimmed(topic, before))
 
     def _trimmed(self, topic: str, before: Mapping[int, int]) -> bool:
         """Trim, and tell whether the broker already knew that it may."""
+        partitions = [TopicPartition(topic, partition, offset) for partition, offset in before.items()]
         try:
-            self.trim(topic, before)
+            for gone in self.admin.delete_records(partitions, operation_timeout=30).values():
+                gone.result(30)
         except KafkaException as error:
             if error.args[0].code() == KafkaError.POLICY_VIOLATION:
                 return False
@@ -322,7 +322,7 @@ class Cluster:
         policy = self.config(topic).get("cleanup.policy", "delete")
         self.set_config(topic, cleanup_policy="delete")  # DeleteRecords is refused on a topic that is only compacted
         try:
-            wait_for(f"{topic} to be emptied", lambda: self._trimmed(topic, {at: high for at, (_low, high) in self.ends(topic).items()}))
+            self.trim(topic, {at: high for at, (_low, high) in self.ends(topic).items()})
         finally:
             self.set_config(topic, cleanup_policy=policy)
         assert not self.read(topic)
