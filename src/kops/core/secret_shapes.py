@@ -24,7 +24,8 @@ _NO_SECRET = re.compile(
 
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _ORACLE = re.compile(r"(?i)(jdbc:oracle:[a-z0-9]+:)([^/:@\s]*)/(\"[^\"]*\"|\S+)(?=@)")
-_LOGIN = re.compile(r"(?<=://)([^/@\s:]*):((?:(?!://)\S)+)(?=@)")
+_LOGIN = re.compile(r"(?<=://)([^/@\s:]*):((?:(?![,;|&=?\"'][a-zA-Z][\w+.-]*://)\S)+)(?=@)")
+"""Up to the last ``@`` before the next address of a list: a password may hold ``://`` too."""
 _ASSIGNED = re.compile(
     r"(?i)((?:password|passwd|passphrase|passcode|\bpass|\bpwd|secret|token|credential|accesskey|access_key|secretkey|secret_key|apikey"
     r"|api_key|accountkey|sharedaccesskey|sharedaccesssignature|privatekey|private_key|\bsig|x-amz-signature)[\"']?\s*=\s*)"

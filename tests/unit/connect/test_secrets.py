@@ -5,7 +5,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kops.core.connect_secrets import digest, masked, scrubbed, secret_texts
@@ -107,6 +107,8 @@ PEM = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nAB12cd
         ("jdbc:postgresql://db/shop?sslpassword=hunter2", "jdbc:postgresql://db/shop?sslpassword=*"),
         ("https://me:hun/t:e@r2@db:8443/a", "https://me:*@db:8443/a"),
         ("http://a:1x@h1:80,http://b:2x@h2:80", "http://a:*@h1:80,http://b:*@h2:80"),
+        ("https://me:hun://ter2@db:8443/a", "https://me:*@db:8443/a"),
+        ("jdbc:mysql://h:3306/db?proxy=http://u:hunter2@p", "jdbc:mysql://h:3306/db?proxy=http://u:*@p"),
         ("redis://:hunter2@cache:6379", "redis://:*@cache:6379"),
         ("mongodb+srv://me:hunter2@db/shop?w=1", "mongodb+srv://me:*@db/shop?w=1"),
         ("Endpoint=sb://x.net/;SharedAccessKeyName=root;SharedAccessKey=abc+/=", "Endpoint=sb://x.net/;SharedAccessKeyName=root;SharedAccessKey=*"),
@@ -137,6 +139,8 @@ secret_word = st.text("abcdefgXYZ0123456789+/_-.~!$%^:@", min_size=8, max_size=3
 
 
 @given(secret_word)
+@example("s3cr00000://")
+@example("s3cr-a://b@c://d")
 def test_a_secret_of_any_kind_is_shown_nowhere(secret):
     url = secret.replace("@", "")
     config = {
