@@ -93,35 +93,19 @@ def _windows(size: int, **more: Any) -> Program:
     return replace(COUNT, window=Window("window", size, **more))
 
 
+def _by_kops(*command: str, told: str = "carried over", **more: Any) -> Case:
+    """Return a count that kops moves between its runs."""
+    runs = (tuple(counted()), tuple(counted(KEYS)), (*command, "--confirm", "{application}"))
+    return Case(COUNT, *runs, status="unclear", grade=("C", "C"), told=told, **more)
+
+
 CASES = {
-    "reset to an offset": Case(
-        COUNT,
-        tuple(counted()),
-        tuple(counted(KEYS)),
-        ("streams", "reset", "{application}", "--input-topic", "{topic}", "--to", "5", "--confirm", "{application}"),
-        status="unclear",
-        grade=("C", "C"),
-        told="kops moved the application",
+    "reset to an offset": _by_kops(
+        "streams", "reset", "{application}", "--input-topic", "{topic}", "--to", "5", told="kops moved the application"
     ),
-    "grown": Case(
-        COUNT,
-        tuple(counted()),
-        tuple(counted(KEYS)),
-        ("state", "repartition", "{file}", "--partitions", "4", "--grow-inputs", "--confirm", "{application}"),
-        partitions=2,
-        status="unclear",
-        grade=("C", "C"),
-        told="carried over",
-    ),
-    "carried to another topic": Case(
-        COUNT,
-        tuple(counted()),
-        tuple(counted(KEYS)),
-        ("state", "repartition", "{file}", "--partitions", "2", "--input", "{topic}={topic}-new", "--confirm", "{application}"),
-        moved=True,
-        status="unclear",
-        grade=("C", "C"),
-        told="carried over",
+    "grown": _by_kops("state", "repartition", "{file}", "--partitions", "4", "--grow-inputs", partitions=2),
+    "carried to another topic": _by_kops(
+        "state", "repartition", "{file}", "--partitions", "2", "--input", "{topic}={topic}-new", moved=True
     ),
     "keys in JSON": Case(
         replace(COUNT, key="json"),

@@ -101,10 +101,7 @@ class Scene:
         if not partitions:
             twin.cluster.empty(twin.program.changelog)
             return
-        changelog, ends = twin.program.changelog, twin.cluster.ends(twin.program.changelog)
-        twin.cluster.set_config(changelog, cleanup_policy="delete")
-        twin.cluster.trim(changelog, {number: ends[number][1] for number in partitions})
-        twin.cluster.set_config(changelog, cleanup_policy="compact")
+        twin.cluster.lose({twin.program.changelog: partitions})
 
 
 def skip(cluster: Any, program: Program, records: int) -> None:

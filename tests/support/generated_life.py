@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from support.generated import (
@@ -201,37 +201,8 @@ def damage(cluster: Cluster, cases: Iterable[Case], held: Mapping[str, Sequence[
             for record in log:
                 first.setdefault((record.partition, record.key), record)
             writes[topic] = [record for record in first.values() if record.value is not None and random_.random() < 0.4]
-    _trim(cluster, trims)
+    cluster.lose(trims)
     cluster.produce_all(writes)
-
-
-def _trim(cluster: Cluster, trims: Mapping[str, Sequence[int]]) -> None:
-    """Delete all records of partitions."""
-    policies = {topic: cluster.config(topic).get("cleanup.policy", "delete") for topic in trims}
-    for topic in trims:
-        cluster.set_config(topic, cleanup_policy="delete")  # DeleteRecords is refused on a topic that is only compacted
-    left = {topic: [TopicPartition(topic, at, OFFSET_END) for at in numbers] for topic, numbers in trims.items()}
-
-    def trimmed() -> bool:
-        done = cluster.admin.delete_records([at for several in left.values() for at in several], operation_timeout=30)
-        refused = set()
-        for at, future in done.items():
-            try:
-                future.result(30)
-            except KafkaException as error:
-                if error.args[0].code() != KafkaError.POLICY_VIOLATION:  # the broker does not know yet that it may
-                    raise
-                refused.add(at.topic)
-        for topic in set(left) - refused:
-            del left[topic]
-        return not left
-
-    try:
-        if left:
-            wait_for("changelogs to be trimmed", trimmed)
-    finally:
-        for topic, policy in policies.items():
-            cluster.set_config(topic, cleanup_policy=policy)
 
 
 def put_back(cluster: Cluster, stores: Iterable[Filled], truth: Mapping[str, Held], now: Mapping[str, Sequence[Record]]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, NewTopic, ResourceType
 
 from kops.gateways.jars import KAFKA_VERSION
@@ -303,28 +303,41 @@ class Cluster:
 
     def trim(self, topic: str, before: Mapping[int, int]) -> None:
         """Delete the records of a topic before these offsets; its policy may have been changed just now."""
-        wait_for(f"{topic} to be trimmed", lambda: self._trimmed(topic, before))
+        self._trim({topic: before})
 
-    def _trimmed(self, topic: str, before: Mapping[int, int]) -> bool:
-        """Trim, and tell whether the broker already knew that it may."""
-        partitions = [TopicPartition(topic, partition, offset) for partition, offset in before.items()]
+    def _trim(self, before: Mapping[str, Mapping[int, int]]) -> None:
+        left = {topic: [TopicPartition(topic, at, offset) for at, offset in of_one.items()] for topic, of_one in before.items()}
+
+        def trimmed() -> bool:
+            refused = set()
+            for at, future in self.admin.delete_records([at for some in left.values() for at in some], operation_timeout=30).items():
+                try:
+                    future.result(30)
+                except KafkaException as error:
+                    if error.args[0].code() != KafkaError.POLICY_VIOLATION:  # the broker does not know the new policy yet
+                        raise
+                    refused.add(at.topic)
+            for topic in set(left) - refused:
+                del left[topic]
+            return not left
+
+        if left:
+            wait_for(f"{', '.join(left)} to be trimmed", trimmed)
+
+    def lose(self, partitions: Mapping[str, Iterable[int]]) -> None:
+        """Delete all records of these partitions of compacted topics; the offsets go on from where they were."""
+        policies = {topic: self.config(topic).get("cleanup.policy", "delete") for topic in partitions}
+        for topic in partitions:
+            self.set_config(topic, cleanup_policy="delete")  # DeleteRecords is refused on a topic that is only compacted
         try:
-            for gone in self.admin.delete_records(partitions, operation_timeout=30).values():
-                gone.result(30)
-        except KafkaException as error:
-            if error.args[0].code() == KafkaError.POLICY_VIOLATION:
-                return False
-            raise
-        return True
+            self._trim({topic: dict.fromkeys(numbers, OFFSET_END) for topic, numbers in partitions.items()})
+        finally:
+            for topic, policy in policies.items():
+                self.set_config(topic, cleanup_policy=policy)
 
     def empty(self, topic: str) -> None:
-        """Delete all records of a compacted topic; the offsets go on from where they were."""
-        policy = self.config(topic).get("cleanup.policy", "delete")
-        self.set_config(topic, cleanup_policy="delete")  # DeleteRecords is refused on a topic that is only compacted
-        try:
-            self.trim(topic, {at: high for at, (_low, high) in self.ends(topic).items()})
-        finally:
-            self.set_config(topic, cleanup_policy=policy)
+        """Delete all records of a compacted topic."""
+        self.lose({topic: self.ends(topic)})
         assert not self.read(topic)
 
     def recreate(self, topic: str, partitions: int | None = None) -> None:
