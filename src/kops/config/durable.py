@@ -19,7 +19,7 @@ def synced(path: Path) -> None:
 def settle(folder: Path, *, private: bool) -> None:
     """Wait until a folder with all that lies in it is on disk.
 
-    :param private: let nobody but this user read any of it, also where a copy leaves the folder's own mode behind
+    :param private: make all of it readable by this user only, even in a copy that does not keep the folder's own mode
     """
     for path in (*folder.rglob("*"), folder):
         if private:

@@ -188,7 +188,7 @@ def plan_from_json(body: Json) -> Plan:
         texts = [plan.operation, plan.summary, plan.cluster_id, plan.context, plan.confirm, *plan.warnings, *plan.notes, *plan.losses]
         texts += [text for item in items for text in (item.target, item.action, item.reason)]
         if not all(isinstance(text, str) for text in texts):
-            raise TypeError("a value of another type where a string is expected")  # noqa: TRY301 - told like the other damages
+            raise TypeError("a value of another type where a string is expected")  # noqa: TRY301 - reported like other damage
         return plan
     except (KeyError, TypeError, ValueError) as broken:
         raise UsageProblem(f"the plan is damaged: {broken}", hint="make it again with --plan-out FILE") from broken

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kops.formats.record_batch_header import Batch
 
 MOST = 5
-"""So many gaps are kept, the first."""
+"""At most this many gaps are kept: the first ones."""
 
 
 @dataclass

@@ -9,7 +9,7 @@ from kops.spark.batch_consumer import BatchConsumer
 from kops.spark.input_seen import InputSeen
 
 MOST_BYTES = 128 << 20
-"""So much is fetched, compressed: on one machine a fraction of a second."""
+"""At most this much is fetched, compressed: a fraction of a second on one machine."""
 
 
 def scan(settings: Mapping[str, str], topic: str, ranges: Mapping[int, tuple[int, int]]) -> dict[int, InputSeen]:

@@ -76,9 +76,7 @@ class Client:
     @cached_property
     def admin(self) -> AdminClient:
         """The admin client."""
-        from confluent_kafka.admin import AdminClient
-
-        return self._make(AdminClient, {})
+        return self._new_admin()
 
     def consumer(self, overrides: dict[str, Any]) -> Consumer:
         """Return a new consumer with further settings."""
@@ -178,10 +176,13 @@ class Client:
     def _fresh_admin(self) -> AdminClient:
         """Return the client for second requests: it has connections of its own."""
         if self._fresh is None:
-            from confluent_kafka.admin import AdminClient
-
-            self._fresh = self._make(AdminClient, {})
+            self._fresh = self._new_admin()
         return self._fresh
+
+    def _new_admin(self) -> AdminClient:
+        from confluent_kafka.admin import AdminClient
+
+        return self._make(AdminClient, {})
 
     def _raise_trouble(self, doing: str) -> None:
         """Raise what librdkafka reported by callback."""
@@ -199,10 +200,8 @@ class Client:
         if is_authentication(error) or self._looking is not None:
             self._raise_trouble(doing)
         if time.monotonic() - since > UNREACHABLE_GRACE_SECONDS:
-            from confluent_kafka.admin import AdminClient
-
             self._trouble = None
-            self._looking = self._make(AdminClient, {})
+            self._looking = self._new_admin()
             self._looking.describe_cluster(request_timeout=self.timeout)
 
     def _doubt_trouble(self, future: Future[Any]) -> None:

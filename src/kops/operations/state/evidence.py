@@ -11,8 +11,8 @@ from kops.core.statefile import StateFile
 from kops.operations.state.exactness import Exactness, worst
 
 ENOUGH = 100
-"""So many equal keys testify to any number of keys: to those of their own partition, or to a file. Half of a store testify to its file; of
-a partition, fewer testify to themselves alone, since what became of a key that is lost may have happened to no other."""
+"""This many equal keys testify to any number of keys: to those of their own partition, or to a file. Half of a store testify to its file;
+of a partition, fewer testify to themselves alone, since what became of a key that is lost may have happened to no other."""
 _NAMED = 8
 IF_RIGHT = "if the file is right"
 """Follows the class of a store to which nothing testifies: ``A if the file is right`` is not ``A``."""
@@ -47,7 +47,7 @@ class Survivors:
         return self.surviving >= max(1, min(ENOUGH, self.expected)) or not (self.expected or self.needs_witness)
 
     def without_own(self, written: int) -> Survivors:
-        """Return it without so many live keys that kops wrote."""
+        """Return it without this many live keys, which kops wrote."""
         if not written:
             return self
         found = replace(self, absent=0)

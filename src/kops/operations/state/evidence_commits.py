@@ -22,12 +22,11 @@ from kops.operations.services import Services
 from kops.operations.state.evidence import Proof
 from kops.operations.state.evidence_journal import Past
 from kops.operations.state.evidence_proven import Proven
-from kops.operations.state.exactness import Exactness
+from kops.operations.state.exactness import Exactness, contradicted
 from kops.operations.state.facts import StoreFacts
 
 MOST_COMMITS = 100_000
 """Records of ``__consumer_offsets`` that are read, the newest: they take less than a second."""
-_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,7 @@ class Commits:
         :param more: doubts of the same store
         """
         open_ = [doubt.reason for doubt in (*self.doubts.get(store, ()), *more) if not doubt.settled(proof, proven)]
-        rest = [f"and {len(open_) - _NAMED} more such commits"] if len(open_) > _NAMED else []
-        return [Exactness("C", (*open_[:_NAMED], *rest))] if open_ else []
+        return [contradicted(open_)] if open_ else []
 
 
 def read_commits(

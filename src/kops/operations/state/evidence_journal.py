@@ -18,7 +18,7 @@ from kops.core.statefile import Store
 from kops.operations.journal import Entry, EntryStatus, Journal
 from kops.operations.offsets_items import committed_of_json
 from kops.operations.services import Services
-from kops.operations.state.exactness import Exactness
+from kops.operations.state.exactness import Exactness, contradicted
 
 RESET = "streams.reset"
 COMPUTED = ("state.rebuild", "state.replace", "state.into")
@@ -26,7 +26,6 @@ COMPUTED = ("state.rebuild", "state.replace", "state.into")
 _MOVES = ("offsets.move", "offsets.delete")
 _MANY = ("offsets.move_many",)
 _NOTHING_DONE = (EntryStatus.REFUSED, EntryStatus.FAILED)
-_NAMED = 3
 
 Steps = Mapping[TopicPartition, "tuple[int | None, int | None]"]
 """Committed offsets before and after, by partition; None: no commit."""
@@ -117,8 +116,7 @@ def read_past(
                 else:
                     reasons.append(_moved(at, move))
         if reasons:
-            more = [f"and {len(reasons) - _NAMED} more such moves"] if len(reasons) > _NAMED else []
-            judged[store.name] = Exactness("C", (*reasons[:_NAMED], *more))
+            judged[store.name] = contradicted(reasons)
     return Past(_written(entries, application), frozenset(apart), judged, computed, _made(entries, application))
 
 

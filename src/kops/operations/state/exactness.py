@@ -10,6 +10,7 @@ from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import FAUST, REGISTERED, TABLE
 
 REDUCER = "reducer"
+_NAMED = 3
 MEANINGS = {
     "A": "the same bytes, timestamps and partitions",
     "B": "the same values; other bytes or timestamps are possible",
@@ -36,6 +37,12 @@ class Exactness:
         """Return it in words."""
         why = f": {'; '.join(self.reasons)}" if self.reasons else ""
         return f"exactness {self.grade}, {MEANINGS[self.grade[0]]}{why}"
+
+
+def contradicted(reasons: Sequence[str]) -> Exactness:
+    """Return C for what contradicts a computation, with the first reasons."""
+    more = [f"and {len(reasons) - _NAMED} more"] if len(reasons) > _NAMED else []
+    return Exactness("C", (*reasons[:_NAMED], *more))
 
 
 SURE = Exactness("A")
