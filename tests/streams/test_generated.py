@@ -28,10 +28,8 @@ SERIES = os.environ.get("KOPS_TEST_SEED", "1")
 VERSIONS = (KAFKA_VERSION, "4.1.1", "3.9.1")
 FETCHED = VERSIONS[:2]
 """Of ``make test``, for which the jars of the others are not fetched."""
-SIZES, ROUNDS = (10, 8, 3), 3
+SIZES, ROUNDS = (10, 8, 4), 3
 """How many stores the applications of a batch have, and how often they are damaged: at least 60 cases."""
-LIGHT = "-c"
-"""The end of the name of the application that is damaged lightly: only then can all of it be in order in the end."""
 FEW, MANY = 1, 34
 CAN_BE_STARTED = "can be started"
 REFUSED = 5
@@ -97,7 +95,7 @@ class Examined:
         self.file = tried.folder / f"{life.application}.yaml"
 
     def try_all(self):
-        rounds = Rounds(self.made.seed, self.life, self.made.version, is_light=self.life.application.endswith(LIGHT))
+        rounds = Rounds(self.made.seed, self.life, self.made.version)
         for number in range(ROUNDS):
             random_ = random.Random(f"{self.made.seed}-{self.life.application[-1]}-{number}-asked")
             if number == 0 or random_.random() < 0.7:  # else the journal knows what kops wrote the last time
@@ -113,7 +111,7 @@ class Examined:
             damaged = logs(self.cluster, self.life)
         self._verify([case for case in cases if case.verifies], damaged)
         rebuilt = [case for case in cases if not case.verifies]
-        at = random_.choice((0, 0, 0, 1, 2)) if not self.life.application.endswith(LIGHT) else 0
+        at = random_.choice((0, 0, 0, 1, 2)) if not self.life.is_light else 0
         for some in (rebuilt[:at], rebuilt[at:]):
             self._rebuild(some, number)
         with self.tried.timed("damage"):
@@ -135,9 +133,10 @@ class Examined:
             if outcome.code != REFUSED:
                 assert outcome.code == 0 or (verb == "verify" and outcome.code in EXIT_CODES.values()), outcome
                 return outcome
-            refused = next((case for case in left if re.search(rf"\b{case.store}\b", outcome.err)), None)
+            (error,) = json.loads(outcome.err.splitlines()[-1])["errors"]
+            refused = next((case for case in left if re.search(rf"\b{case.store}\b", error["message"])), None)
             assert refused, f"a refusal that names no store: {outcome}"
-            self.tried.said.append(outcome.err.strip())
+            self.tried.said.append(error["message"])
             self.tried.claims["refused"] += 1
             left.remove(refused)
         return None
@@ -177,7 +176,7 @@ class Examined:
             grade = store["exactness"]["class"]
             self.tried.claims[grade] += 1
             self._note(case, f"{grade}, {store['exactness']['proof']}", self._contradicts(_claim(grade, case), case, now[name]))
-        if self.life.application.endswith(LIGHT):
+        if self.life.is_light:
             self.tried.said += [line for line in done.err.splitlines() if line.startswith("- ")]
         if CAN_BE_STARTED in done.err:
             self.tried.claims[CAN_BE_STARTED] += 1

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from support.generated_stores import Config, Filled, Made, of_streams, of_tables, wrong
+from support.generated_stores import LITTLE, MUCH, Config, Filled, Made, of_streams, of_tables, wrong
 from support.programs import Record
 
 HOUR_MS = 3_600_000
@@ -23,10 +23,11 @@ NOTHING, EMPTIED, ONE_PARTITION, LOST_KEYS, OLD_VALUES = "nothing", "emptied", "
 DAMAGES = (NOTHING, NOTHING, EMPTIED, EMPTIED, ONE_PARTITION, ONE_PARTITION, ONE_PARTITION, LOST_KEYS, LOST_KEYS, OLD_VALUES, OLD_VALUES)
 UNINTERRUPTED, RESTARTED, STARTED_LATE, SKIPPED = "uninterrupted", "restarted", "started late", "skipped"
 HISTORIES = (UNINTERRUPTED, RESTARTED, RESTARTED, RESTARTED, STARTED_LATE, SKIPPED)
+HISTORIES_OF_LIGHT = (UNINTERRUPTED, RESTARTED, RESTARTED)
 STOPPED, IN_THE_MIDDLE, CAUGHT_UP = "stopped", "READY", "CAUGHT_UP"
 ENDS = (STOPPED, STOPPED, STOPPED, STOPPED, IN_THE_MIDDLE, CAUGHT_UP)
 """How a run ends: with a clean stop, or killed when it has said this."""
-WRONG = 0.2
+WRONG, WRONG_OF_LIGHT = 0.2, 0.05
 """The share of files of stores that are wrong."""
 OF_TABLES = 0.25
 """The share of applications that are tables of tables."""
@@ -41,6 +42,7 @@ class Life:
     :param is_told: and that is all that makes a difference, together with ``start``
     :param delays: how many milliseconds after the first each instance begins
     :param says_start: the file says where the application began
+    :param is_light: it has many keys and is damaged lightly: only then can all of it be in order in the end
     """
 
     made: Made
@@ -50,6 +52,7 @@ class Life:
     history: str
     delays: tuple[int, ...]
     says_start: bool
+    is_light: bool
 
     @property
     def application(self) -> str:
@@ -123,7 +126,7 @@ def _part_of(records: Sequence[Record], part: int, parts: int) -> Sequence[Recor
 def batch(seed: str, name: str, sizes: Sequence[int], versions: Sequence[str], now: float | None = None) -> Batch:
     """Return applications.
 
-    :param sizes: how many stores each has, or a few more
+    :param sizes: how many stores each has, or a few more; the last one is damaged lightly
     :param versions: of Kafka Streams, one of which they use
     :param now: seconds since the epoch
     """
@@ -134,13 +137,16 @@ def batch(seed: str, name: str, sizes: Sequence[int], versions: Sequence[str], n
     if ends[-1] == IN_THE_MIDDLE:  # then its transactions would stay open for longer than a test should wait
         ends[-1] = CAUGHT_UP
     start = int((now or time.time()) * 1000) - HOUR_MS
-    made = tuple(_life(random_, f"{name}-{'abcdefgh'[at]}", size, version, ends, start) for at, size in enumerate(sizes))
+    last = len(sizes) - 1
+    made = tuple(
+        _life(random_, f"{name}-{'abcdefgh'[at]}", size, version, ends, start, is_light=at == last) for at, size in enumerate(sizes)
+    )
     return Batch(seed, version, tuple(ends), made)
 
 
-def _life(random_: random.Random, application: str, size: int, version: str, ends: Sequence[str], start: int) -> Life:
+def _life(random_: random.Random, application: str, size: int, version: str, ends: Sequence[str], start: int, *, is_light: bool) -> Life:
     guarantee = random_.choice(("at_least_once", "exactly_once_v2"))
-    cached, history = random_.random() < 0.4, random_.choice(HISTORIES)
+    cached, history = random_.random() < 0.4, random_.choice(HISTORIES_OF_LIGHT if is_light else HISTORIES)
     exactly_once = guarantee == "exactly_once_v2"
     leaves_out = not exactly_once and random_.random() < 0.3
     config: Config = (
@@ -151,11 +157,11 @@ def _life(random_: random.Random, application: str, size: int, version: str, end
         ("session.timeout.ms", "6000"),  # so long one that was killed is still a member
         *((("main.consumer.isolation.level", "read_committed"),) if leaves_out else ()),
     )
-    if random_.random() < OF_TABLES:
+    if random_.random() < OF_TABLES and not is_light:
         made = of_tables(random_, application, size, start, config)
     else:
         timed, aborts = random_.random() < 0.25, random_.random() < 0.3
-        made = of_streams(random_, application, size, start, config, timed=timed, aborts=aborts)
+        made = of_streams(random_, application, size, start, config, MUCH if is_light else LITTLE, timed=timed, aborts=aborts)
     streams = {"version": version.rpartition(".")[0], "guarantee": guarantee, "cache": cached}
     says_isolation = random_.random() < 0.7
     if leaves_out and says_isolation:
@@ -169,7 +175,7 @@ def _life(random_: random.Random, application: str, size: int, version: str, end
         or crashed  # what was counted twice then, no file can say
     )
     delays = (0, *(random_.choice((0, 500, 2000)) for _ in range(random_.choice((0, 0, 1)))))
-    return Life(made, guarantee, streams, is_told, history, delays, says_start)
+    return Life(made, guarantee, streams, is_told, history, delays, says_start, is_light)
 
 
 @dataclass(frozen=True)
@@ -211,14 +217,14 @@ class Case:
 class Rounds:
     """The cases of an application: in a round, one of each store of which something new was found.
 
-    :param is_light: the application is emptied and rebuilt first, and then loses some keys of one store: what ends with all of it in order
+    One that is damaged lightly is emptied and rebuilt first, and then loses some keys of one store, while the others are in order.
+
     :param count: of cases that no earlier round had
     """
 
     seed: str
     life: Life
     version: str
-    is_light: bool
     count: int = 0
     known: set[tuple[str, tuple[Any, ...]]] = field(default_factory=set)
 
@@ -230,11 +236,11 @@ class Rounds:
         for filled in stores:
             for _try in range(_TRIES):
                 case = _case(random_, filled, self.life, self.version)
-                if self.is_light and not filled.is_versioned:
+                if self.life.is_light and not filled.is_versioned:
                     damage = EMPTIED if number == 0 else LOST_KEYS if filled is chosen else NOTHING
                     case = replace(case, damage=damage, damaged="", verifies=False)
                 is_new = (filled.store, case.what) not in self.known
-                if is_new or self.is_light:
+                if is_new or self.life.is_light:
                     self.known.add((filled.store, case.what))
                     self.count += is_new
                     found.append(case)
@@ -243,7 +249,8 @@ class Rounds:
 
 
 def _case(random_: random.Random, filled: Filled, life: Life, version: str) -> Case:
-    said = wrong(random_, filled.file, optional=version >= "4") if random_.random() < WRONG else None
+    share = WRONG_OF_LIGHT if life.is_light else WRONG
+    said = wrong(random_, filled.file, optional=version >= "4") if random_.random() < share else None
     damage = random_.choice(DAMAGES)
     if filled.file.get("partitioner"):  # whose keys are in partitions that only the changelog tells
         damage = random_.choice((NOTHING, LOST_KEYS, OLD_VALUES))

@@ -15,15 +15,38 @@ from support.tables import TableProgram
 
 SCHEMA = "id bigint, item string, price double"
 ITEMS = ("apple", "pear", "plum", "fig", "ключ")
-KEYS = tuple(f"k{number}" for number in range(8))
-RECORDS = 60
-"""Of each input."""
 HISTORY_MS = 5000
 """That versioned tables keep."""
 CUSTOM = "last_letter"
 """A partitioner of ``Topologies.java``."""
 
 Config = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Amount:
+    """What each input holds.
+
+    :param keys: how many different ones
+    :param items: by which records are grouped again
+    :param hurry: by how much sooner the next record follows
+    :param late: milliseconds, one of which a record is late
+    :param has_partitioners: applications may choose the partitions of keys, which nothing shows when all keys are lost
+    """
+
+    records: int
+    keys: int
+    items: tuple[str, ...]
+    hurry: int
+    late: tuple[int, ...]
+    has_partitioners: bool = True
+
+
+LITTLE = Amount(60, 8, ITEMS, 1, (0, 0, 0, 1, 400, 2500, 9000))
+MUCH = Amount(
+    1500, 900, tuple(f"{item}-{number}" for number in range(120) for item in ITEMS), 100, (*[0] * 40, 1, 400, 2500), has_partitioners=False
+)
+"""Enough for a hundred keys in each partition to be left when most are lost."""
 
 
 class Specification(Protocol):
@@ -82,7 +105,9 @@ class Made:
     inputs: tuple[Input, ...]
 
 
-def of_streams(random_: random.Random, application: str, size: int, start: int, config: Config, *, timed: bool, aborts: bool) -> Made:
+def of_streams(
+    random_: random.Random, application: str, size: int, start: int, config: Config, amount: Amount, *, timed: bool, aborts: bool
+) -> Made:
     """Return programs beside each other, each with a topic and a store of its own.
 
     :param timed: records have the time that a header or a field says
@@ -96,7 +121,8 @@ def of_streams(random_: random.Random, application: str, size: int, start: int, 
         )
         program = replace(made(random_), application=application, topic=f"{application}-in-{store}", store=store)
         if program.key_by:
-            program = replace(program, key_by=replace(program.key_by, repartition=store))
+            partitioner = program.key_by.partitioner if amount.has_partitioners else None
+            program = replace(program, key_by=replace(program.key_by, repartition=store, partitioner=partitioner))
         if program.topics:
             program = replace(program, topics=(program.topic, f"{program.topic}-too"))
         if timed:
@@ -107,8 +133,8 @@ def of_streams(random_: random.Random, application: str, size: int, start: int, 
             file["partitioner"] = "custom"
         programs.append(program)
         for topic in program.topics or (program.topic,):
-            junk = _records(random_, program, start, partitions)[:8] if aborts else ()
-            inputs.append(Input(topic, partitions, _records(random_, program, start, partitions), junk))
+            junk = _records(random_, program, start, partitions, amount)[:8] if aborts else ()
+            inputs.append(Input(topic, partitions, _records(random_, program, start, partitions, amount), junk))
         stores.append(Filled(store, program.changelog, program.format, file, program.window))
     return Made(Several(tuple(programs), config), tuple(stores), tuple(inputs))
 
@@ -247,38 +273,38 @@ def _windowed(random_: random.Random) -> Program:
 _KINDS = (_plain_aggregate, _plain_aggregate, _by_new_key, _by_new_key, _windowed, _windowed, _table, _to_table, _merged)
 
 
-def _records(random_: random.Random, program: Program, start: int, partitions: int) -> tuple[Record, ...]:
+def _records(random_: random.Random, program: Program, start: int, partitions: int, amount: Amount) -> tuple[Record, ...]:
     """Return an input: times go on and fall back; some keys and values are null; a key is always in the same partition."""
     made, moment = [], start
-    for at in range(RECORDS):
-        moment += random_.choice((0, 1, 100, 700, 1500))
-        late = random_.choice((0, 0, 0, 1, 400, 2500, 9000))
-        number = None if random_.random() < 0.03 else random_.randrange(len(KEYS))
+    for at in range(amount.records):
+        moment += random_.choice((0, 1, 100, 700, 1500)) // amount.hurry
+        late = random_.choice(amount.late)
+        number = None if random_.random() < 0.03 else random_.randrange(amount.keys)
         partition = (at if number is None else number) % partitions
         headers: Headers = ()
         if program.timestamp and random_.random() < 0.7:
             headers = (("ts", b"%d" % (-1 if random_.random() < 0.05 else moment - random_.choice((0, 300, 4000)))),)
-        made.append(Record(_key(program, number), _value(random_, program, at), moment - late, headers, partition))
+        made.append(Record(_key(program, number), _value(random_, program, at, amount.items), moment - late, headers, partition))
     return tuple(made)
 
 
 def _key(program: Program, number: int | None) -> bytes | None:
     if number is None:
         return None
-    return KEYS[number].encode() if program.key == "string" else struct.pack(">q", number - 3)
+    return f"k{number}".encode() if program.key == "string" else struct.pack(">q", number - 3)
 
 
-def _value(random_: random.Random, program: Program, at: int) -> bytes | None:
+def _value(random_: random.Random, program: Program, at: int, items: tuple[str, ...]) -> bytes | None:
     if random_.random() < 0.06 and not program.window:
         return None
     if program.value == "long":
         return struct.pack(">q", random_.randrange(-5, 10**12))
     if program.value == "string":
         if program.key_by:
-            return random_.choice(ITEMS).encode()
+            return random_.choice(items).encode()
         return b"" if program.kind == "concat_or_delete" and random_.random() < 0.1 else f"{at},".encode()
     price = random_.choice((-2.5, 0.25, 1.5, 2000.0, 0.1, 3))
-    value: dict[str, Any] = {"id": random_.randrange(-5, 10**12), "item": random_.choice(ITEMS), "price": price}
+    value: dict[str, Any] = {"id": random_.randrange(-5, 10**12), "item": random_.choice(items), "price": price}
     if random_.random() < 0.04 and not program.window:
         value["price"] = None
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -20,9 +20,10 @@ def test_cases_differ_and_their_files_can_be_read(number):
     assert made == batch(f"unit-{number}", "random", (6, 3), VERSIONS, now=1_700_000_000)
     for life in made.lives:
         starts = {(one.topic, partition): 3 for one in life.made.inputs for partition in range(one.partitions)}
-        rounds = Rounds(made.seed, life, made.version, is_light=False)
+        rounds = Rounds(made.seed, life, made.version)
         every = [case for number in range(3) for case in rounds.cases(number)]
-        assert len({(case.store, case.what) for case in every}) == len(every) == rounds.count
+        assert len({(case.store, case.what) for case in every}) == rounds.count
+        assert len(every) == rounds.count or life.is_light
         for case in every:
             files = {filled.store: filled.file for filled in life.made.stores} | {case.store: case.file}
             file = parse_state_file("state.yaml", json.loads(life.state_file(files, starts)))
