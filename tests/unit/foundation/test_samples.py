@@ -14,21 +14,26 @@ from kops.cli.main import NOUNS, cli
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted(
-    page for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.md")) if page.name != "glossary.md"
+    page for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")) if page.name != "glossary.md"
 )
 COMMAND = re.compile(r"(?:^|[|;{(] *)kops ([^#|;)>&]*)")
+INLINE = re.compile(r"`(kops [a-z][^`|]*)`")
+OUTLINE = re.compile(r"[{<…]|\.\.\.|=X$|&&")
+"""What shows the form of a command, and is not one to type."""
 RETIRED = ("taken back by `kops", "as it should be", "made anew", "created anew", "cannot be taken back")
 PLACEHOLDERS = ("...", "…", "`")
 
 
 def commands(page: Path) -> Iterator[str]:
     inside = False
-    for line in page.read_text(encoding="utf-8").splitlines():
+    for line in page.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
         if line.lstrip().startswith("```"):
             inside = not inside
         elif inside and (line.startswith(("$ ", "kops "))):
             quoted = shlex_safe(line.removeprefix("$ "))
             yield from COMMAND.findall(quoted)
+        elif not inside:
+            yield from (span.removeprefix("kops ") for span in INLINE.findall(line) if not OUTLINE.search(span))
 
 
 def shlex_safe(line: str) -> str:
