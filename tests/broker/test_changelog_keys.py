@@ -262,7 +262,7 @@ def test_neighbours_are_not_mixed_up(changelog, cluster, unique):
         (["list", "x", "--all"], "name one application, or say --all"),
         (["inspect", "t", "--master", "local[1]"], "--master needs --spark"),
         (["inspect", "t", "--window", "1..2"], "has an offset, and takes times"),
-        (["inspect", "t", "--window-size", "soon"], "is no window size"),
+        (["inspect", "t", "--window-size", "soon"], "is not a valid window size"),
         (["get", "t", "x", "--key", "long"], "'x' is not long"),
         (["stats", "t", "--type", "windowed"], "--type"),
     ],

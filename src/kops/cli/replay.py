@@ -92,7 +92,9 @@ def resume(session: Session, *, entry_id: str, take_over: bool, approval: Approv
 
     entry = entry_named(session, session.journal, entry_id)
     if entry.plan.operation not in ("replay.run", "replay.restore", "replay.redrive"):
-        raise UsageProblem(f"{entry.id} is a {entry.plan.operation}, no replay", hint="`kops journal finish` is for all kinds")
+        raise UsageProblem(
+            f"{entry.id} is an entry of {entry.plan.operation}, not of a replay", hint="`kops journal finish` is for entries of every kind"
+        )
     return session.carry_out(plan_finish(session, entry, take_over=take_over), approval, finishes=entry.id)
 
 

@@ -28,7 +28,9 @@ def parse_duration(text: str, *, what: str = "duration", negative: bool = False)
     """
     milliseconds = _plain(text) if text[:1].isdigit() else _java(text)
     if milliseconds is None or (milliseconds < 0 and not negative) or abs(milliseconds) > _LONGEST:
-        raise UsageProblem(f"{text!r} is no {what}", hint="write it like 7d, 12h, 1h30m, 30s, 500ms, or as Java does: P7D, PT1H30M")
+        raise UsageProblem(
+            f"{text!r} is not a valid {what}", hint="write it like 7d, 12h, 1h30m, 30s, 500ms, or as Java does: P7D, PT1H30M"
+        )
     return milliseconds
 
 

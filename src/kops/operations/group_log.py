@@ -87,7 +87,7 @@ def _read(services: Services, group_ids: Sequence[str], ranges: Mapping[TopicPar
     # With thousands of groups decoding is faster than looking for the right one of thousands of prefixes.
     few = prefixes if len(group_ids) <= _FEW_GROUPS else ()
     reader = services.kafka.records.read(ranges, isolation=READ_COMMITTED)
-    services.progress.step(f"Reading {TOPIC}")
+    services.progress.step(f"reading {TOPIC}")
     for batch in reader:
         for record in batch:
             if record.key is not None and (not few or record.key.startswith(few)):

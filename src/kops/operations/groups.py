@@ -170,7 +170,7 @@ def wait_until_empty(services: Services, group_id: str, milliseconds: int) -> No
     """
     started = time.monotonic()
     seconds = milliseconds / 1000
-    services.progress.step(f"Waiting for group {group_id} to empty")
+    services.progress.step(f"waiting for group {group_id} to empty")
     while True:
         try:
             refuse_active(services.kafka.groups.describe([group_id])[group_id])

@@ -76,7 +76,7 @@ def choose_groups(
                 active[name] = problem
         if not active or time.monotonic() >= deadline:
             break
-        services.progress.step(f"Waiting for {counted(len(active), 'group')} to empty")
+        services.progress.step(f"waiting for {counted(len(active), 'group')} to empty")
         time.sleep(POLL_SECONDS)
     for name in sorted(plain & active.keys()):
         raise active[name]
@@ -100,7 +100,7 @@ def plan_groups(
         raise next(iter(chosen.active.values()))
     committed: dict[str, GroupOffsets] = {}
     problems: dict[str, KopsError] = {}
-    services.progress.step(f"Reading the offsets of {counted(len(idle), 'group')}")
+    services.progress.step(f"reading the offsets of {counted(len(idle), 'group')}")
     for name, answer in services.kafka.group_offsets.read(idle, stable=True):
         if isinstance(answer, KopsError):
             problems[name] = answer

@@ -89,7 +89,7 @@ class MoveMany(Mutation):
         refused: list[tuple[GroupMoves, KopsError]] = [(groups[name], problem) for name, problem in problems.items()]
         refused += [(group, refusal_of(group)) for group in _groups(plan) if group.left]
         going = {name: group for name, group in groups.items() if name not in problems}
-        services.progress.step(f"Moving {counted(len(going), 'group')}")
+        services.progress.step(f"moving {counted(len(going), 'group')}")
         tried = 0
         for done, (group, outcome) in enumerate(self._outcomes(services, going), start=1):
             services.progress.advance(done, len(going), "groups")
@@ -135,7 +135,7 @@ class MoveMany(Mutation):
         """Read the offsets back, and their metadata where some was written."""
         groups = {group.group: group for group in _moving(plan)}
         wrong: dict[str, ItemResult] = {}
-        services.progress.step(f"Reading {counted(len(groups), 'group')} back")
+        services.progress.step(f"reading {counted(len(groups), 'group')} back")
         for name, found in services.kafka.group_offsets.read(groups):
             metadata = not is_plain(groups[name])
             if metadata or not as_written(groups[name], found):

@@ -108,7 +108,7 @@ def _offsets_behind(
     """Return how many records were passed in each partition, at most as many as wanted, and the offset behind the last."""
     seen = {partition: (0, wanted.start) for partition, wanted in ranges.items()}
     left = {(partition.topic, partition.partition): partition for partition, wanted in ranges.items() if not wanted.empty}
-    services.progress.step("Reading the records to skip")
+    services.progress.step("reading the records to skip")
     for batch in services.kafka.records.read(ranges, isolation=READ_COMMITTED):
         for record in batch:
             partition = left.get((record.topic, record.partition))

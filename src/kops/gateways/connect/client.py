@@ -6,15 +6,17 @@ may be done again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from kops.config.connection import Connection
 from kops.core.connect import Connector, connector_of
 from kops.core.errors import NotFound, OperationFailed
+from kops.gateways.connect.shapes import loggers_of, mapping_of, message_of, objects_with, offsets_of, shaped, validation_of
 from kops.gateways.connect.workers import Tell, Workers, without_login
 
+T = TypeVar("T")
 Config = Mapping[str, str]
 
 
@@ -46,7 +48,7 @@ class Connect:
             raise OperationFailed(
                 f"Connect at {without_login(url)} does not expand its list of connectors", hint="Apache Kafka 2.3 and newer do"
             )
-        return tuple(connector_of(name, item, without_login(url)) for name, item in sorted(body.items()))
+        return tuple(_connector(url, "/connectors", name, item) for name, item in sorted(body.items()))
 
     def connector(self, name: str) -> Connector:
         """Return one connector.
@@ -56,21 +58,20 @@ class Connect:
         at = _path(name)
         url, status = self._workers.ask("GET", f"{at}/status")
         _, info = self._workers.ask("GET", at)
-        return connector_of(name, {"status": status, "info": info}, without_login(url))
+        return _connector(url, f"{at}/status", name, {"status": status, "info": info})
 
     def topics(self, name: str) -> tuple[str, ...]:
         """Return the topics that a connector has used since it was made or reset (KIP-558); none where that is switched off."""
         try:
-            _, body = self._workers.ask("GET", f"{_path(name)}/topics")
+            return self._read("GET", f"{_path(name)}/topics", lambda body: tuple(sorted((body.get(name) or {}).get("topics") or ())))
         except (NotFound, OperationFailed):
             return ()
-        return tuple(sorted((body.get(name) or {}).get("topics") or ()))
 
     def plugins(self, *, connectors_only: bool = False) -> list[dict[str, Any]]:
         """Return the plugins of the worker that answers: ``class``, ``type``, ``version``; asked for once, they do not change."""
         if connectors_only not in self._plugins:
-            _, body = self._workers.ask("GET", "/connector-plugins", parameters={"connectorsOnly": str(connectors_only).lower()})
-            self._plugins[connectors_only] = list(body)
+            only = {"connectorsOnly": str(connectors_only).lower()}
+            self._plugins[connectors_only] = self._read("GET", "/connector-plugins", objects_with("class"), parameters=only)
         return self._plugins[connectors_only]
 
     def plugin_settings(self, plugin: str) -> list[dict[str, Any]]:
@@ -78,13 +79,11 @@ class Connect:
 
         :raises NotFound: when no worker has it
         """
-        _, body = self._workers.ask("GET", f"/connector-plugins/{quote(plugin, safe='')}/config")
-        return list(body)
+        return self._read("GET", f"/connector-plugins/{quote(plugin, safe='')}/config", objects_with("name"))
 
     def validate(self, plugin: str, config: Config) -> dict[str, Any]:
         """Return what a plugin says of a configuration: ``error_count`` and ``configs``, each with ``definition`` and ``value``."""
-        _, body = self._workers.ask("PUT", f"/connector-plugins/{quote(plugin, safe='')}/config/validate", body=dict(config))
-        return dict(body)
+        return self._read("PUT", f"/connector-plugins/{quote(plugin, safe='')}/config/validate", validation_of, body=dict(config))
 
     def put(self, name: str, config: Config) -> None:
         """Change the configuration of a connector; one that does not exist is created."""
@@ -124,29 +123,38 @@ class Connect:
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
         """Return a connector's offsets, each with ``partition`` and ``offset`` (KIP-875)."""
-        _, body = self._workers.ask("GET", f"{_path(name)}/offsets")
-        return list(body.get("offsets") or ())
+        return self._read("GET", f"{_path(name)}/offsets", offsets_of)
 
     def alter_offsets(self, name: str, offsets: Sequence[Mapping[str, Any]]) -> str:
         """Set offsets of a stopped connector; None deletes one. Return what Connect says of it."""
-        _, body = self._workers.ask("PATCH", f"{_path(name)}/offsets", body={"offsets": [dict(one) for one in offsets]})
-        return str((body or {}).get("message", ""))
+        return self._read("PATCH", f"{_path(name)}/offsets", message_of, body={"offsets": [dict(one) for one in offsets]})
 
     def reset_offsets(self, name: str) -> str:
         """Delete all offsets of a stopped connector. Return what Connect says of it."""
-        _, body = self._workers.ask("DELETE", f"{_path(name)}/offsets")
-        return str((body or {}).get("message", ""))
+        return self._read("DELETE", f"{_path(name)}/offsets", message_of)
 
     def loggers(self) -> dict[str, dict[str, Any]]:
         """Return the loggers that have a level of their own, of the worker that answers: ``level`` and ``last_modified``."""
-        _, body = self._workers.ask("GET", "/admin/loggers")
-        return dict(body)
+        return self._read("GET", "/admin/loggers", loggers_of)
 
     def set_logger(self, name: str, level: str) -> list[str]:
         """Set the level of a logger on every worker (KIP-976); return the loggers that changed on the one that answers."""
         _, body = self._workers.ask("PUT", f"/admin/loggers/{quote(name, safe='')}", parameters={"scope": "cluster"}, body={"level": level})
-        return [] if body is None else list(body)
+        return list(body) if isinstance(body, list) else []
+
+    def _read(self, method: str, path: str, read: Callable[[Any], T], **how: Any) -> T:
+        """Return what ``read`` makes of an answer.
+
+        :raises OperationFailed: when it has a shape that ``read`` does not know
+        """
+        url, body = self._workers.ask(method, path, **how)
+        return shaped(without_login(url), f"{method} {path}", body, read)
 
 
 def _path(name: str) -> str:
     return f"/connectors/{quote(name, safe='')}"
+
+
+def _connector(url: str, path: str, name: str, item: Any) -> Connector:
+    shown = without_login(url)
+    return shaped(shown, f"GET {path} of {name}", item, lambda found: connector_of(name, mapping_of(found), shown))

@@ -23,7 +23,13 @@ def offset_rows(services: Services, connectors: Sequence[Connector]) -> list[Row
     where brokers are known.
     """
     found = [(connector, services.connect.offsets(connector.name)) for connector in connectors]
-    sinks = {partition_of(one["partition"]) for connector, offsets in found if connector.type == "sink" for one in offsets}
+    sinks = {
+        place
+        for connector, offsets in found
+        if connector.type == "sink"
+        for one in offsets
+        if (place := partition_of(one["partition"])) is not None
+    }
     ends = services.kafka.offsets.bounds_or_errors(sinks) if sinks and services.connection.bootstrap_servers else {}
     return [
         _row(connector, one, ends) for connector, offsets in found for one in sorted(offsets, key=lambda each: _order(each["partition"]))
@@ -31,27 +37,37 @@ def offset_rows(services: Services, connectors: Sequence[Connector]) -> list[Row
 
 
 def _order(partition: Mapping[str, Any]) -> tuple[str, int, str]:
-    return str(partition.get(TOPIC, "")), int(partition.get(PARTITION, 0)), name_of(partition)
+    place = partition_of(partition)
+    return ("", 0, name_of(partition)) if place is None else (place.topic, place.partition, "")
 
 
 def _row(connector: Connector, one: Mapping[str, Any], ends: Mapping[TopicPartition, Bounds | KopsError]) -> Row:
     partition, offset = one["partition"], one.get("offset")
     row: Row = {"connector": connector.name, "type": connector.type, "partition": partition, "offset": offset}
-    end = ends.get(partition_of(partition)) if connector.type == "sink" else None
+    place, reached = partition_of(partition), position_of(offset)
+    end = ends.get(place) if connector.type == "sink" and place is not None else None
     row["log_end_offset"] = end.log_end_offset if isinstance(end, Bounds) else None
-    row["lag"] = end.log_end_offset - offset[OFFSET] if isinstance(end, Bounds) and offset is not None else None
+    row["lag"] = end.log_end_offset - reached if isinstance(end, Bounds) and reached is not None else None
     return row
 
 
-def partition_of(partition: Mapping[str, Any]) -> TopicPartition:
-    """Return a sink's partition."""
-    return TopicPartition(str(partition[TOPIC]), int(partition[PARTITION]))
+def partition_of(partition: Mapping[str, Any]) -> TopicPartition | None:
+    """Return a sink's partition; None where a partition does not have the keys of a sink's."""
+    topic, number = partition.get(TOPIC), partition.get(PARTITION)
+    return TopicPartition(topic, number) if isinstance(topic, str) and isinstance(number, int) else None
+
+
+def position_of(offset: Any) -> int | None:
+    """Return a sink's offset as a number; None where there is none, or it does not have the key of a sink's."""
+    number = offset.get(OFFSET) if isinstance(offset, Mapping) else None
+    return number if isinstance(number, int) else None
 
 
 def name_of(partition: Mapping[str, Any]) -> str:
     """Return a partition as one text: ``orders:0`` of a sink, compact JSON of a source."""
-    if set(partition) == {TOPIC, PARTITION}:
-        return str(partition_of(partition))
+    place = partition_of(partition)
+    if place is not None and set(partition) == {TOPIC, PARTITION}:
+        return str(place)
     return json.dumps(partition, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -13,7 +13,7 @@ from kops.core.models import Committed, TopicPartition
 from kops.core.offsets import ShiftBy, SkipRecords, Strategy, ToCurrent, resolve
 from kops.core.plan import Plan
 from kops.core.selection import parse_selection
-from kops.operations.connect.offsets import OFFSET, PARTITION, TOPIC, name_of, partition_of
+from kops.operations.connect.offsets import OFFSET, PARTITION, TOPIC, name_of, partition_of, position_of
 from kops.operations.connect.offsets_change import Move, plan_moves
 from kops.operations.connect.select import select
 from kops.operations.offsets_plan import at_times, selected
@@ -79,7 +79,8 @@ def _chosen(connector: Connector, only: Sequence[str], current: Mapping[str, Pai
     for text in only:
         if connector.type == "sink":
             selection = parse_selection(text)
-            found = [key for key, (partition, _) in current.items() if selection.includes(partition_of(partition))]
+            places = {key: partition_of(partition) for key, (partition, _) in current.items()}
+            found = [key for key, place in places.items() if place is not None and selection.includes(place)]
         else:
             found = [key for key in [name_of(_json(text, "--partition") or {})] if key in current]
         if not found:
@@ -118,9 +119,10 @@ def _positions(services: Services, texts: Sequence[str], current: Mapping[str, P
     pairs: list[Pair] = []
     for partition, strategy in sorted(strategies.items(), key=lambda each: each[0]):
         _, before = current.get(str(partition), (None, None))
-        if before is None and isinstance(strategy, (ShiftBy, ToCurrent)):
+        here = position_of(before)
+        if here is None and isinstance(strategy, (ShiftBy, ToCurrent)):
             raise Refused(f"the connector has no offset for {partition} to count from", hint="name an offset, start, end or a time")
-        target = resolve(strategy, None if before is None else Committed(before[OFFSET]), bounds[partition], times.get(partition))
+        target = resolve(strategy, None if here is None else Committed(here), bounds[partition], times.get(partition))
         pairs.append(({TOPIC: partition.topic, PARTITION: partition.partition}, {OFFSET: target.offset}))
     return pairs
 

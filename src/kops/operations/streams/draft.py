@@ -79,7 +79,7 @@ def _facts(services: Services, look: Look, found: Iterable[Trace], hidden: Itera
     changelogs = {f"{name}-{trace.store}{CHANGELOG}": trace.store for trace in found}
     topics = {topic for trace in (*found, *hidden) for topic in trace.topics}
     targets = frozen(services, [topic for topic in (*changelogs, *sorted(topics)) if topic in look.partitions])
-    services.progress.step("Looking at the newest records")
+    services.progress.step("looking at the newest records")
     records = samples(services, targets)
     stores = {store: _store_facts(targets[topic], records.get(topic, [])) for topic, store in changelogs.items() if topic in targets}
     registered = registered_format(services)

@@ -23,7 +23,7 @@ def read_application(services: Services, group_id: str) -> Application | None:
     found = services.kafka.offsets.bounds([home], isolation=READ_COMMITTED)[home]
     prefixes = key_prefixes(group_id)
     reader = services.kafka.records.read({home: OffsetRange(found.log_start_offset, found.log_end_offset)}, isolation=READ_COMMITTED)
-    services.progress.step(f"Reading {TOPIC}")
+    services.progress.step(f"reading {TOPIC}")
     records: list[tuple[bytes, bytes | None]] = []
     for batch in reader:
         records += [(record.key, record.value) for record in batch if record.key is not None and record.key.startswith(prefixes)]
