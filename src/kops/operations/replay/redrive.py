@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from kops.core.errors import Refused, StateMoved
@@ -10,6 +10,7 @@ from kops.core.intervals import joined
 from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.replay.redrive_done import Done, done_json, folded, lock_of_topic, read_done, refuse_under_way, write_done
 from kops.operations.replay.redrive_rows import claims_of
+from kops.operations.replay.redrive_taken_over import abort_open
 from kops.operations.replay.run import Replay
 from kops.operations.services import Services
 
@@ -33,15 +34,17 @@ class Redrive(Replay):
         else:
             if not given["take_over"]:
                 refuse_under_way(given["source"], known)
-            if done_json(folded(services, known)) != plan.guard["done"]:
-                raise StateMoved(f"dead letters of {given['source']} were sent back since the plan was made", hint="run the command again")
+            _refuse_sent(plan, folded(services, known, stable=not given["take_over"]))
         super().check(services, plan)
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
         """Say which dead letters are about to be sent, and send them."""
         given = plan.arguments
         if not given.get("resumed"):
+            if given["take_over"]:
+                abort_open(services, given["source"], given["anchor"])
             before = folded(services, read_done(services, given["source"], claims_of(given)))
+            _refuse_sent(plan, before)  # a transaction that was being committed when the plan was made
             now = {number: Done(before[number].done, claim, given["replay"]) for number, claim in claims_of(given).items()}
             write_done(services, given["source"], now)
         yield from super().apply(services, plan)
@@ -75,3 +78,13 @@ class Redrive(Replay):
 
 
 REDRIVE = Redrive()
+
+
+def _refuse_sent(plan: Plan, now: Mapping[int, Done]) -> None:
+    """Refuse when more is sent back than when the plan was made.
+
+    :raises StateMoved: when it is
+    """
+    if done_json(now) != plan.guard["done"]:
+        source = plan.arguments["source"]
+        raise StateMoved(f"dead letters of {source} were sent back since the plan was made", hint="run the command again")

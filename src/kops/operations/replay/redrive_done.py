@@ -148,12 +148,16 @@ def fits(done: Done) -> bool:
     return len(json.dumps(done.as_json())) <= LARGEST_NOTE
 
 
-def folded(services: Services, known: Mapping[int, Done]) -> dict[int, Done]:
-    """Return what was sent back, with what redrives under way have sent so far."""
+def folded(services: Services, known: Mapping[int, Done], *, stable: bool = True) -> dict[int, Done]:
+    """Return what was sent back, with what redrives under way have sent so far.
+
+    :param stable: wait for their open transactions to end; otherwise those count as aborted
+    """
     reached: dict[tuple[str, int], int] = {}
     for name in {one.replay for one in known.values() if one.replay}:
         partitions = [number for number, one in known.items() if one.replay == name]
-        reached |= {(name, number): sent.offset for number, sent in progress_of(services, name, partitions).items()}
+        found = progress_of(services, name, partitions, stable=stable, settled=stable)
+        reached |= {(name, number): sent.offset for number, sent in found.items()}
     return {number: one.folded(reached.get((one.replay, number))) for number, one in known.items()}
 
 

@@ -28,6 +28,7 @@ from kops.operations.replay.redrive_done import (
 )
 from kops.operations.replay.redrive_rows import BY_ORIGIN, letters_of
 from kops.operations.replay.redrive_shown import causes_json, causes_lines, left_lines
+from kops.operations.replay.redrive_taken_over import taken_over
 from kops.operations.replay.source import Range, range_of, source_of
 from kops.operations.replay.targets import Targets, guard_of, targets_of
 from kops.operations.replay.wanted import BY_KEY, EXACTLY_ONCE, Changes, Wanted, parse_form
@@ -89,7 +90,7 @@ def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], 
         refuse_under_way(found.topic, known)
     if not wanted.again:
         refuse_forgotten(services, found.topic, known, {number: some.start for number, some in found.ranges.items()})
-    noted = folded(services, known)
+    noted = folded(services, known, stable=not wanted.take_over)
     done = dict.fromkeys(noted, Done()) if wanted.again else noted
     arguments = _arguments(services, wanted, found.topic, chosen_master(services, wanted.master))
     work = Work(services, arguments)
@@ -134,7 +135,14 @@ def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], 
             "histogram": causes_json(groups),
         },
         warnings=tuple(_warnings(found.topic, targets)),
-        notes=(*causes_lines(groups), *left_lines(groups, wanted.max_attempts), *([said] if sent else []), *_exactness(found), *created),
+        notes=(
+            *causes_lines(groups),
+            *left_lines(groups, wanted.max_attempts),
+            *taken_over(known),
+            *([said] if sent else []),
+            *_exactness(found),
+            *created,
+        ),
     )
 
 
