@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 FETCHED := $(VENV)/.fetched
+DOCS_READY := $(VENV)/.docs-ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 # Many tests start kops as a process: without bytecode each would compile kops again, which takes as long as all else that it does.
@@ -13,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The checks run beside each other, the lines of each together: none of them keeps two cores busy.
 AT_ONCE := --no-print-directory $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: help setup spark packages demo test test-long check jars real style types layers unit format lock benchmarks clean
+.PHONY: help setup spark packages demo test test-long check jars real style types layers unit format lock benchmarks docs man clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -78,9 +79,22 @@ format: $(READY) ## Format the code
 
 lock: ## Pin the newest versions that fit together
 	uv pip compile --universal --python-version 3.10 --no-header --all-extras --constraint constraints.txt --output-file requirements.lock pyproject.toml
+	uv pip compile --universal --python-version 3.10 --no-header --constraint requirements.lock --output-file docs/requirements.lock docs/requirements.in
 
 benchmarks: setup ## Measure kops beside its peers
 	for each in rebuild state groups records replay connect start; do $(BIN)/python tests/benchmarks/$$each.py || exit 1; done
+
+docs: $(DOCS_READY) ## Build the documentation as a site in build/docs; broken links are errors
+	$(BIN)/python docs/site.py build/site-source
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo 'open build/docs/index.html'
+
+man: $(READY) ## Write the man pages into build/man, from where a wheel takes them
+	$(BIN)/python docs/reference.py man build/man
+
+$(DOCS_READY): $(READY) docs/requirements.lock
+	$(PIP) --requirement docs/requirements.lock
+	@touch $@
 
 clean: ## Remove what was built here; the cache of jars stays
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
