@@ -219,7 +219,7 @@ def test_aborted_records_are_doubted_where_the_file_does_not_say_whether_they_co
     scene.run_kops("state", "rebuild", file, "-B", twin.cluster.servers, "--dry-run").ok()
 
 
-@pytest.mark.parametrize("name", HOLED)
+@pytest.mark.parametrize("name", [HOLES, pytest.param(JSON_HOLES, marks=pytest.mark.long)])
 def test_records_that_compaction_took_from_the_middle_are_missed(scene, name):
     twin = scene.twins[name]
     topic, cluster = twin.program.topic, twin.cluster

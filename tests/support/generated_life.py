@@ -158,7 +158,7 @@ def logs(cluster: Cluster, life: Life) -> dict[str, list[Record]]:
         consumer.assign(wanted)
         while left:
             assert time.monotonic() < deadline, f"nothing more from the changelogs of {life.application}"
-            for message in consumer.consume(1000, 1.0 if left == len(wanted) else 0.1):
+            for message in consumer.consume(1000, 0.1):
                 error = message.error()
                 if error is None:
                     found[stores[message.topic()]].append(read_record(message))
