@@ -9,13 +9,11 @@ import time
 import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
-from kops.formats.streams.offset_metadata import OffsetMetadata, encode
 from support import twins
+from support.command_line import Outcome
 from support.programs import Program, Record, Window
 
 pytestmark = [pytest.mark.streams, pytest.mark.broker, pytest.mark.spark]
@@ -79,40 +77,6 @@ def cases() -> dict[str, Case]:
     }
 
 
-@dataclass
-class Scene:
-    """The applications after their runs, and kops beside them."""
-
-    twins: dict[str, twins.Twin]
-    run_kops: Any
-
-    def kops(self, name: str, verb: str, *options: object, file: str = "") -> Any:
-        twin = self.twins[name]
-        return self.run_kops("state", verb, file or twin.state_file, "-B", twin.cluster.servers, *options)
-
-    def verified(self, name: str, *options: object, code: int = 0) -> dict[str, Any]:
-        found = self.kops(name, "verify", *options, "-o", "json")
-        assert found.code == code, found
-        return found.json[0]
-
-    def lose(self, name: str, *partitions: int) -> None:
-        """Lose partitions of the changelog; all of them when none is named."""
-        twin = self.twins[name]
-        if not partitions:
-            twin.cluster.empty(twin.program.changelog)
-            return
-        twin.cluster.lose({twin.program.changelog: partitions})
-
-
-def skip(cluster: Any, program: Program, records: int) -> None:
-    """Move an application forward in partition 0 as a tool does that keeps the metadata: no commit shows it."""
-    reached = cluster.committed(program.application)[program.topic, 0]
-    moved = TopicPartition(program.topic, 0, reached + records, encode(OffsetMetadata(START)))
-    request = ConsumerGroupTopicPartitions(program.application, [moved])
-    (done,) = cluster.admin.alter_consumer_group_offsets([request])[program.application].result(60).topic_partitions
-    assert not done.error
-
-
 @pytest.fixture(scope="module")
 def scene(cluster, tmp_path_factory, run_kops_alone):
     prefix = f"trust-{uuid.uuid4().hex[:8]}"
@@ -126,14 +90,14 @@ def scene(cluster, tmp_path_factory, run_kops_alone):
         if case.started_at:
             cluster.commit(program.application, {(program.topic, number): case.started_at for number in range(case.partitions)})
         if case.skips:
-            skip(cluster, program, case.skips)
+            twins.pass_over(made[name], case.skips, START)
         if case.between:
             words = [word.format(application=program.application, topic=program.topic) for word in case.between]
             run_kops_alone(*words, "--yes", "-B", cluster.servers).ok()
     again = [(made[name], case.second) for name, case in cases().items() if case.second]
     if again:
         twins.process_each(again)
-    yield Scene(made, run_kops_alone)
+    yield twins.Scene(made, run_kops_alone)
     cluster.delete_all(cluster.topics(prefix))
 
 
@@ -150,6 +114,7 @@ def test_surviving_keys_testify(scene):
         "written_by_kops": 0,
         "unclear": 0,
         "missing": 0,
+        "output": None,
     }
     assert (found["proven"]["keys"], sum(found["proven"]["offsets"].values())) == (KEYS, 2 * KEYS)
 
@@ -219,6 +184,32 @@ def test_what_a_changelog_has_lost_is_said_wherever_it_counts(scene, tmp_path):
     assert lost in scene.kops("skipped", "snapshot", "--to", folder).ok().err
     refused = scene.kops("skipped", "rebuild", "--from-snapshot", folder, "--yes")
     assert (refused.code, f"partition 0 of {twin.program.changelog} had lost every record" in refused.err) == (5, True)
+
+
+def test_a_snapshot_of_a_lost_partition_deletes_what_has_come_back_and_says_so(scene, tmp_path):
+    twin = scene.twins["right"]
+    changelog, before, warning = twin.program.changelog, twin.view(), "delete the local state (state.dir)"
+    gone = {key for key, entry in before.items() if entry.partition == 2}
+
+    def restore(folder: Path, *options: str) -> Outcome:
+        return scene.run_kops("state", "restore", folder, "-B", twin.cluster.servers, *options)
+
+    whole, lossy = tmp_path / "whole", tmp_path / "lossy"
+    scene.kops("right", "snapshot", "--to", whole).ok()
+    assert warning not in restore(whole, "--dry-run").ok().err
+    scene.lose("right", 2)
+    scene.kops("right", "snapshot", "--to", lossy).ok()
+    plan = restore(whole, "--yes").ok()
+    assert warning in plan.err  # local stores may have keys of that partition that the log forgot
+    assert twin.view() == before
+    plan = restore(lossy, "--yes").ok()
+    assert f"when the snapshot was taken, partition 2 of {changelog} has lost records" in plan.err
+    assert f"{len(gone)} removed" in plan.err + plan.out
+    assert set(twin.view()) == before.keys() - gone
+    tombstones = {record.key for record in twin.cluster.read(changelog) if record.value is None and record.partition == 2}
+    assert tombstones == gone
+    restore(whole, "--yes").ok()
+    assert twin.view() == before
 
 
 def test_a_partition_that_lost_all_and_gets_nothing_cannot_be_told(scene):

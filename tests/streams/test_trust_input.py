@@ -16,6 +16,7 @@ from confluent_kafka import Producer
 
 from kops.formats.streams.offset_metadata import decode
 from support import twins
+from support.command_line import Outcome
 from support.programs import Program, Record, Window
 from support.streams_apps import Cluster, wait_for
 
@@ -106,31 +107,21 @@ HOLED = {HOLES: Case(), JSON_HOLES: Case(program=replace(COUNT, value="json"), r
 """The second is not read as whole batches, as Spark has to decode its values."""
 
 
-@dataclass
-class Scene:
-    twins: dict[str, twins.Twin]
-    run_kops: Callable
-
-    def kops(self, name: str, verb: str, *options: object, without: str = "") -> object:
-        twin = self.twins[name]
-        file = Path(twin.state_file)
+class Scene(twins.Scene):
+    def kops(self, name: str, verb: str, *options: object, without: str = "") -> Outcome:
+        """Run a verb with a state file that leaves a field out."""
+        file = Path(self.twins[name].state_file)
         body = json.loads(file.read_text())
         for place in (body["streams"], body["stores"]["totals"]["from"]):
             place.pop(without, None)
         file.write_text(json.dumps(body))
-        return self.run_kops("state", verb, file, "-B", twin.cluster.servers, *options)
-
-    def judged(self, name: str, without: str = "", code: int = 0) -> dict:
-        """Return what ``verify`` says of the store."""
-        found = self.kops(name, "verify", "-o", "json", without=without)
-        assert found.code == code, found
-        return found.json[0]
+        return super().kops(name, verb, *options, file=str(file))
 
     def lost(self, name: str, without: str = "") -> str:
         """Lose the changelog, and return why it is not rebuilt; empty where it would be."""
         twin = self.twins[name]
         if twin.cluster.read(twin.program.changelog):
-            twin.cluster.empty(twin.program.changelog)
+            self.lose(name)
         found = self.kops(name, "rebuild", "--dry-run", without=without)
         assert found.code in (0, 5), found
         if found.code == 0:
@@ -162,7 +153,7 @@ def scene(cluster, tmp_path_factory, run_kops_alone):
     "name", ["plain", "exactly", "payload", *(pytest.param(name, marks=pytest.mark.long) for name in ("again", "windows"))]
 )
 def test_what_nothing_contradicts_is_not_doubted(scene, name):
-    found = scene.judged(name)
+    found = scene.verified(name)
     assert (found["status"], found["exactness"], found["reasons"]) == ("equal", "A", [])
     assert not scene.lost(name)
 
@@ -191,7 +182,7 @@ def test_the_partition_time_that_kafka_streams_commits(scene):
     ],
 )
 def test_what_tools_did_to_the_commits_contradicts(scene, name, said):
-    found = scene.judged(name, code=1)
+    found = scene.verified(name, code=1)
     assert (found["exactness"], found["status"]) == ("C", "different")
     assert any(said in reason for reason in found["reasons"])
     assert said in scene.lost(name)
@@ -202,7 +193,7 @@ def test_times_from_elsewhere_contradict_a_file_that_does_not_say_so(scene):
 
 
 def test_aborted_records_are_doubted_where_the_file_does_not_say_whether_they_count(scene):
-    found = scene.judged("aborted")
+    found = scene.verified("aborted")
     assert (found["status"], found["exactness"]) == ("equal", "A"), "the keys of the changelog settle it"
     twin = scene.twins["aborted"]
     file = Path(twin.state_file)
@@ -232,7 +223,7 @@ def test_records_that_compaction_took_from_the_middle_are_missed(scene, name):
 
     wait_for("the cleaner to come by", cleaned)
     cluster.set_config(topic, cleanup_policy="delete")
-    found = scene.judged(name, code=7)
+    found = scene.verified(name, code=7)
     assert (found["exactness"], found["status"]) == ("D", "unclear")
     assert any("records are gone from the middle of the input" in reason for reason in found["reasons"])
     refused = scene.kops(name, "rebuild", "--dry-run")

@@ -7,7 +7,11 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+from kops.formats.streams.offset_metadata import OffsetMetadata, encode
 from support.command_line import Outcome
 from support.programs import Program, Record
 from support.streams import Entry, compacted_view
@@ -93,3 +97,49 @@ def keep(folder: Path) -> Path:
 def put_back(copy: Path, folder: Path) -> None:
     shutil.rmtree(folder)
     copy.rename(folder)
+
+
+@dataclass
+class Scene:
+    """Applications after their runs, by name, and kops beside them."""
+
+    twins: dict[str, Twin]
+    run_kops: Callable[..., Outcome]
+
+    def kops(self, name: str, verb: str, *options: object, file: str = "") -> Outcome:
+        """Run a verb of ``kops state``.
+
+        :param file: in place of the application's own state file
+        """
+        twin = self.twins[name]
+        return self.run_kops("state", verb, file or twin.state_file, "-B", twin.cluster.servers, *options)
+
+    def verified(self, name: str, *options: object, code: int = 0, **said: Any) -> dict[str, Any]:
+        """Return what ``verify`` says of the only store.
+
+        :param said: what ``kops`` takes further
+        """
+        found = self.kops(name, "verify", *options, "-o", "json", **said)
+        assert found.code == code, found
+        return found.json[0]
+
+    def lose(self, name: str, *partitions: int) -> None:
+        """Lose partitions of the changelog; all of them when none is named."""
+        twin = self.twins[name]
+        if partitions:
+            twin.cluster.lose({twin.program.changelog: partitions})
+        else:
+            twin.cluster.empty(twin.program.changelog)
+
+
+def pass_over(twin: Twin, records: int, time: int) -> None:
+    """Move an application forward in partition 0 as a tool does that keeps the metadata: no commit shows it.
+
+    :param time: the partition time that the commit has, in milliseconds
+    """
+    program, cluster = twin.program, twin.cluster
+    reached = cluster.committed(program.application)[program.topic, 0]
+    moved = TopicPartition(program.topic, 0, reached + records, encode(OffsetMetadata(time)))
+    request = ConsumerGroupTopicPartitions(program.application, [moved])
+    (done,) = cluster.admin.alter_consumer_group_offsets([request])[program.application].result(60).topic_partitions
+    assert not done.error

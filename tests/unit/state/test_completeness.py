@@ -21,3 +21,8 @@ def test_changelogs_that_lost_records_are_named_as_such():
 def test_many_changelogs_are_not_all_named():
     (unseen,) = still_open([], [Uncovered(f"app-{number}-changelog", 1) for number in range(20)], [])
     assert unseen.endswith("app-7-changelog and 12 more")
+
+
+def test_partitions_that_were_emptied_are_counted():
+    assert Uncovered("t", 3, (0,)).text == "t (partition 0 was emptied)"
+    assert Uncovered("t", 3, (0, 2)).text == "t (partitions 0, 2 were emptied)"

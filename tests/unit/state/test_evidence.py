@@ -1,10 +1,13 @@
 """What surviving keys testify, and how `--damaged` is read."""
 
+from dataclasses import replace
+
 import pytest
 
 from kops.core.errors import UsageProblem
 from kops.core.statefile import parse_state_file
 from kops.operations.state.evidence import class_of, parse_damaged, proof_of, with_survivors
+from kops.operations.state.evidence_written import Written
 from kops.operations.state.exactness import Exactness
 
 A, C = Exactness("A"), Exactness("C", ("an order that nothing holds",))
@@ -147,3 +150,44 @@ def test_which_part_is_damaged():
 def test_what_names_no_part_is_refused(text):
     with pytest.raises(UsageProblem, match="damaged"):
         parse_damaged([text], STORES)
+
+
+def shown(found, equal, partitions, differing=0):
+    return replace(found, output=Written("out", equal, differing, partitions=frozenset(partitions)))
+
+
+@pytest.mark.parametrize(
+    ("found", "text", "grade"),
+    [
+        (shown(of_partitions({}, 9, {0: {"added": 5}, 1: {"added": 4}}), 9, [0, 1]), "no surviving keys; 9 of 9 keys equal in out", "A"),
+        (
+            shown(of_partitions({0: 5}, 9, {1: {"added": 4}}), 8, [0]),
+            "5 of 5 surviving keys equal, none of them in partition 1; 8 of 8 keys equal in out",
+            "A if the file is right",
+        ),
+        (shown(of_partitions({0: 5}, 9, {1: {"added": 4}}), 9, [0, 1]), "5 of 5 surviving keys equal; 9 of 9 keys equal in out", "A"),
+        (
+            shown(of_partitions({}, 9, {0: {"added": 9}}), 3, []),
+            "no surviving keys; 3 of 3 keys equal in out",
+            "A if the file is right",
+        ),
+    ],
+)
+def test_an_output_topic_proves_partitions_of_which_it_has_every_key(found, text, grade):
+    assert (found.text, class_of(A, found)) == (f"proof: {text}", grade)
+    assert not found.of_keys.suffices
+
+
+def test_an_output_topic_does_not_outweigh_the_changelog():
+    """It shows what the store held once: keys that a whole log never had, or has otherwise, were forgotten since."""
+    absent = shown(of_partitions({0: 3}, 9, {0: {"added": 6}}, whole=[0]), 9, [0])
+    differs = shown(of_partitions({0: 9}, 9, {0: {"changed": 1}}), 9, [0])
+    own = shown(of_partitions({0: 9}, 9, {0: {"changed": 1}}).without_own({0: 9}), 9, [0])
+    assert [class_of(A, found) for found in (absent, differs, own)] == ["A if the file is right"] * 3
+
+
+def test_what_an_output_topic_contradicts_is_c():
+    assert Written("out", 5).judge([]) == A
+    judged = Written("out", 5, 2, 1).judge(["k: computed 2, written 1"])
+    assert judged.grade == "C"
+    assert "2 have another value or time there and 1 keys there were not computed (k: computed 2, written 1)" in judged.reasons[0]

@@ -9,7 +9,7 @@ from kops.core.models import Bounds
 from kops.core.statefile import parse_state_file
 from kops.operations.state.buffers import judge_buffer
 from kops.operations.state.evidence import proof_of
-from kops.operations.state.evidence_doubts import added_retention, doubts, of_emptied, of_retention
+from kops.operations.state.evidence_doubts import added_retention, doubts, expires, expiry_text, of_emptied, of_expiry, of_retention
 from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input
 
 DAY = 86_400_000
@@ -139,3 +139,27 @@ def test_a_partition_that_lost_all_and_gets_nothing_cannot_be_told():
     assert (found.grade, found.hides) == ("A", True)
     assert found.reasons[0].startswith("partition 2 of a-s-changelog lost every record, and nothing was computed for it")
     assert of_emptied(store(), []) == Exactness("A")
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"cleanup.policy": "compact"}, False),
+        ({"cleanup.policy": "delete", "retention.ms": "604800000", "retention.bytes": "-1"}, True),
+        ({"cleanup.policy": "compact,delete", "retention.ms": "-1", "retention.bytes": "1048576"}, True),
+        ({"cleanup.policy": "compact,delete", "retention.ms": "-1", "retention.bytes": "-1"}, False),
+    ],
+)
+def test_keys_that_expire_from_a_changelog(settings, expected):
+    assert expires(store(), settings) == expected
+    assert not expires(windowed(retention="1d"), settings)
+    judged = of_expiry(store(), settings, {0: 0, 1: 7}, {0: 3, 1: 2})
+    assert judged.grade == ("C" if expected else "A")
+    assert not expected or "2 keys are missing from partition 1 of a-s-changelog" in judged.reasons[0]
+    assert of_expiry(store(), settings, {0: 0, 1: 7}, {0: 3}) == Exactness("A")  # nothing expired there yet
+
+
+def test_what_to_do_about_a_changelog_that_expires():
+    text = expiry_text(store(), {"cleanup.policy": "delete", "retention.ms": "604800000"})
+    assert "after 7d (retention.ms)" in text
+    assert text.endswith("kops topics alter a-s-changelog --config cleanup.policy=compact")

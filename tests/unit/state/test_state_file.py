@@ -69,6 +69,13 @@ STORE = {"from": {"topic": "t", "key": "string", "value": "long"}}
         ({"where": "value > 1"}, "stores.s.where", "aggregate"),
         ({"where": ["value > 1"]}, "stores.s.where", "a list"),
         ({"aggregat": {"count": True}}, "stores.s.aggregat", "aggregate"),
+        ({"output": "o", "type": "plain"}, "stores.s.output", "key-value"),
+        ({"output": "o", "type": "versioned", "history_retention": "1h"}, "stores.s.output", "fields"),
+        ({"output": "o", "from": {"topic": "t", "key": "json", "value": "long"}}, "stores.s.output", "keys in json"),
+        ({"output": "o", "from": {"topic": "t", "key": "string", "value": "avro"}}, "stores.s.output", "values in avro"),
+        ({"output": "t"}, "stores.s.output", "own changelog"),
+        ({"output": "a-s-changelog"}, "stores.s.output", "own changelog"),
+        ({"output": "a b"}, "stores.s.output", "a b"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_path_and_the_nearest_name(change, field, said):
@@ -77,6 +84,15 @@ def test_a_wrong_field_is_named_with_its_path_and_the_nearest_name(change, field
     assert f"state.yaml: {field}" in error.value.message
     assert said in f"{error.value.message} {error.value.hint}"
     assert error.value.details["field"] == field
+
+
+def test_where_the_application_writes_a_table():
+    assert parse_state_file("f", {"application": "a", "stores": {"s": {**STORE, "output": "o"}}}).stores[0].output == "o"
+    windows = {"type": "window", "window": {"size": "1m"}, "aggregate": {"count": True}}
+    for streams, more in (({"version": "4.3"}, windows), ({"topology_optimization": "all"}, {}), ({"library": "faust"}, {})):
+        body = {"application": "a", "streams": streams, "stores": {"s": {**STORE, **more, "output": "o"}}}
+        with pytest.raises(ConfigError, match=r"stores\.s\.output is of a"):
+            parse_state_file("f", body)
 
 
 @pytest.mark.parametrize("body", [None, [], "text", {}, {"application": "a"}, {"application": "a", "stores": {}}, {"stores": {"s": STORE}}])

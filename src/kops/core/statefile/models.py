@@ -167,6 +167,7 @@ class Store:
     :param custom_partitioner: a partitioner of the application's own sends new keys to the partitions of the repartition topic
     :param to_table: ``KStream.toTable()``
     :param in_place: a processor changes the key itself, so that it stays in the partition of its record
+    :param output: topic to which the application writes every change of the store, in the same formats (``toStream().to()``)
     """
 
     name: str
@@ -187,6 +188,7 @@ class Store:
     custom_partitioner: bool = False
     to_table: bool = False
     in_place: bool = False
+    output: str | None = None
 
     @property
     def moves(self) -> bool:

@@ -113,6 +113,8 @@ def _faust_table(top: Fields, stores: Fields, name: str, application: str, versi
     store = _store(top, stores, name, application, version, optimized=optimized)
     if store.type != KEY_VALUE or store.key_by or store.table or store.reuses_source or store.to_table:
         raise stores.wrong(name, "is more than a table by the record's own key", "of Faust, kops knows no windows and no joins")
+    if store.output:
+        raise stores.inside(name).wrong("output", "is of a table of Faust, which keeps no timestamps to compare with", "leave it out")
     if store.source.key.name in REGISTERED:
         raise stores.wrong(name, f"has keys in {store.source.key}, and kops writes those of Faust's tables as JSON or bytes only")
     return replace(store, key_form=store.source.key if store.source.key.name in ("bytes", "json") else Form("json"))

@@ -12,6 +12,7 @@ from kops.core.statefile.models import (
     KEY_VALUE,
     PARTITIONERS,
     PLAIN,
+    REGISTERED,
     TABLE,
     Aggregation,
     Form,
@@ -25,8 +26,10 @@ from kops.core.statefile.windows import WINDOW_FIELDS, read_windows
 _TO_TABLE = ("to_table", "value", "as")
 """The fields of ``KStream.toTable()``, and of the ``mapValues`` before it."""
 _IN_PLACE = ("in_place",)
+_MANY_BYTES = ("json", *REGISTERED)
+"""Formats in which a value can have many forms."""
 _FROM = ("key", "value", "timestamp", "start")
-_FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition", "partitioner", "changelog", "aggregate")
+_FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition", "partitioner", "changelog", "output", "aggregate")
 
 
 def read_stream_store(stores: Fields, name: str, kind: str, application: str, version: Version | None = None) -> Store:
@@ -64,7 +67,7 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str, ve
     if aggregate.kind == TABLE and not to_table and kind != PLAIN and (where or key_by or explode):
         hint = "`to_table: true` where the application calls toTable() on that stream; builder.table() stores a table before it is filtered"
         raise fields.wrong("where" if where else "key_by" if key_by else "explode", "cannot be used without an aggregate", hint)
-    return Store(
+    store = Store(
         name=name,
         source=source,
         aggregate=aggregate,
@@ -82,7 +85,25 @@ def read_stream_store(stores: Fields, name: str, kind: str, application: str, ve
         custom_partitioner=read_partitioner(fields, windowed=windowed),
         to_table=to_table,
         in_place=in_place,
+        output=read_optional_name(fields, "output"),
     )
+    if store.output:
+        _refuse_output(fields, store)
+    return store
+
+
+def _refuse_output(fields: Fields, store: Store) -> None:
+    """Refuse an output topic whose records cannot have the bytes and timestamps of the store."""
+    if store.type != KEY_VALUE:
+        raise fields.wrong("output", f"is of a store of the type {store.type}", "only records of a key-value store are like its entries")
+    for part, form in (("keys", store.key_form), ("values", store.aggregate.form)):
+        if form.name in _MANY_BYTES:
+            what = f"is of {part} in {form.name}, which a serde can write in other bytes there"
+            raise fields.wrong("output", what, "leave it out")
+    own = {store.changelog, store.repartition_topic, *(source.topic for source in store.inputs)}
+    if store.output in own:
+        what = f"is {store.output}, which is the store's own changelog, repartition topic or input"
+        raise fields.wrong("output", what, "the topic that the application writes the table to")
 
 
 def _says_in_place(fields: Fields, key_by: str | None) -> bool:

@@ -184,4 +184,7 @@ def with_source_changelog(fields: Fields, store: Store, *, named: bool) -> Store
     if store.source.start is not None:
         what = f"says where {store.source.topic} began, and topology_optimization: all restores the table from the whole of it"
         raise fields.wrong("from.start", what, "leave it out, or name the changelog if the table has its own")
+    if store.output is not None:
+        what = f"is of a table that the application restores from {store.source.topic} itself (topology_optimization: all)"
+        raise fields.wrong("output", what, "leave it out, or name the changelog if the table has its own")
     return replace(store, changelog=store.source.topic, reuses_source=True)

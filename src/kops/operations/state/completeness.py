@@ -10,6 +10,7 @@ from kops.core.statefile import StateFile
 from kops.core.topic_names import streams_application
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed
+from kops.operations.state.evidence import partitions_text
 
 CHANGELOG = "-changelog"
 _NAMED = 8
@@ -36,7 +37,8 @@ class Uncovered:
         """Return it in a few words."""
         if self.is_empty:
             return f"{self.topic} (empty)"
-        return f"{self.topic} (partitions {', '.join(map(str, self.emptied))} were emptied)" if self.emptied else self.topic
+        was = "was" if len(self.emptied) == 1 else "were"
+        return f"{self.topic} ({partitions_text(self.emptied)} {was} emptied)" if self.emptied else self.topic
 
 
 def uncovered_changelogs(services: Services, state_file: StateFile) -> list[Uncovered]:

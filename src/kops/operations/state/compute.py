@@ -13,7 +13,7 @@ from kops.operations.state.amount import amount_text
 from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine, drop_stage, new_stage
 from kops.operations.state.evidence import Proof, class_of, proof_of
-from kops.operations.state.evidence_doubts import added_retention, of_emptied, of_retention
+from kops.operations.state.evidence_doubts import added_retention, expires, expiry_text, of_emptied, of_retention
 from kops.operations.state.evidence_proven import Proven, proven_text
 from kops.operations.state.exactness import Exactness, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
@@ -145,6 +145,8 @@ class Computed:
         waiting = f"{self.facts.store.name}: {count:,} records wait in {self.facts.store.repartition_topic} and do not count yet"
         short = [f"{self.facts.store.name}: {unrestorable_text(self)}"] if self.counts.unrestorable else []
         behind = window_warnings(self.facts.store, self.counts.noted)
+        if expires(self.facts.store, self.facts.settings):
+            short.append(f"{self.facts.store.name}: {expiry_text(self.facts.store, self.facts.settings)}")
         return [*([text] if dropped else []), *([waiting] if count else []), *spare, *short, *behind]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from kops.core.errors import UsageProblem
 from kops.core.statefile import StateFile
+from kops.operations.state.evidence_written import Written
 from kops.operations.state.exactness import Exactness, worst
 
 ENOUGH = 100
@@ -40,9 +41,14 @@ class Survivors:
     needs_witness: bool = False
 
     @property
+    def is_contradicted(self) -> bool:
+        """Tell whether a key of it speaks against what was computed, or may do so."""
+        return bool(self.differing or self.unclear or self.absent)
+
+    @property
     def suffices(self) -> bool:
         """Tell whether its surviving keys prove what was computed for it: all of them equal, and enough of them."""
-        if self.differing or self.unclear or self.absent:
+        if self.is_contradicted:
             return False
         return self.surviving >= max(1, min(ENOUGH, self.expected)) or not (self.expected or self.needs_witness)
 
@@ -64,11 +70,13 @@ class Proof:
     :param expected: keys that the store should hold
     :param partitions: what those of each partition say; none: nothing testifies
     :param damaged: partitions of which the person said that they are damaged
+    :param output: what the newest records of the output topic show; None: there is none, or it was not needed
     """
 
     expected: int
     partitions: Mapping[int, Survivors] = field(default_factory=dict)
     damaged: tuple[int, ...] = ()
+    output: Written | None = None
 
     @property
     def surviving(self) -> int:
@@ -107,28 +115,39 @@ class Proof:
 
     @property
     def unproven(self) -> tuple[int, ...]:
-        """Return the partitions whose own keys do not prove them."""
-        return tuple(number for number, each in sorted(self.partitions.items()) if not each.suffices)
+        """Return the partitions that neither their own keys nor the output topic prove."""
+        shown = self.output.partitions if self.output else frozenset()
+        return tuple(
+            number
+            for number, each in sorted(self.partitions.items())
+            if not each.suffices and (number not in shown or each.is_contradicted)
+        )
 
     @property
     def proves_file(self) -> bool:
-        """Tell whether the surviving keys prove what the state file says, wherever they are: all of them equal, and enough of them."""
+        """Tell whether the keys prove what the state file says, wherever they are: all of them equal, and enough of them."""
         enough = max(1, min(ENOUGH, -(-self.expected // 2)))
-        return not (self.differing or self.unclear or self.missing) and self.surviving >= enough
+        found = max(self.surviving, self.output.equal if self.output else 0)
+        return not (self.differing or self.unclear or self.missing) and found >= enough
 
     @property
     def suffices(self) -> bool:
-        """Tell whether the surviving keys prove the store: in each partition enough of them.
+        """Tell whether the keys prove the store: in each partition enough of them.
 
         What happened to the application in one partition, such as records that it was made to skip, the keys of others do not show.
         """
         return self.proves_file and not self.unproven
 
     @property
+    def of_keys(self) -> Proof:
+        """Return what the keys of the changelog alone say."""
+        return replace(self, output=None)
+
+    @property
     def text(self) -> str:
         """Return it as ``proof: 95 of 95 surviving keys equal``."""
         if not self.surviving:
-            found = "proof: none, nothing to compare with"
+            found = "proof: none, nothing to compare with" if self.output is None else "proof: no surviving keys"
         else:
             found = f"proof: {self.equal:,} of {self.surviving:,} surviving keys equal"
             if self.missing:
@@ -139,6 +158,8 @@ class Proof:
                 found += self._unproven_text
         if self.unclear:
             found += f"; {self.unclear:,} keys differ, which kops may have written"
+        if self.output:
+            found += f"; {self.output.text}"
         left_out = [f"{self.written:,} keys that kops wrote do not count"] if self.written else []
         if self.damaged:
             left_out.append(f"damaged {partitions_text(self.damaged)} left out")
@@ -165,6 +186,7 @@ class Proof:
             "written_by_kops": self.written,
             "unclear": self.unclear,
             "missing": self.missing,
+            "output": self.output.as_json() if self.output else None,
         }
 
     def without_own(self, written: Mapping[int, int]) -> Proof:

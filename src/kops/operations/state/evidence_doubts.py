@@ -72,6 +72,41 @@ def of_emptied(store: Store, partitions: Collection[int]) -> Exactness:
     return Exactness("A", (f"{reason}: nothing shows what was there",), hides=True)
 
 
+def expires(store: Store, settings: Mapping[str, str]) -> bool:
+    """Tell whether the broker deletes keys of a changelog of which a store needs all (Kafka Streams makes it only compacted).
+
+    :param settings: of the changelog
+    """
+    limits = (settings.get("retention.ms"), settings.get("retention.bytes"))
+    deletes = "delete" in settings.get("cleanup.policy", "").split(",")
+    return store.window is None and not store.reuses_source and deletes and limits != ("-1", "-1")
+
+
+def expiry_text(store: Store, settings: Mapping[str, str]) -> str:
+    """Say that the broker deletes keys of a changelog, and what to do."""
+    kept = _kept_ms(settings)
+    after = f"after {duration_text(kept)} (retention.ms)" if kept >= 0 else "beyond retention.bytes"
+    policy = f"{store.changelog} has cleanup.policy={settings.get('cleanup.policy')}"
+    return (
+        f"{policy}: the broker deletes keys that were not written again {after}, and an application that restores its state loses them;"
+        f" a key-value store needs compact alone: kops topics alter {store.changelog} --config cleanup.policy=compact"
+    )
+
+
+def of_expiry(store: Store, settings: Mapping[str, str], begins: Mapping[int, int], missing: Mapping[int, int]) -> Exactness:
+    """Judge keys that are missing where the broker deletes old ones: an application that has restored since does not hold them.
+
+    :param begins: first offset of each partition of the changelog
+    :param missing: keys that were computed and that it does not hold, by partition
+    """
+    places = {number: count for number, count in missing.items() if count and begins.get(number, 0) > 0}
+    if not places or not expires(store, settings):
+        return Exactness("A")
+    which = f"{sum(places.values()):,} keys are missing from {partitions_text(places)} of {store.changelog}, where old keys expire"
+    reason = f"{which} (cleanup.policy={settings.get('cleanup.policy')}): whether the application still holds them is not known"
+    return Exactness("C", (f"{reason}, and what is appended expires too: set cleanup.policy=compact first",))
+
+
 def added_retention(stores: Iterable[tuple[Store, Mapping[str, str]]]) -> int:
     """Return what the application's changelogs are kept for beyond the retention of their stores, in milliseconds.
 

@@ -35,6 +35,7 @@ class StoreFacts:
     :param base: path of the rows of a snapshot that the store starts from; None: from nothing
     :param damaged: partitions of the changelog of which the person said that they are damaged: their keys testify to nothing
     :param waiting: offsets of records of the input that wait in the repartition topic, and do not count yet
+    :param output_bounds: of the topic that the application writes the store's table to, if the state file names one
     """
 
     store: Store
@@ -49,6 +50,7 @@ class StoreFacts:
     waiting: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     base: str | None = None
     damaged: frozenset[int] = frozenset()
+    output_bounds: Mapping[int, Bounds] = field(default_factory=dict)
 
     @property
     def partitions(self) -> int:
@@ -151,7 +153,9 @@ def read_facts(
             loose=loose.grade > "A",
             tasks=_tasks(store, {name: len(partitions) for name, partitions in topics.items()}),
             starts=starts.offsets,
+            output_bounds=of(store.output) if store.output else {},
         )
+        _refuse_broker_times(state_file, store, settings)
         _refuse_unfit(found, replacing=replacing, from_nothing=since is None)
         facts.append(found)
     return facts
@@ -177,6 +181,8 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
         wanted.setdefault(store.changelog, f"{place}.changelog")
         if store.repartition_topic:
             wanted.setdefault(store.repartition_topic, f"{place}.repartition")
+        if store.output:
+            wanted.setdefault(store.output, f"{place}.output")
     described = services.kafka.topics.existing(wanted)
     for topic, place in wanted.items():
         if topic in described or (replacing and place.endswith(".changelog")):
@@ -186,6 +192,8 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
             hint += f"Kafka Streams makes it when the application starts; another name goes into {place}"
         if place.endswith("repartition"):
             hint += "; a processor that changes the key itself has none: type: plain with in_place: true"
+        if place.endswith(".output"):
+            hint += "leave it out if the topic is gone: then it is no evidence"
         if place.endswith(".changelog"):
             hint += "; --write replace makes it again"
         raise ConfigError(
@@ -209,6 +217,17 @@ def _tasks(store: Store, partitions: Mapping[str, int]) -> int:
             hint="Kafka Streams itself refuses to start so; see which of them was altered",
         )
     return partitions[store.source.topic] if store.table else max(partitions[source.topic] for source in store.inputs)
+
+
+def _refuse_broker_times(state_file: StateFile, store: Store, settings: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse an output topic whose records have the broker's timestamps."""
+    if store.output and settings.get(store.output, {}).get("message.timestamp.type") == "LogAppendTime":
+        raise ConfigError(
+            f"{state_file.path}: stores.{store.name}.output: {store.output} has message.timestamp.type=LogAppendTime: the timestamps of its"
+            " records are not those of the store",
+            hint="leave `output` out: such a topic is no evidence",
+            topic=store.output,
+        )
 
 
 def _refuse_unfit(facts: StoreFacts, *, replacing: bool, from_nothing: bool) -> None:

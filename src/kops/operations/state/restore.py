@@ -144,8 +144,13 @@ def _sent_again(
 
 def _local_state(manifest: Manifest, staged: Sequence[Staging]) -> tuple[str, ...]:
     """Say where local stores would not follow: a log that was emptied or recreated tells them nothing about old keys."""
-    empty = any(all(bound.log_start_offset == bound.log_end_offset for bound in found.bounds.values()) for found in staged)
-    return local_state_warning(manifest.application) if empty else ()
+    return local_state_warning(manifest.application) if any(_fills_empty(found) for found in staged) else ()
+
+
+def _fills_empty(found: Staging) -> bool:
+    """Tell whether a changelog is new, or keys are written to a partition of it that has no records."""
+    empty = {number for number, bound in found.bounds.items() if bound.log_start_offset == bound.log_end_offset}
+    return len(empty) == len(found.bounds) or bool(empty & found.contents.keys())
 
 
 def _elsewhere(services: Services, manifest: Manifest) -> tuple[str, ...]:

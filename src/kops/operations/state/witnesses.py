@@ -14,11 +14,13 @@ from kops.operations.state.cut import Cut
 from kops.operations.state.engine import Engine
 from kops.operations.state.evidence import IF_RIGHT, partitions_text, with_survivors
 from kops.operations.state.evidence_commits import Commits
-from kops.operations.state.evidence_doubts import doubts, is_late
+from kops.operations.state.evidence_doubts import doubts, is_late, of_expiry
 from kops.operations.state.evidence_input import doubts_of_aborts, doubts_of_times, with_input
 from kops.operations.state.evidence_journal import Past
+from kops.operations.state.evidence_output import with_output
 from kops.operations.state.evidence_proven import Proven, remember, remembered
-from kops.operations.state.exactness import worst
+from kops.operations.state.evidence_repartition import placing_of
+from kops.operations.state.exactness import Exactness, worst
 from kops.operations.state.key_rows import differing_keys
 
 _SHOWN = 5
@@ -39,11 +41,22 @@ def testified(engine: Engine, state_file: StateFile, found: Computed, past: Past
     of_commits = commits.judge(store.name, proof, proven, of_input)
     unsettled = doubts(store, found.counts.noted, proof)
     rows = differing_keys(engine, store, found.stage, _SHOWN, without=proof.damaged) if proof.differing else []
-    return replace(
+    judged = replace(
         found,
         proof=proof,
-        exactness=worst([with_survivors(found.exactness, proof, rows), *of_commits, *unsettled]),
+        exactness=worst([with_survivors(found.exactness, proof, rows), *of_commits, *unsettled, _expired(found)]),
         proven=proven,
+    )
+    placing = placing_of(engine.services, state_file, judged)
+    placed = replace(judged, exactness=worst([judged.exactness, placing.exactness]))
+    return with_output(engine, state_file, placed, places_known=placing.is_shown)
+
+
+def _expired(found: Computed) -> Exactness:
+    facts = found.facts
+    missing = {number: actions.get("added", 0) for number, actions in found.actions.items()}
+    return of_expiry(
+        facts.store, facts.settings, {number: bound.log_start_offset for number, bound in facts.changelog_bounds.items()}, missing
     )
 
 
@@ -80,7 +93,7 @@ def remember_proofs(
     """
     proven, problems = [], []
     for found in computed:
-        if found.status != EQUAL or found.proof is None or found.grade not in ("A", "B"):
+        if found.status != EQUAL or found.proof is None or found.grade not in ("A", "B") or not found.proof.of_keys.suffices:
             proven.append(found)
             continue
         try:
