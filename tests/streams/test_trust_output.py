@@ -55,6 +55,7 @@ class Case:
 
     :param skips: records of partition 0 that it is made to pass over, and no commit shows it
     :param forgets: its changelog and its local state are deleted
+    :param is_kept: a snapshot is taken
     """
 
     program: Program = COUNT
@@ -63,6 +64,7 @@ class Case:
     guarantee: str = "at_least_once"
     skips: int = 0
     forgets: bool = False
+    is_kept: bool = False
 
 
 CASES = {
@@ -72,7 +74,8 @@ CASES = {
     "expired": Case(),
     "reset": Case(second=counted(KEYS, b"n", 6), forgets=True),
     "expires": Case(),
-    "moved": Case(placed(None, KEPT), priced(), priced(KEYS)),
+    "kept": Case(is_kept=True),
+    "moved": Case(placed(None, KEPT), priced(), priced(KEYS), is_kept=True),
     "placed": Case(placed("last_letter", KEPT), priced(), priced(KEYS)),
     "placed and purged": Case(placed("last_letter", PURGED), priced(), priced(KEYS)),
 }
@@ -83,14 +86,19 @@ class Scene(twins.Scene):
     """The applications after their runs, and what they held."""
 
     held: dict[str, dict[bytes, Any]]
+    snapshots: dict[str, Path]
 
-    def kops(self, name: str, verb: str, *options: object, output: str | None = "") -> Outcome:
-        """Run a verb with a state file that names the output topic, or another one; None: none."""
+    def kops(self, name: str, verb: str, *options: object, output: str | None = "", **fields: object) -> Outcome:
+        """Run a verb with a state file that names the output topic, or another one; None: none.
+
+        :param fields: of the store
+        """
         twin = self.twins[name]
         file = Path(twin.state_file)
         body = json.loads(file.read_text())
         if output is not None:
             body["stores"]["totals"]["output"] = output or twin.program.output
+        body["stores"]["totals"] |= fields
         file.write_text(json.dumps(body))
         return super().kops(name, verb, *options, file=str(file))
 
@@ -106,6 +114,9 @@ def scene(cluster, tmp_path_factory, run_kops_alone):
     cluster.create_all({twin.program.topic: PARTITIONS for twin in made.values()})
     cluster.create_all({str(twin.program.output): OUTPUTS for twin in made.values()})
     twins.process_each([(made[name], case.first) for name, case in CASES.items()])
+    snapshots = {name: made[name].folder / "snapshot" for name, case in CASES.items() if case.is_kept}
+    for name, folder in snapshots.items():
+        run_kops_alone("state", "snapshot", made[name].state_file, "--to", folder, "-B", cluster.servers).ok()
     for name, case in CASES.items():
         if case.skips:
             twins.pass_over(made[name], case.skips, START)
@@ -113,7 +124,7 @@ def scene(cluster, tmp_path_factory, run_kops_alone):
             cluster.recreate(made[name].program.changelog)
             shutil.rmtree(made[name].state)
     twins.process_each([(made[name], case.second) for name, case in CASES.items()])
-    yield Scene(made, run_kops_alone, {name: twin.view() for name, twin in made.items()})
+    yield Scene(made, run_kops_alone, {name: twin.view() for name, twin in made.items()}, snapshots)
     cluster.delete_all(cluster.topics(prefix))
 
 
@@ -212,6 +223,24 @@ def test_keys_that_expire_from_a_changelog_are_not_certain(scene):
     scene.run_kops("topics", "alter", changelog, "--config", "cleanup.policy=compact", "-B", twin.cluster.servers, "--yes").ok()
     assert scene.verified("expires", code=1, output=None)["exactness"] == "A if the file is right"
     assert scene.verified("expires", code=1)["exactness"] == "A"
+
+
+def test_an_older_snapshot_proves_a_state_file_when_the_changelog_is_lost(scene):
+    scene.lose("kept")
+    taken = {name: json.loads((folder / "manifest.json").read_text())["taken"] for name, folder in scene.snapshots.items()}
+    for name, at in taken.items():
+        found = scene.verified(name, "--snapshot", scene.snapshots[name], output=None)
+        assert (found["status"], found["exactness"], found["records"]) == ("equal", "A", KEYS), "up to the snapshot's offsets"
+        assert (found["proof"]["surviving"], found["proof"]["equal"], found["proven"]["keys"]) == (KEYS, KEYS, KEYS)
+        assert found["proven"]["at"] == at
+    plan = scene.kops("kept", "rebuild", "--dry-run", output=None).ok()
+    assert f"proof: none, nothing to compare with; proven on {taken['kept'][:10]} over {KEYS} keys" in plan.err
+    assert "exactness A if the file is right" in plan.err  # nothing shows what came after
+    wrong = scene.verified("kept", "--snapshot", scene.snapshots["kept"], code=1, output=None, where="key <> 'k0'")
+    assert (wrong["exactness"], wrong["unexpected"]) == ("C", 1)
+    other = scene.kops("kept", "verify", "--snapshot", scene.snapshots["moved"])
+    assert (other.code, "is a snapshot of the application" in other.err) == (2, True)
+    assert scene.kops("kept", "verify", "--snapshot", scene.snapshots["kept"], "--at", "end").code == 2
 
 
 def test_a_partitioner_of_its_own_shows_in_the_repartition_topic(scene):

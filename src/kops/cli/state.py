@@ -168,17 +168,26 @@ def rebuild(
 @computing
 @click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
-def verify(session: Session, state_file: Any, how: Any, *, wait_empty: str | None, report: str | None) -> int:
+@click.option("--snapshot", "compared", metavar="DIR", help="Compare this `kops state snapshot`, computing up to its offsets.")
+def verify(session: Session, state_file: Any, how: Any, *, wait_empty: str | None, report: str | None, compared: str | None) -> int:
     """Compare the changelogs with what they should hold, and count.
 
     Exit 1 when they differ, and 7 when that cannot be told: the computation failed, its result cannot be exact, or there is nothing to
     compare with.
+
+    With --snapshot an older snapshot stands for the changelogs: it proves the state file even after they are lost.
     """
+    from dataclasses import replace
+
     from kops.core.durations import parse_duration
     from kops.operations.groups import wait_until_empty
     from kops.operations.state.compare import verify as compare
+    from kops.operations.state.cut import COMMITTED
     from kops.operations.state.report import refuse_report, report_of_verify, write_report
 
+    if compared and (how.snapshot or how.at != COMMITTED):
+        raise click.UsageError("--snapshot has offsets of its own: it goes with neither --at nor --from-snapshot")
+    how = replace(how, compared=compared)
     if report:
         refuse_report(report)
     if wait_empty:

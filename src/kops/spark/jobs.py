@@ -14,6 +14,7 @@ from kops.spark.aggregates import depends_on_order
 from kops.spark.difference import all_added, compacted_view, difference
 from kops.spark.observing import by_partition, counts_by_partition, watched
 from kops.spark.prepare import prepare, timed_records
+from kops.spark.snapshot import read_snapshot
 from kops.spark.source import KafkaSource, TopicRange
 from kops.spark.stage import Staged, write_stage
 from kops.spark.streams import added_up_view, stream_view
@@ -44,6 +45,7 @@ class Job:
     :param loose: of a grouped table: not every change of the table is known, or not their order
     :param places: what tells where keys belong, where a partitioner of the application's own does; None: the changelog
     :param base: path of a snapshot's rows of the store, which are what it held before; None: it began empty
+    :param held: path of a snapshot's rows of the store, which stand for the changelog; None: that is read
     """
 
     state_file: StateFile
@@ -56,6 +58,7 @@ class Job:
     loose: bool = False
     places: TopicRange | None = None
     base: str | None = None
+    held: str | None = None
 
     @property
     def sources(self) -> tuple[TopicRange, ...]:
@@ -127,7 +130,7 @@ def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
 def _first_that_counts(kafka: KafkaSource, job: Job, path: str) -> Counts:
     by_rows = job.base is not None or kafka.has_archived(job.sources)
     of_input = replace(kafka, batches=None) if by_rows else kafka
-    if of_input.batches and fits_tasks(of_input.batches, job, path):
+    if of_input.batches and not job.held and fits_tasks(of_input.batches, job, path):
         found = stage_whole_partitions(of_input.batches, job, path)
         if found is not None:
             return _counts(*found)
@@ -158,7 +161,7 @@ def _views(kafka: KafkaSource, job: Job) -> Iterator[View]:
 def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | None:
     """Compute and stage; None when the view does not count."""
     try:
-        if job.changelog.records:
+        if job.held or job.changelog.records:
             found, of_found = watched(_held(kafka, job, view), {"unrestorable": f"count_if({_is_unrestorable(job.store)})"})
             held, of_held = watched(view.live(found), {"live": by_partition("value is not null", len(job.changelog.ranges))})
             staged = write_stage(difference(view.rows, held, empty=view.empty), path)
@@ -181,7 +184,10 @@ def _is_unrestorable(store: Store) -> str:
 
 
 def _held(kafka: KafkaSource, job: Job, view: View) -> DataFrame:
-    """Return what the changelog holds now."""
+    """Return what the changelog holds now, or held when a snapshot was taken of it."""
+    if job.held:
+        rows = read_snapshot(kafka.session, job.held)
+        return rows.selectExpr("partition", "key", "value", "timestamp", "coalesce(size(headers) > 0, false) as odd")
     return view.held() if view.held else compacted_view(kafka.newest(job.changelog))
 
 

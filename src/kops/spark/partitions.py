@@ -54,7 +54,9 @@ def _where_they_are(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
     """
     from pyspark.sql import functions
 
-    held = compacted_view(kafka.newest(job.places or job.changelog)).selectExpr("key", "partition", "value is not null as live")
+    held = (
+        read_snapshot(rows.sparkSession, job.held) if job.held else compacted_view(kafka.newest(job.places or job.changelog))
+    ).selectExpr("key", "partition", "value is not null as live")
     if job.base:
         held = held.unionByName(read_snapshot(rows.sparkSession, job.base).selectExpr("key", "partition", "value is not null as live"))
     of_keys = held.groupBy("key").agg(

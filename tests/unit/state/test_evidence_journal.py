@@ -24,11 +24,11 @@ def past(tmp_path):
         directories=SimpleNamespace(state=tmp_path), kafka=SimpleNamespace(cluster=lambda: SimpleNamespace(cluster_id="here"))
     )
 
-    def read(*entries, committed=10, start=0, since=""):
+    def read(*entries, committed=10, start=0, since="", until=""):
         for operation, arguments, *more in entries:
             plan = Plan(operation, "", more[0] if more else "here", "", (), arguments=arguments)
             journal.close(journal.open(plan), EntryStatus.DONE, ())
-        return read_past(services, "app", FILE.stores, {AT: Committed(committed)}, {AT: start}, since=since)
+        return read_past(services, "app", FILE.stores, {AT: Committed(committed)}, {AT: start}, since=since, until=until)
 
     return read
 
@@ -107,6 +107,12 @@ def test_where_the_state_file_says_that_the_application_began_is_no_contradictio
 def test_what_was_before_a_snapshot_is_in_it(past):
     assert past(move(3, 5), repartition(commit=["in"]), since="2000-01-01T00:00:00.000Z").judged
     assert not past(since="9999-01-01T00:00:00.000Z").judged
+
+
+def test_what_was_done_after_a_snapshot_does_not_contradict_it(past):
+    found = past(move(3, 5), computed(contents={"0": {"records": 5, "tombstones": 1}}), move(3, 5), until="2000-01-01T00:00:00.000Z")
+    assert (found.judged, found.written, found.made) == ({}, {}, {})
+    assert past(until="9999-01-01T00:00:00.000Z").judged
 
 
 def test_where_nothing_ran_since_the_move_the_changelog_is_of_other_offsets(past):

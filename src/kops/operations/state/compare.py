@@ -87,12 +87,12 @@ def _computed(services: Services, state_file: StateFile, how: How) -> Iterator[t
 def _compared(services: Services, state_file: StateFile, how: How) -> Iterator[tuple[Engine, list[str], list[Computed]]]:
     engine = start_engine(services, how.master)
     group = application_group(services, state_file, how.at)
-    notes = []
-    if group is not None and group.state != "EMPTY":
+    notes = [f"compared with {how.compared} and not with the changelogs"] if how.compared else []
+    if group is not None and not how.compared and group.state != "EMPTY":
         notes.append(f"{state_file.application} is running ({group.state}): what it has not committed yet shows as a difference")
     _, cut, computed = compute_all(services, state_file, engine, replace(how, accept_inexact=True), must_be_empty=False)
-    uncovered = uncovered_changelogs(services, state_file)
-    computed, forgotten = remember_proofs(services, state_file, computed, cut.offsets)
+    uncovered = [] if how.compared else uncovered_changelogs(services, state_file)
+    computed, forgotten = remember_proofs(services, state_file, computed, cut.offsets, at=cut.taken)
     try:
         said = (note for found in computed for note in (found.summary, *found.warnings))
         yield engine, [*notes, *cut.notes, *cut.origins, *said, *uncovered_note(state_file, uncovered), *forgotten], computed

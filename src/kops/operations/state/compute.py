@@ -233,6 +233,7 @@ def job_of(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodab
         places=changelog_range(state_file, replace(facts, changelog_bounds=facts.before)) if facts.before is not None else None,
         partitions=facts.tasks,
         base=facts.base,
+        held=facts.held,
         skip_undecodable=skip_undecodable,
     )
 

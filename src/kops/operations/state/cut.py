@@ -55,6 +55,7 @@ class Cut:
     :param is_new: the application is moved there
     :param archived: what comes from archives
     :param base: what comes from a snapshot, in words
+    :param taken: when the snapshot was taken that the result is compared with, ISO-8601 UTC; empty: it is compared with the changelogs
     """
 
     offsets: Mapping[TopicPartition, int]
@@ -63,6 +64,7 @@ class Cut:
     is_new: bool = False
     archived: tuple[Share, ...] = ()
     base: str = ""
+    taken: str = ""
 
     @property
     def origins(self) -> tuple[str, ...]:
@@ -142,6 +144,16 @@ def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts],
         return Cut({partition: offset or 0 for partition, offset in found_at.items()}, committed, is_new=True)
     _refuse_before_start(facts, committed)
     return _at_committed(state_file, bounds, committed)
+
+
+def cut_of_snapshot(state_file: StateFile, facts: list[StoreFacts], committed: Mapping[TopicPartition, Committed]) -> Cut:
+    """Return where the input was cut when a snapshot was taken.
+
+    :param committed: of the snapshot
+    :raises Refused: when it has no offset of the input, or one that the topic does not have
+    """
+    _refuse_before_start(facts, committed)
+    return _at_committed(state_file, {partition: bound for found in facts for partition, bound in found.input_bounds.items()}, committed)
 
 
 def _refuse_before_start(facts: list[StoreFacts], committed: Mapping[TopicPartition, Committed]) -> None:

@@ -78,12 +78,14 @@ def read_commits(
     *,
     starts: Mapping[TopicPartition, int],
     past: Past,
+    until: str = "",
 ) -> Commits:
     """Read what the commits of an application testify to.
 
     :param committed: its committed offsets now
     :param starts: the first offsets of its input that may count
     :param past: what kops itself did, which is not judged again
+    :param until: when the offsets were committed, ISO-8601 UTC, if they are those of a snapshot; empty: now
     """
     if state_file.library == FAUST:
         return Commits()
@@ -91,7 +93,8 @@ def read_commits(
     events: dict[TopicPartition, list[CommitEvent]] = {}
     try:
         log = read_group_log(services, [state_file.application], most=MOST_COMMITS)
-        events = {at: list(some) for at, some in log.histories[state_file.application].commits.items()}
+        known = log.histories[state_file.application].commits
+        events = {at: [event for event in some if not until or time_text(event.time) <= until] for at, some in known.items()}
     except KopsError as error:
         gap = f"who set the offsets of {state_file.application} is not known, as far as they have moved on since: {error.message}"
     for at, standing in committed.items():

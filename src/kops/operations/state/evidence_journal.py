@@ -84,10 +84,12 @@ def read_past(
     starts: Mapping[TopicPartition, int],
     *,
     since: str = "",
+    until: str = "",
 ) -> Past:
     """Read what kops did to an application on this cluster.
 
     :param since: when the snapshot was taken that the computation starts from, ISO-8601 UTC: what was before is in it
+    :param until: when the snapshot was taken that the result is compared with, ISO-8601 UTC; empty: now
     :param committed: its committed offsets now
     :param starts: the first offsets of its input that may count
     """
@@ -95,7 +97,7 @@ def read_past(
     entries = [
         entry
         for entry in journal.entries(lambda _damaged: None, mentioning=application)
-        if entry.plan.cluster_id == cluster and entry.status not in _NOTHING_DONE
+        if entry.plan.cluster_id == cluster and entry.status not in _NOTHING_DONE and (not until or entry.started <= until)
     ]
     entries.reverse()
     apart, judged, computed = set(), {}, {}

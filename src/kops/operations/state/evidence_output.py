@@ -35,7 +35,7 @@ def with_output(engine: Engine, state_file: StateFile, found: Computed, *, place
 
     facts, proof = found.facts, found.proof
     output = facts.store.output
-    if output is None or proof is None or not proof.partitions or (proof.suffices and not found.differing):
+    if output is None or proof is None or not proof.partitions or facts.held or (proof.suffices and not found.differing):
         return found
     ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in facts.output_bounds.items()}
     read = TopicRange(output, ranges, read_committed=state_file.exactly_once)

@@ -53,15 +53,21 @@ def remembered(services: Services, state_file: StateFile, store: Store) -> Prove
         return None
 
 
-def remember(services: Services, state_file: StateFile, store: Store, keys: int, offsets: Mapping[TopicPartition, int]) -> Proven:
-    """Keep that a store was proven, and return it.
+def remember(
+    services: Services, state_file: StateFile, store: Store, keys: int, offsets: Mapping[TopicPartition, int], *, at: str = ""
+) -> Proven:
+    """Keep that a store was proven, unless it is known of later already, and return the last proof.
 
+    :param at: when what it was compared with was taken, ISO-8601 UTC; empty: now
     :raises OSError: when it cannot be written
     """
     path = _path(services, state_file, store)
     topics = {source.topic for source in store.inputs}
     ends = {str(at): offset for at, offset in sorted(offsets.items()) if at.topic in topics}
-    proven = Proven(time_text(to_milliseconds(services.now())), keys, ends)
+    proven = Proven(at or time_text(to_milliseconds(services.now())), keys, ends)
+    before = remembered(services, state_file, store)
+    if before is not None and before.at > proven.at:
+        return before
     about = {"application": state_file.application, "cluster_id": services.kafka.cluster().cluster_id, "store": store.name}
     write_whole(path, json.dumps({**about, "digest": path.stem, **asdict(proven)}))
     return proven

@@ -35,6 +35,7 @@ class StoreFacts:
     :param base: path of the rows of a snapshot that the store starts from; None: from nothing
     :param damaged: partitions of the changelog of which the person said that they are damaged: their keys testify to nothing
     :param waiting: offsets of records of the input that wait in the repartition topic, and do not count yet
+    :param held: path of the rows of a snapshot that stands for the changelog, of which the bounds and settings are too
     :param output_bounds: of the topic that the application writes the store's table to, if the state file names one
     """
 
@@ -51,6 +52,7 @@ class StoreFacts:
     base: str | None = None
     damaged: frozenset[int] = frozenset()
     output_bounds: Mapping[int, Bounds] = field(default_factory=dict)
+    held: str | None = None
 
     @property
     def partitions(self) -> int:

@@ -1,13 +1,13 @@
-"""A snapshot as the start of a computation: only what the application has read since is computed, on top of it."""
+"""A snapshot as the start of a computation, of which only the rest is computed; or as what the result is compared with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kops.core.errors import ConfigError, Refused, UsageProblem
-from kops.core.models import TopicPartition
+from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import KEY_VALUE, PLAIN
 from kops.operations.services import Services
@@ -62,6 +62,17 @@ class Base:
         lost = f"{partitions_text(found.emptied)} of {found.topic.name} had lost every record"
         return Exactness("C", (f"when the snapshot {self.folder} was taken, {lost}: what was there before is not in it",))
 
+    def as_changelog(self, facts: StoreFacts) -> StoreFacts:
+        """Return the facts of a store as they were when the snapshot was taken, which stands for the changelog."""
+        found = self.store(facts.store)
+        return replace(
+            facts,
+            changelog_bounds={number: Bounds(start, end) for number, (start, end) in found.cut.items()},
+            settings=dict(found.topic.settings or {}),
+            output_bounds={},
+            held=self.path(facts.store),
+        )
+
     def path(self, store: Store) -> str:
         """Return where the rows of a store lie."""
         return str(store_folder(self.folder, self.store(store)))
@@ -106,7 +117,7 @@ def _refuse_kind(store: Store) -> None:
         what = "is restored from its topic, and needs no snapshot"
     if what:
         raise Refused(
-            f"store {store.name} {what}: it cannot start from one",
+            f"store {store.name} {what}: it can neither start from one nor be compared with one",
             hint="--store names the stores that can; `kops state restore` brings all back",
         )
 

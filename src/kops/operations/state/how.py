@@ -20,6 +20,7 @@ class How:
     :param damaged: store -> partitions of its changelog whose keys say nothing about what was computed; None: all of them
     :param has_witnesses: the changelogs as they are tell whether what was computed is right
     :param snapshot: path of a snapshot to start from, so that only what was read since is computed
+    :param compared: path of a snapshot that stands for the changelogs, up to whose offsets the stores are computed
     :param master: where Spark runs: a master, or ``sc://HOST:PORT``; None: where the context says, or here
     """
 
@@ -28,6 +29,7 @@ class How:
     accept_inexact: bool = False
     archives: tuple[str, ...] = ()
     snapshot: str | None = None
+    compared: str | None = None
     master: str | None = None
     damaged: Mapping[str, frozenset[int] | None] = field(default_factory=dict)
     has_witnesses: bool = True

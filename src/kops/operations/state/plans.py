@@ -19,7 +19,7 @@ from kops.operations.services import Services
 from kops.operations.state.archived_input import open_archives
 from kops.operations.state.completeness import local_state, still_open, uncovered_changelogs, uncovered_note
 from kops.operations.state.compute import Computed, compute_stores
-from kops.operations.state.cut import Cut, application_group, find_cut, refuse_alive
+from kops.operations.state.cut import Cut, application_group, cut_of_snapshot, find_cut, refuse_alive
 from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.evidence import Proof
 from kops.operations.state.evidence_commits import Commits, read_commits
@@ -27,7 +27,7 @@ from kops.operations.state.evidence_journal import read_past
 from kops.operations.state.exactness import MEANINGS, SURE, worst
 from kops.operations.state.facts import StoreFacts, read_facts, refuse_timestamps
 from kops.operations.state.from_archive import with_shares
-from kops.operations.state.from_snapshot import check_base, offsets_of, open_base, refuse_older
+from kops.operations.state.from_snapshot import Base, check_base, offsets_of, open_base, refuse_older
 from kops.operations.state.guard import guard_of
 from kops.operations.state.how import How
 from kops.operations.state.places import refuse_unplaced
@@ -102,17 +102,18 @@ def compute_all(
         refuse_alive(group)
     archived = open_archives(engine, state_file, how.archives)
     base = open_base(services, state_file, how.snapshot)
-    facts = read_facts(services, state_file, replacing=replacing, archived=archived, since=offsets_of(base))
+    then = open_base(services, state_file, how.compared)
+    facts = read_facts(services, state_file, replacing=replacing or then is not None, archived=archived, since=offsets_of(base))
     if base is not None:
         facts = [
             replace(found, base=base.path(found.store), exactness=worst([found.exactness, base.judged(found.store)])) for found in facts
         ]
-    cut = find_cut(services, state_file, facts, how.at)
+    facts, cut = _cut(services, state_file, facts, how, then)
     refuse_older(base, facts, cut)
-    since = "" if base is None else base.manifest.taken
+    since, until = "" if base is None else base.manifest.taken, cut.taken
     starts = begins(facts)
-    past = read_past(services, state_file.application, state_file.stores, cut.committed, starts, since=since)
-    commits = Commits() if cut.is_new else read_commits(services, state_file, facts, cut.committed, starts=starts, past=past)
+    past = read_past(services, state_file.application, state_file.stores, cut.committed, starts, since=since, until=until)
+    commits = Commits() if cut.is_new else read_commits(services, state_file, facts, cut.committed, starts=starts, past=past, until=until)
     facts = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
     for found in facts:
         if not how.accept_inexact and found.exactness.grade > "B":
@@ -121,7 +122,8 @@ def compute_all(
     cut = replace(cut, base="" if base is None else base.origin)
     cut = replace(cut, notes=(*cut.notes, *((commits.gap,) if commits.gap else ()), *answers_waiting(services, state_file, cut)))
     facts = [without_waiting(services, engine, state_file, found, cut, skip_undecodable=how.skip_undecodable) for found in facts]
-    check_base(engine, state_file, base)
+    for used in (base, then):
+        check_base(engine, state_file, used)
     computed = compute_stores(
         engine,
         state_file,
@@ -142,6 +144,14 @@ def compute_all(
     if must_be_empty:
         _refuse_all(computed, lambda done: refuse_unplaced([done]))
     return facts, cut, computed
+
+
+def _cut(services: Services, state_file: StateFile, facts: list[StoreFacts], how: How, then: Base | None) -> tuple[list[StoreFacts], Cut]:
+    """Return where the input is cut: now, or as a snapshot has it that stands for the changelogs."""
+    if then is None:
+        return facts, find_cut(services, state_file, facts, how.at)
+    facts = [then.as_changelog(found) for found in facts]
+    return facts, replace(cut_of_snapshot(state_file, facts, then.manifest.committed), taken=then.manifest.taken)
 
 
 def _refuse_all(computed: Sequence[Computed], refuse: Callable[[Computed], None]) -> None:

@@ -49,6 +49,8 @@ def without_waiting(
     :raises Refused: when they cannot be told
     """
     store = facts.store
+    if facts.held:  # a snapshot is taken when nothing waits
+        return facts
     waiting, places = _waiting(services, state_file, facts, cut)
     if not waiting:
         return facts

@@ -85,10 +85,11 @@ def refuse_unwritable(found: Computed, *, replacing: bool) -> None:
 
 
 def remember_proofs(
-    services: Services, state_file: StateFile, computed: Sequence[Computed], offsets: Mapping[TopicPartition, int]
+    services: Services, state_file: StateFile, computed: Sequence[Computed], offsets: Mapping[TopicPartition, int], *, at: str = ""
 ) -> tuple[list[Computed], list[str]]:
     """Remember which stores a comparison has proven.
 
+    :param at: when what they were compared with was taken, ISO-8601 UTC; empty: now
     :return: the stores with their newest proof, and why a proof could not be kept, if so
     """
     proven, problems = [], []
@@ -97,7 +98,7 @@ def remember_proofs(
             proven.append(found)
             continue
         try:
-            newest: Proven | None = remember(services, state_file, found.facts.store, found.proof.equal, offsets)
+            newest: Proven | None = remember(services, state_file, found.facts.store, found.proof.equal, offsets, at=at)
         except OSError as error:
             problems.append(f"that {found.facts.store.name} was proven cannot be kept in {services.directories.state}: {error.strerror}")
             newest = found.proven
