@@ -10,6 +10,9 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from kops.core.models import Group
+from kops.core.offsets import is_streams_metadata
+
 CHANGELOG, REPARTITION = "-changelog", "-repartition"
 
 _INTERNAL = re.compile(
@@ -83,3 +86,12 @@ def doubts(application: str, topics: Collection[str]) -> tuple[Doubt, ...]:
             other = f"{application}-{rest[: -len(twin) - 1]}"
             found.append(Doubt(topic, other, f"is to {other} what {application}-{twin} is to {application}"))
     return tuple(found)
+
+
+def looks_like_streams(group_id: str, group: Group | None, topics: Iterable[str], metadata: Iterable[str | None]) -> bool:
+    """Tell whether a group is a Kafka Streams application: by its type, by what it commits, or by its repartition topics."""
+    if group is not None and group.type == "streams":
+        return True
+    if any(topic.startswith(f"{group_id}-") and topic.endswith("-repartition") for topic in topics):
+        return True
+    return any(is_streams_metadata(text) for text in metadata)

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from kops.core.errors import UsageProblem
-from kops.core.statefile.models import REGISTERED
+from kops.core.schemas import KIND_OF
 from kops.formats.base import Format
 from kops.formats.primitives import Bytes, Float, Integer, Json, String, Uuid
 
@@ -28,7 +28,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
     }
 )
 
-OF_REGISTRY = REGISTERED
+OF_REGISTRY = tuple(KIND_OF)
 """Formats that need the schemas of a registry, so a cluster."""
 
 

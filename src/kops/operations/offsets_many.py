@@ -15,11 +15,11 @@ from kops.core.offsets import ToTime
 from kops.core.own_names import is_meant
 from kops.core.plan import Plan
 from kops.core.selection import is_glob, names_matching
+from kops.core.streams_topics import looks_like_streams
 from kops.gateways.kafka.offsets_many import GroupOffsets
 from kops.operations.groups import POLL_SECONDS, WITH_OFFSETS, matching_groups, refuse_active
 from kops.operations.groups_unlisted import unlisted
 from kops.operations.offsets_move_many import plan_many
-from kops.operations.offsets_plan import looks_like_streams
 from kops.operations.offsets_targets import Targets, topic_moves
 from kops.operations.offsets_wishes import Places, Sameness, Wish, existing_partitions, places_of
 from kops.operations.services import Services

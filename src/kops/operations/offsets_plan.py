@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
 from kops.core.models import Bounds, Committed, Group, TopicPartition
-from kops.core.offsets import Strategy, Target, ToTime, is_streams_metadata, metadata_after, resolve
+from kops.core.offsets import Strategy, Target, ToTime, metadata_after, resolve
 from kops.core.plan import Plan
 from kops.core.selection import Selection, partitions_selected
+from kops.core.streams_topics import looks_like_streams
 from kops.operations.groups import find_group, refuse_active, similar
 from kops.operations.offsets_move import plan_move
 from kops.operations.offsets_skip import passed_transactions
@@ -115,12 +116,3 @@ def _warnings(group_id: str, group: Group | None, current: Mapping[TopicPartitio
     if unread:
         warnings.append(f"the metadata of {unread} offsets cannot be read with these connection settings, and is not kept")
     return warnings
-
-
-def looks_like_streams(group_id: str, group: Group | None, topics: Iterable[str], metadata: Iterable[str | None]) -> bool:
-    """Tell whether a group is a Kafka Streams application: by its type, by what it commits, or by its repartition topics."""
-    if group is not None and group.type == "streams":
-        return True
-    if any(topic.startswith(f"{group_id}-") and topic.endswith("-repartition") for topic in topics):
-        return True
-    return any(is_streams_metadata(text) for text in metadata)

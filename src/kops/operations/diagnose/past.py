@@ -10,10 +10,8 @@ from kops.core.group_history import GroupHistory, deletions
 from kops.core.group_look import GroupLook, PartitionLook
 from kops.core.models import Bounds, TopicPartition
 from kops.core.times import to_milliseconds
-from kops.formats.consumer_offsets import TOPIC
 from kops.operations.cluster_observe import Gaps
 from kops.operations.diagnose.scope import Scope
-from kops.operations.group_log import read_group_log
 from kops.operations.services import Services
 
 COMMIT_HISTORY = "commit history"
@@ -30,6 +28,9 @@ def with_history(services: Services, looks: Sequence[GroupLook], scope: Scope, g
     looks = [replace(look, at=at) for look in looks]
     if since is None or not looks:
         return looks
+    from kops.formats.consumer_offsets import TOPIC
+    from kops.operations.group_log import read_group_log
+
     names = [look.group.group_id for look in looks]
     try:
         found = read_group_log(services, names, since=since, most=MOST_COMMITS)

@@ -7,10 +7,8 @@ from collections.abc import Collection, Sequence
 from kops.core.findings import Finding
 from kops.core.group_look import GroupLook
 from kops.core.streams_missing import missing_finding, missing_topics
-from kops.core.streams_topics import is_named_of, owner_of
+from kops.core.streams_topics import is_named_of, looks_like_streams, owner_of
 from kops.operations.cluster_observe import Gaps
-from kops.operations.journal import Journal
-from kops.operations.offsets_plan import looks_like_streams
 from kops.operations.services import Services
 
 _PREFIXES = ("state.", "topics.", "streams.")
@@ -45,6 +43,8 @@ def _is_streams(look: GroupLook) -> bool:
 
 def _noted(services: Services, application: str, existing: Collection[str]) -> dict[str, str]:
     """Return the missing internal topics that the journal mentions, with the newest entry; not those that kops deleted."""
+    from kops.operations.journal import Journal
+
     noted: dict[str, str] = {}
     over: set[str] = set()
     cluster_id = services.kafka.cluster().cluster_id
