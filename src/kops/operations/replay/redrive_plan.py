@@ -29,7 +29,7 @@ from kops.operations.replay.redrive_done import (
 from kops.operations.replay.redrive_rows import BY_ORIGIN, letters_of
 from kops.operations.replay.redrive_shown import causes_json, causes_lines, left_lines
 from kops.operations.replay.redrive_taken_over import taken_over
-from kops.operations.replay.source import Range, range_of, source_of
+from kops.operations.replay.source import Range, range_of, settings_of, source_of
 from kops.operations.replay.targets import Targets, guard_of, targets_of
 from kops.operations.replay.wanted import BY_KEY, EXACTLY_ONCE, Changes, Wanted, parse_form
 from kops.operations.services import Services
@@ -84,6 +84,7 @@ def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], 
     found = range_of(services, source, Wanted(source=wanted.source, target=None, span=wanted.span))
     if found.topic in (wanted.route, wanted.parked):
         raise UsageProblem(f"{found.topic} would go back to itself", hint="--route and --parked take other topics")
+    settings_of(services.connection, "target")  # refuses before anything starts
     created = require_memory(services)
     known = read_done(services, found.topic, found.ranges)
     if not wanted.take_over:
