@@ -15,7 +15,7 @@ from kops.formats.offset_fetch import TopicCommits
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups_wire import RETRY_SECONDS, Wire, can_express, settled
 from kops.gateways.kafka.offsets_fetch import fetched_alone
-from kops.gateways.kafka.translate import translate, translate_kafka_python
+from kops.gateways.kafka.translate import coordinator_moves, translate, translate_kafka_python
 
 Offsets = dict[TopicPartition, Committed]
 """The committed offsets of one group."""
@@ -85,7 +85,7 @@ class CommittedOffsets:
             return {}
         if any(committed.metadata or committed.leader_epoch is not None for committed in offsets.values()):
             return self._commit_on_the_wire(group_id, offsets)
-        return self._commit_by_librdkafka(group_id, offsets)
+        return self._commit_plainly(group_id, offsets)
 
     def delete_offsets(self, group_id: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, KopsError | None]:
         """Delete committed offsets of a group, as if they had never been.
@@ -119,6 +119,17 @@ class CommittedOffsets:
                     partition = known[number] = TopicPartition(topic, number)
                 found[partition] = committed
         return found
+
+    def _commit_plainly(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
+        """Commit by librdkafka; while the coordinator moves, by kafka-python, which looks it up again each time."""
+        deadline = time.monotonic() + self._client.timeout
+        while True:
+            answer = self._commit_by_librdkafka(group_id, offsets)
+            if not any(map(coordinator_moves, answer.values())) or time.monotonic() > deadline:
+                return answer
+            if can_express(self._client.connection):
+                return self._commit_on_the_wire(group_id, offsets)
+            time.sleep(RETRY_SECONDS)
 
     def _commit_by_librdkafka(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
         from confluent_kafka import ConsumerGroupTopicPartitions

@@ -39,6 +39,7 @@ _GROUP_ACTIVE = (
     *("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "GROUP_SUBSCRIBED_TO_TOPIC"),
     *("STALE_MEMBER_EPOCH", "FENCED_MEMBER_EPOCH"),
 )
+_COORDINATOR_MOVES = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
 _LEADER_MOVED = (
     *("NOT_LEADER_FOR_PARTITION", "NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE"),
     *("KAFKA_STORAGE_ERROR", "REPLICA_NOT_AVAILABLE"),
@@ -80,7 +81,12 @@ def is_answer(error: Any) -> bool:
 
 def is_moving(error: Any) -> bool:
     """Tell whether an error means that a group's coordinator is not there yet, or somewhere else by now."""
-    return error.name() in ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
+    return error.name() in _COORDINATOR_MOVES
+
+
+def coordinator_moves(error: KopsError | None) -> bool:
+    """Tell the same of a translated error."""
+    return error is not None and error.details.get("kafka_error") in _COORDINATOR_MOVES
 
 
 def leader_moved(error: KopsError) -> bool:
