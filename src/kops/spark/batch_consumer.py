@@ -13,6 +13,7 @@ from typing import Any
 from kops.formats.record_batch_gaps import Gaps
 from kops.formats.record_batch_header import Batch, HugeBatch, batches_of
 from kops.formats.record_columns import RecordColumns, any_aborted, decode_in_parts, offsets_between, without_aborted
+from kops.gateways.kafka_python import request_class
 from kops.spark.connections import await_quota, connected, refresh
 
 PATIENCE_SECONDS = 120.0
@@ -126,11 +127,11 @@ class BatchConsumer:
 
     def _ask(self, leader: int, partition: int, offset: int) -> _Answer:
         from kafka.errors import for_code
-        from kafka.protocol.consumer import FetchRequest
 
-        topic = FetchRequest.FetchTopic
+        request_type = request_class("FetchRequest")
+        topic = request_type.FetchTopic
         wanted = topic.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=_PARTITION_BYTES)
-        request = FetchRequest(
+        request = request_type(
             replica_id=_CONSUMER,
             max_wait_ms=_WAIT_MILLISECONDS,
             min_bytes=1,

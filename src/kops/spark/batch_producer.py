@@ -15,6 +15,7 @@ from typing import Any
 
 from kops.formats.record_batch_header import HEADER_BYTES, Producer
 from kops.formats.record_batches import Columns, columns_of, encode, split
+from kops.gateways.kafka_python import request_class
 from kops.spark.connections import await_quota, connected, refresh
 
 REQUEST_RECORDS = 200_000
@@ -185,14 +186,14 @@ class BatchProducer:
 
     def _ask(self, leader: int, batches: Mapping[int, _Batch]) -> dict[int, tuple[Any, str | None]]:
         from kafka.errors import for_code
-        from kafka.protocol.producer import ProduceRequest
 
-        topic_data = ProduceRequest.TopicProduceData
+        request_type = request_class("ProduceRequest")
+        topic_data = request_type.TopicProduceData
         encoded = [
             topic_data.PartitionProduceData(index=number, records=encode(batch.columns, replace(self._producer, sequence=batch.sequence)))
             for number, batch in batches.items()
         ]
-        request = ProduceRequest(
+        request = request_type(
             transactional_id=None,
             acks=_ALL_IN_SYNC_REPLICAS,
             timeout_ms=_REQUEST_MILLISECONDS,
@@ -212,11 +213,10 @@ class BatchProducer:
     def _identify(self) -> Producer:
         """Get a producer id."""
         from kafka.errors import KafkaTimeoutError, for_code
-        from kafka.protocol.producer import InitProducerIdRequest
 
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
-            request = InitProducerIdRequest(
+            request = request_class("InitProducerIdRequest")(
                 transactional_id=None, transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1, min_version=0, max_version=4
             )
             node = self._client.least_loaded_node()

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from kops.spark.pyspark_internals import jvm as jvm_of
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -27,7 +29,7 @@ _PACKAGES = ("py4j", "reflection", "TypeUtil", "isInstanceOf")
 
 def remember_classes(session: SparkSession) -> None:
     """Look them up; what this PySpark does not have is passed over."""
-    jvm: Any = session.sparkContext._jvm
+    jvm = jvm_of(session)
     for name, methods in _CLASSES.items():
         with contextlib.suppress(Exception):  # a PySpark of another version asks as it always did
             _kept(_kept(jvm, name), *methods)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from kops.gateways.kafka_python import connections
 from kops.spark.freed_memory import keep_freed_memory
 
 _NAMES = {
@@ -52,12 +53,10 @@ def connected(settings: Mapping[str, Any], milliseconds: int) -> Any:
     :param milliseconds: how long the first broker is waited for
     :raises kafka.errors.KafkaError: when none answers
     """
-    from kafka.net.compat import KafkaNetClient
-
     from kops.spark import wide_sockets
 
     keep_freed_memory()
-    client = KafkaNetClient(**client_settings(settings), proxy_url=wide_sockets.URL)
+    client = connections(**client_settings(settings), proxy_url=wide_sockets.URL)
     client.get_broker_version(timeout_ms=milliseconds)
     return client
 

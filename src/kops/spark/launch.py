@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kops.core.errors import MissingRequirement, OperationFailed
+from kops.spark.pyspark_internals import CONNECTION_FILE
 
 JVM_START_SECONDS = 60.0
 _POLL_SECONDS = 0.01
@@ -132,7 +133,7 @@ def spark_home() -> Path:
 def _start(command: list[str], folder: Path, home: Path, log: Path, works_in: Path | None) -> Jvm:
     answer = folder / "connection"
     environment = dict(os.environ, SPARK_HOME=str(home), SPARK_SCALA_VERSION="2.13", SPARK_ENV_LOADED="1", SPARK_CONNECT_MODE="0")
-    environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(answer)
+    environment[CONNECTION_FILE] = str(answer)
     environment["PYTHONPATH"] = os.pathsep.join(
         dict.fromkeys(entry or str(Path.cwd()) for entry in sys.path)
     )  # what kops can import, tasks can

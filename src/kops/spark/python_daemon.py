@@ -29,6 +29,7 @@ if __name__ == "__main__":
 
     import numpy  # noqa: F401 - for the workers
     import pyarrow  # noqa: F401
-    from pyspark.daemon import manager
 
-    manager()  # type: ignore[no-untyped-call]
+    from kops.spark.pyspark_internals import run_worker_daemon
+
+    run_worker_daemon()

@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kops.core.errors import OperationFailed
+from kops.gateways.kafka_python import CONNECTION_MODULE, REQUEST_MODULES
 
 if TYPE_CHECKING:
     import pyarrow
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _LOADED = (
     "google_crc32c",
-    "kafka.net.compat",
-    "kafka.protocol.consumer",
-    "kafka.protocol.producer",
+    CONNECTION_MODULE,
+    *REQUEST_MODULES,
     "kops.spark.batch_consumer",
     "kops.spark.replay_copy",
     "kops.spark.replay_parts",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.core.errors import KopsError, OperationFailed
+from kops.spark.pyspark_internals import jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -141,9 +142,9 @@ class StartingSession:
         if not os.environ["SPARK_LOCAL_IP"]:
             del os.environ["SPARK_LOCAL_IP"]
         memory = self._settings.get(_MEMORY, DEFAULT_MEMORY)
-        jvm = launch_jvm(self._needs.java, self._settings, jars=self._needs.jars, archives=self._needs.archives, memory=memory)
-        self._jvm = jvm
-        os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(jvm.port), jvm.secret
+        launched = launch_jvm(self._needs.java, self._settings, jars=self._needs.jars, archives=self._needs.archives, memory=memory)
+        self._jvm = launched
+        os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(launched.port), launched.secret
         try:
             return self._attach()
         finally:
@@ -172,7 +173,7 @@ _current: StartingSession | None = None
 def set_system_properties(session: SparkSession, properties: Mapping[str, str]) -> None:
     """Set system properties of the driver's JVM, which runs already; addresses that it allows are added to those that it has."""
     for key, value in properties.items():
-        system = session.sparkContext._jvm.java.lang.System  # type: ignore[union-attr]
+        system = jvm(session).java.lang.System
         values = [one for one in (system.getProperty(key) or "").split(",") if one]
         system.setProperty(key, ",".join(dict.fromkeys([*values, value])))
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PARTS = ("core", "formats", "plugins", "config", "spark")
+_FILES = ("__init__.py", "gateways/__init__.py", "gateways/kafka_python.py")
 
 
 def ship_kops(session: SparkSession) -> None:
@@ -24,7 +25,8 @@ def ship_kops(session: SparkSession) -> None:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # workers fetch it as long as the session lives
     archive = folder / "kops.zip"
     with zipfile.ZipFile(archive, "w") as content:
-        content.write(package / "__init__.py", "kops/__init__.py")
+        for name in _FILES:
+            content.write(package / name, f"kops/{name}")
         for part in _PARTS:
             for file in sorted((package / part).rglob("*.py")):
                 content.write(file, f"kops/{file.relative_to(package)}")

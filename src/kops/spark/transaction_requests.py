@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kops.formats.record_batch_header import Producer
+from kops.gateways.kafka_python import request_class
 
 TRANSACTION_MILLISECONDS = 60_000
 PRODUCE_MILLISECONDS = 30_000
@@ -45,9 +46,8 @@ class Names:
 
 def begin(names: Names) -> Any:
     """Ask for a producer id; it ends what another writer of the same name left open."""
-    from kafka.protocol.producer import InitProducerIdRequest
-
-    return InitProducerIdRequest(
+    request = request_class("InitProducerIdRequest")
+    return request(
         transactional_id=names.transactional_id,
         transaction_timeout_ms=TRANSACTION_MILLISECONDS,
         producer_id=-1,
@@ -59,18 +59,16 @@ def begin(names: Names) -> Any:
 
 def committed_position(names: Names) -> Any:
     """Ask how far the records came."""
-    from kafka.protocol.consumer import OffsetFetchRequest
-
-    topic = OffsetFetchRequest.OffsetFetchRequestTopic(name=names.topic, partition_indexes=[names.anchor])
-    return OffsetFetchRequest(group_id=names.group, topics=[topic], require_stable=True, min_version=1, max_version=7)
+    request = request_class("OffsetFetchRequest")
+    topic = request.OffsetFetchRequestTopic(name=names.topic, partition_indexes=[names.anchor])
+    return request(group_id=names.group, topics=[topic], require_stable=True, min_version=1, max_version=7)
 
 
 def take(names: Names, who: Producer, topic: str, partition: int) -> Any:
     """Take a partition into the transaction."""
-    from kafka.protocol.producer import AddPartitionsToTxnRequest
-
-    wanted = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=[partition])
-    return AddPartitionsToTxnRequest(
+    request = request_class("AddPartitionsToTxnRequest")
+    wanted = request.AddPartitionsToTxnTopic(name=topic, partitions=[partition])
+    return request(
         v3_and_below_transactional_id=names.transactional_id,
         v3_and_below_producer_id=who.producer_id,
         v3_and_below_producer_epoch=who.epoch,
@@ -81,42 +79,37 @@ def take(names: Names, who: Producer, topic: str, partition: int) -> Any:
 
 def take_offsets(names: Names, who: Producer) -> Any:
     """Take the group's offsets into the transaction."""
-    from kafka.protocol.producer import AddOffsetsToTxnRequest
-
-    return AddOffsetsToTxnRequest(**_identity(names, who), group_id=names.group, **_VERSIONS)
+    request = request_class("AddOffsetsToTxnRequest")
+    return request(**_identity(names, who), group_id=names.group, **_VERSIONS)
 
 
 def commit_in_transaction(names: Names, who: Producer, position: Position) -> Any:
     """Commit the position with the transaction."""
-    from kafka.protocol.producer import TxnOffsetCommitRequest
-
-    topics = _topics(TxnOffsetCommitRequest, "TxnOffsetCommitRequest", names, position)
+    request = request_class("TxnOffsetCommitRequest")
+    topics = _topics(request, "TxnOffsetCommitRequest", names, position)
     nobody = {"generation_id": -1, "member_id": "", "group_instance_id": None}
-    return TxnOffsetCommitRequest(**_identity(names, who), **nobody, group_id=names.group, topics=topics, **_VERSIONS)
+    return request(**_identity(names, who), **nobody, group_id=names.group, topics=topics, **_VERSIONS)
 
 
 def commit_alone(names: Names, position: Position) -> Any:
     """Commit the position without a transaction."""
-    from kafka.protocol.consumer import OffsetCommitRequest
-
-    topics = _topics(OffsetCommitRequest, "OffsetCommitRequest", names, position)
+    request = request_class("OffsetCommitRequest")
+    topics = _topics(request, "OffsetCommitRequest", names, position)
     nobody = {"generation_id_or_member_epoch": -1, "member_id": "", "group_instance_id": None}
-    return OffsetCommitRequest(group_id=names.group, **nobody, topics=topics, min_version=2, max_version=8)
+    return request(group_id=names.group, **nobody, topics=topics, min_version=2, max_version=8)
 
 
 def end(names: Names, who: Producer, *, committed: bool) -> Any:
     """Commit or abort the transaction."""
-    from kafka.protocol.producer import EndTxnRequest
-
-    return EndTxnRequest(**_identity(names, who), committed=committed, **_VERSIONS)
+    request = request_class("EndTxnRequest")
+    return request(**_identity(names, who), committed=committed, **_VERSIONS)
 
 
 def produce(names: Names, topic: str, partition: int, batch: bytes) -> Any:
     """Produce one batch."""
-    from kafka.protocol.producer import ProduceRequest
-
-    data = ProduceRequest.TopicProduceData
-    return ProduceRequest(
+    request = request_class("ProduceRequest")
+    data = request.TopicProduceData
+    return request(
         transactional_id=names.transactional_id,
         acks=_ALL_IN_SYNC_REPLICAS,
         timeout_ms=PRODUCE_MILLISECONDS,

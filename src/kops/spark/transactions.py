@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kops.formats.record_batch_header import Producer
+from kops.gateways.kafka_python import request_class
 from kops.spark import transaction_requests as requests
 from kops.spark.connections import await_quota, connected, refresh
 from kops.spark.transaction_requests import Names, Position
@@ -231,7 +232,6 @@ class BatchWriter:
 
     def _coordinator(self, kind: int | None) -> int:
         from kafka.errors import NodeNotReadyError, for_code
-        from kafka.protocol.metadata import FindCoordinatorRequest
 
         if kind is None or kind not in self._coordinators:
             node = self._client.least_loaded_node(bootstrap_fallback=True)
@@ -240,7 +240,7 @@ class BatchWriter:
             if kind is None:
                 return int(node)
             key = self.names.transactional_id if kind == _TRANSACTION else self.names.group
-            request = FindCoordinatorRequest(key=key, key_type=kind, min_version=1, max_version=3)
+            request = request_class("FindCoordinatorRequest")(key=key, key_type=kind, min_version=1, max_version=3)
             answer = self._client.send_and_receive(node, request, timeout_ms=_REQUEST_MILLISECONDS)
             if answer.error_code:
                 raise for_code(answer.error_code)(f"no coordinator for {key}")

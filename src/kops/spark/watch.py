@@ -6,9 +6,10 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kops.core.progress import Progress
+from kops.spark.pyspark_internals import stages as stages_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,15 +58,12 @@ def records_read(session: SparkSession) -> Callable[[], int]:
     heartbeat. Through Spark Connect there is no such thing, and it counts nothing.
     """
     try:
-        context: Any = session.sparkContext
-        store = context._jsc.sc().statusStore()
-        no_quantiles = context._gateway.new_array(context._jvm.double, 0)
-        no_tasks = context._jvm.java.util.ArrayList()
+        all_stages = stages_of(session)
         ended, last = 0, -1
 
         def since_last() -> list[tuple[int, bool, int]]:
             """Return the stages after the last: number, whether it has ended, records. Spark keeps a thousand, the newest first."""
-            stages, found = store.stageList(None, False, False, no_quantiles, no_tasks), []
+            stages, found = all_stages(), []
             for index in range(stages.size()):
                 stage = stages.apply(index)
                 number = int(stage.stageId())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from kafka.net.inet import KafkaNetSocket
+from kops.gateways.kafka_python import socket_factory
 
 URL = "kops-direct://"
 """As ``proxy_url``: by its scheme kafka-python finds the class below."""
@@ -17,7 +17,7 @@ class _WideSocket(socket.socket):
         return super().recv(max(size, RECEIVE_BYTES), flags)
 
 
-class WideSockets(KafkaNetSocket):  # type: ignore[misc]
+class WideSockets(socket_factory()):  # type: ignore[misc]
     """Makes sockets that connect directly; those of TLS are Python's own, as a record of TLS is small."""
 
     SCHEMES = ("kops-direct",)

@@ -10,6 +10,7 @@ from kops.core.errors import KopsError, Unreachable
 from kops.core.models import TopicPartition
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups_wire import Wire
+from kops.gateways.kafka_python import request_class, run, send
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
@@ -95,11 +96,11 @@ class ClusterDetails:
 def _ask_for_quorum(admin: KafkaAdminClient) -> dict[str, Any]:
     """Ask for the quorum; kafka-python's own method expects an answer of version 2 (Kafka 3.8)."""
     from kafka.errors import for_code
-    from kafka.protocol.admin import DescribeQuorumRequest
 
-    topic = DescribeQuorumRequest.TopicData
+    request = request_class("DescribeQuorumRequest")
+    topic = request.TopicData
     log = topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])
-    found: dict[str, Any] = _answer_of(admin, DescribeQuorumRequest(topics=[log]))
+    found: dict[str, Any] = _answer_of(admin, request(topics=[log]))
     partition = found["topics"][0]["partitions"][0]
     if partition["error_code"]:
         raise for_code(partition["error_code"])(partition.get("error_message") or "")
@@ -108,9 +109,8 @@ def _ask_for_quorum(admin: KafkaAdminClient) -> dict[str, Any]:
 
 def _ask_for_brokers(admin: KafkaAdminClient) -> dict[str, Any]:
     """Ask for the brokers; kafka-python's own method expects an answer of version 1 (Kafka 3.7)."""
-    from kafka.protocol.admin import DescribeClusterRequest
-
-    return _answer_of(admin, DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True))
+    request = request_class("DescribeClusterRequest")
+    return _answer_of(admin, request(include_cluster_authorized_operations=False, include_fenced_brokers=True))
 
 
 def _answer_of(admin: KafkaAdminClient, request: Any) -> dict[str, Any]:
@@ -120,10 +120,10 @@ def _answer_of(admin: KafkaAdminClient, request: Any) -> dict[str, Any]:
     """
     from kafka.errors import for_code
 
-    async def send() -> Any:
-        return await admin._manager.send(request)
+    async def ask() -> Any:
+        return await send(admin, request)
 
-    found: dict[str, Any] = admin._manager.run(send).to_dict()
+    found: dict[str, Any] = run(admin, ask).to_dict()
     if found.get("error_code"):
         raise for_code(found["error_code"])(found.get("error_message") or "")
     return found

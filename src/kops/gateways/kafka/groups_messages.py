@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from kops.gateways.kafka_python import message_class
+
 SHARE_GROUP_DESCRIBE = 77
 STREAMS_GROUP_DESCRIBE = 89
 _EVERY = "0+"
@@ -100,18 +102,5 @@ def _messages(api_key: int) -> tuple[Any, Any]:
     name, versions, fields = ("ShareGroup", "1", _share()) if api_key == SHARE_GROUP_DESCRIBE else ("StreamsGroup", "0", _streams())
     asked = [_field("GroupIds", "[]string"), _field("IncludeAuthorizedOperations", "bool")]
     common = {"apiKey": api_key, "validVersions": versions, "flexibleVersions": _EVERY}
-    answer = _message({**common, "type": "response", "name": f"{name}DescribeResponse", "fields": fields})
-    return _message({**common, "type": "request", "name": f"{name}DescribeRequest", "fields": asked}), answer
-
-
-def _message(schema: dict[str, Any]) -> Any:
-    from kafka.protocol.api_message import ApiMessage
-
-    class DescribeGroupsRequest(ApiMessage):  # type: ignore[misc]  # kafka-python is untyped, and loads the fields of a class by its name
-        """Has the fields of another message than its name says."""
-
-        @classmethod
-        def json_patch(cls, json: Any) -> Any:  # noqa: ARG003 - what the name says
-            return schema
-
-    return DescribeGroupsRequest
+    answer = message_class({**common, "type": "response", "name": f"{name}DescribeResponse", "fields": fields})
+    return message_class({**common, "type": "request", "name": f"{name}DescribeRequest", "fields": asked}), answer

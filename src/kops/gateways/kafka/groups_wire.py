@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 import ssl
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kops.config.connection import Connection
 from kops.core.errors import ConfigError, Unreachable
 from kops.gateways.kafka.releases import too_old
 from kops.gateways.kafka.translate import translate_kafka_python
+from kops.gateways.kafka_python import broker_release, forget_coordinators, token_provider
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
@@ -85,15 +85,9 @@ def _tls(connection: Connection) -> ssl.SSLContext:
 
 
 def _token_provider(command: str) -> Any:
-    from kafka.net.sasl.oauth import AbstractTokenProvider
-
     from kops.config.oauth import TokenCommand
 
-    class Provider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python is untyped
-        def token(self) -> str:
-            return TokenCommand(command)()[0]
-
-    return Provider()
+    return token_provider(lambda: TokenCommand(command)()[0])
 
 
 class Wire:
@@ -121,7 +115,7 @@ class Wire:
             try:
                 return request(admin)
             except IncompatibleBrokerVersion as error:
-                raise too_old(doing, error, admin._manager.broker_version_data.broker_version_str) from error
+                raise too_old(doing, error, broker_release(admin)) from error
             except KafkaError as error:
                 if time.monotonic() - started > limits.get(type(error).__name__, -1.0):
                     raise translate_kafka_python(error, doing, self.connection.bootstrap_servers) from error
@@ -162,16 +156,3 @@ def settled(answer: Mapping[Any, Any]) -> Mapping[Any, Any]:
         if error.__name__ in _COORDINATOR_MOVES:
             raise error
     return answer
-
-
-async def by_coordinator(admin: KafkaAdminClient, group_ids: Iterable[str]) -> dict[int, list[str]]:
-    """Return groups by the broker that coordinates them; to be run by the client."""
-    found: dict[int, list[str]] = defaultdict(list)
-    for group_id, broker in (await admin._find_coordinator_ids(list(group_ids))).items():
-        found[broker].append(group_id)
-    return found
-
-
-def forget_coordinators(admin: KafkaAdminClient) -> None:
-    """Have coordinators looked up anew: kafka-python keeps for ever what it found once, and they move."""
-    admin._manager.cluster._coordinators.clear()

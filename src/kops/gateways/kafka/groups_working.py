@@ -11,7 +11,8 @@ from kops.core.groups import Subtopology, WorkingGroup, WorkingMember
 from kops.core.models import Broker, Group, TopicPartition
 from kops.gateways.kafka.groups_answers import kafka_words
 from kops.gateways.kafka.groups_messages import SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE, describe_request
-from kops.gateways.kafka.groups_wire import Wire, by_coordinator, can_express
+from kops.gateways.kafka.groups_wire import Wire, can_express
+from kops.gateways.kafka_python import by_coordinator, known_brokers, request_class, run, send
 
 TYPES = ("share", "streams", "connect")
 _CONNECTOR_ITSELF = -1
@@ -41,24 +42,23 @@ def describe(wire: Wire, groups: Iterable[Group]) -> dict[str, Group]:
 
 def _ask(admin: Any, kind: str, ids: Sequence[str]) -> dict[str, Group]:
     """Ask each coordinator for its groups. kafka-python's own ``describe_groups`` takes every member for a consumer."""
-    from kafka.protocol.admin import DescribeGroupsRequest
 
-    async def send() -> list[tuple[int, Any]]:
+    async def ask_all() -> list[tuple[int, Any]]:
         answers = []
         for broker, some in (await by_coordinator(admin, ids)).items():
             if kind == "connect":
-                request = DescribeGroupsRequest(groups=some, include_authorized_operations=False)
+                request = request_class("DescribeGroupsRequest")(groups=some, include_authorized_operations=False)
             else:
                 number = SHARE_GROUP_DESCRIBE if kind == "share" else STREAMS_GROUP_DESCRIBE
                 request = describe_request(number)(group_ids=some, include_authorized_operations=False)
-            answers.append((broker, await admin._manager.send(request, node_id=broker)))
+            answers.append((broker, await send(admin, request, broker)))
         return answers
 
     make = {"share": _share, "streams": _streams, "connect": _connect}[kind]
-    brokers = {broker.node_id: Broker(broker.node_id, broker.host, broker.port, broker.rack) for broker in admin._manager.cluster.brokers()}
+    brokers = {broker.node_id: Broker(broker.node_id, broker.host, broker.port, broker.rack) for broker in known_brokers(admin)}
     return {
         one.group_id: make(one, brokers.get(broker))
-        for broker, answer in admin._manager.run(send)
+        for broker, answer in run(admin, ask_all)
         for one in answer.groups
         if not one.error_code
     }

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError, Unreachable
 from kops.formats.offset_fetch import OF_ONE_GROUP, VERSION, TopicCommits, read_answer, read_answer_of_one
 from kops.gateways.kafka.client import AGAIN_SECONDS, Client, in_thread
-from kops.gateways.kafka.groups_wire import Wire, by_coordinator, forget_coordinators
+from kops.gateways.kafka.groups_wire import Wire
+from kops.gateways.kafka_python import by_coordinator, forget_coordinators, run, send, undecoded_offset_fetch
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
@@ -46,7 +46,7 @@ def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *
     patience = min(AGAIN_SECONDS, client.timeout)
     chunks = [group_ids[start : start + GROUPS_AT_ONCE] for start in range(0, len(group_ids), GROUPS_AT_ONCE)]
     try:
-        client.wait(in_thread(lambda: admin._manager.run(by_coordinator, admin, group_ids)), doing, timeout=patience)
+        client.wait(in_thread(lambda: run(admin, by_coordinator, admin, group_ids)), doing, timeout=patience)
         asked = _ask(admin, chunks[0], stable=stable)
         for chunk, following in zip(chunks, [*chunks[1:], None], strict=True):
             answers = client.wait(asked, doing, timeout=patience)
@@ -65,7 +65,7 @@ def fetched_alone(wire: Wire, group_id: str, *, stable: bool) -> list[TopicCommi
     from kafka.errors import for_code
 
     def ask(admin: KafkaAdminClient) -> list[TopicCommits]:
-        (answer,) = admin._manager.run(_asking(admin, [group_id], stable=stable))
+        (answer,) = run(admin, _asking(admin, [group_id], stable=stable))
         commits = _found(*answer)[group_id]
         if isinstance(commits, int):
             raise for_code(commits)
@@ -90,7 +90,7 @@ def _found(group_id: str | None, data: bytes) -> Found:
 
 def _ask(admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Future[list[tuple[str | None, bytes]]]:
     """Begin to ask the coordinators of some groups; return their answers, without the headers."""
-    return in_thread(lambda: admin._manager.run(_asking(admin, group_ids, stable=stable)))
+    return in_thread(lambda: run(admin, _asking(admin, group_ids, stable=stable)))
 
 
 def _asking(
@@ -99,21 +99,22 @@ def _asking(
     """Return what asks the coordinators of some groups, to be run by the client; each answer with its group where it is of one only."""
     from kafka.errors import IncompatibleBrokerVersion
 
-    of_many, of_one = _request(VERSION), _request(OF_ONE_GROUP)
+    of_many, of_one = undecoded_offset_fetch(VERSION), undecoded_offset_fetch(OF_ONE_GROUP)
 
-    async def send() -> list[tuple[str | None, bytes]]:
+    async def ask_all() -> list[tuple[str | None, bytes]]:
         under_way = [
             (
                 broker,
                 some,
-                admin._manager.send(
+                send(
+                    admin,
                     of_many(
                         groups=[of_many.OffsetFetchRequestGroup(group_id=group_id, topics=None) for group_id in some],
                         require_stable=stable,
                         min_version=VERSION,
                         max_version=VERSION,
                     ),
-                    node_id=broker,
+                    broker,
                 ),
             )
             for broker, some in (await by_coordinator(admin, group_ids)).items()
@@ -129,42 +130,7 @@ def _asking(
     async def alone(broker: int, group_id: str) -> bytes:
         versions = {"min_version": OF_ONE_GROUP, "max_version": OF_ONE_GROUP}
         request = of_one(group_id=group_id, topics=None, require_stable=stable, **versions)
-        data: bytes = (await admin._manager.send(request, node_id=broker)).data
+        data: bytes = (await send(admin, request, broker)).data
         return data
 
-    return send
-
-
-@cache
-def _request(version: int) -> Any:
-    """Return the class of a request whose answer comes as it is."""
-    from kafka.protocol.api_header import RequestHeader
-    from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
-
-    class Answer:
-        """Bytes, in the place of a decoded message."""
-
-        throttle_time_ms = 0  # of interest to who sends many more requests
-
-        def __init__(self, data: bytes) -> None:
-            self.data = data
-
-        @classmethod
-        def parse_header(cls, buffer: Any) -> Any:
-            return OffsetFetchResponse[version].parse_header(buffer)
-
-        @classmethod
-        def decode(cls, buffer: Any) -> Answer:
-            return cls(buffer.read())
-
-    class Header(RequestHeader, init=False):  # type: ignore[misc, call-arg]  # kafka-python is untyped
-        __slots__ = ()
-
-        def get_response_class(self) -> Any:
-            return Answer
-
-    class Request(OffsetFetchRequest, init=False):  # type: ignore[misc, call-arg]
-        __slots__ = ()
-        header_class = Header
-
-    return Request
+    return ask_all

@@ -16,6 +16,7 @@ from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups_answers import kafka_words
 from kops.gateways.kafka.groups_messages import STREAMS_GROUP_DESCRIBE, describe_request
 from kops.gateways.kafka.groups_wire import Wire, can_express
+from kops.gateways.kafka_python import by_coordinator, run, send
 
 
 class StreamsGroups:
@@ -115,17 +116,14 @@ def _sorted(members: Iterable[StreamsMember]) -> tuple[StreamsMember, ...]:
 
 
 def _described(admin: Any, group_ids: Sequence[str]) -> dict[str, Application | KopsError]:
-    async def send() -> list[Any]:
-        by_broker: dict[int, list[str]] = defaultdict(list)
-        for group_id, broker in (await admin._find_coordinator_ids(list(group_ids))).items():
-            by_broker[broker].append(group_id)
+    async def ask_all() -> list[Any]:
         request = describe_request(STREAMS_GROUP_DESCRIBE)
-        answers = []
-        for broker, some in by_broker.items():
-            answers.append(await admin._manager.send(request(group_ids=some, include_authorized_operations=False), node_id=broker))
-        return answers
+        return [
+            await send(admin, request(group_ids=some, include_authorized_operations=False), broker)
+            for broker, some in (await by_coordinator(admin, group_ids)).items()
+        ]
 
-    return {one.group_id: _application(one) for answer in admin._manager.run(send) for one in answer.groups}
+    return {one.group_id: _application(one) for answer in run(admin, ask_all) for one in answer.groups}
 
 
 def _application(answer: Any) -> Application | KopsError:

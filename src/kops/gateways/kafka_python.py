@@ -1,0 +1,157 @@
+"""What kops uses of kafka-python below its documented classes: requests as such, coordinators, connections.
+
+Nothing else touches these parts. ``tests/unit/gateways/test_kafka_python.py`` checks that the installed release has them; it does not
+start a broker. This module is among those that Spark's workers are given, so it imports nothing of the other gateways.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafka import KafkaAdminClient
+
+REQUESTS = {
+    "AddOffsetsToTxnRequest": "producer",
+    "AddPartitionsToTxnRequest": "producer",
+    "DescribeClusterRequest": "admin",
+    "DescribeGroupsRequest": "admin",
+    "DescribeQuorumRequest": "admin",
+    "EndTxnRequest": "producer",
+    "FetchRequest": "consumer",
+    "FindCoordinatorRequest": "metadata",
+    "InitProducerIdRequest": "producer",
+    "OffsetCommitRequest": "consumer",
+    "OffsetFetchRequest": "consumer",
+    "ProduceRequest": "producer",
+    "TxnOffsetCommitRequest": "producer",
+}
+"""The requests that kops makes itself, and the module of ``kafka.protocol`` that has each."""
+REQUEST_MODULES = tuple(sorted({f"kafka.protocol.{module}" for module in REQUESTS.values()}))
+CONNECTION_MODULE = "kafka.net.compat"
+
+
+@cache
+def request_class(name: str) -> Any:
+    """Return the class of a request.
+
+    :param name: one of ``REQUESTS``
+    """
+    return getattr(importlib.import_module(f"kafka.protocol.{REQUESTS[name]}"), name)
+
+
+def run(admin: KafkaAdminClient, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> Any:
+    """Run a coroutine function in the loop of an admin client, and return what it returns."""
+    return admin._manager.run(function, *arguments)
+
+
+def send(admin: KafkaAdminClient, request: Any, broker: int | None = None) -> Any:
+    """Begin to send a request, in the loop of an admin client; to be awaited for its answer.
+
+    :param broker: None for any
+    """
+    return admin._manager.send(request, node_id=broker)
+
+
+def known_brokers(admin: KafkaAdminClient) -> list[Any]:
+    """Return the brokers of the last metadata, each with ``node_id``, ``host``, ``port`` and ``rack``."""
+    return list(admin._manager.cluster.brokers())
+
+
+def broker_release(admin: KafkaAdminClient) -> str:
+    """Return the release of the broker that the client first reached, as its request versions tell it, such as ``4.0``."""
+    return str(admin._manager.broker_version_data.broker_version_str)
+
+
+async def by_coordinator(admin: KafkaAdminClient, group_ids: Iterable[str]) -> dict[int, list[str]]:
+    """Return groups by the broker that coordinates them; to be run by the client."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for group_id, broker in (await admin._find_coordinator_ids(list(group_ids))).items():
+        found[broker].append(group_id)
+    return found
+
+
+def forget_coordinators(admin: KafkaAdminClient) -> None:
+    """Have coordinators looked up again: kafka-python keeps for ever what it found once, and they move."""
+    admin._manager.cluster._coordinators.clear()
+
+
+def message_class(fields: dict[str, Any]) -> Any:
+    """Return the class of a message that kafka-python does not have.
+
+    :param fields: the message as Kafka's own JSON describes it
+    """
+    from kafka.protocol.api_message import ApiMessage
+
+    class DescribeGroupsRequest(ApiMessage):  # type: ignore[misc]  # kafka-python is untyped, and loads the fields of a class by its name
+        """Has the fields of another message than its name says."""
+
+        @classmethod
+        def json_patch(cls, json: Any) -> Any:  # noqa: ARG003 - what the name says
+            return fields
+
+    return DescribeGroupsRequest
+
+
+@cache
+def undecoded_offset_fetch(version: int) -> Any:
+    """Return the class of an OffsetFetch request whose answer comes as it is: its ``data`` are the bytes after the header."""
+    from kafka.protocol.api_header import RequestHeader
+    from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
+
+    class Answer:
+        """Bytes, in the place of a decoded message."""
+
+        throttle_time_ms = 0  # of interest to who sends many more requests
+
+        def __init__(self, data: bytes) -> None:
+            self.data = data
+
+        @classmethod
+        def parse_header(cls, buffer: Any) -> Any:
+            return OffsetFetchResponse[version].parse_header(buffer)
+
+        @classmethod
+        def decode(cls, buffer: Any) -> Answer:
+            return cls(buffer.read())
+
+    class Header(RequestHeader, init=False):  # type: ignore[misc, call-arg]  # kafka-python is untyped
+        __slots__ = ()
+
+        def get_response_class(self) -> Any:
+            return Answer
+
+    class Request(OffsetFetchRequest, init=False):  # type: ignore[misc, call-arg]
+        __slots__ = ()
+        header_class = Header
+
+    return Request
+
+
+def token_provider(token: Callable[[], str]) -> Any:
+    """Return what gives kafka-python its OAuth tokens."""
+    from kafka.net.sasl.oauth import AbstractTokenProvider
+
+    class Provider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python is untyped
+        def token(self) -> str:
+            return token()
+
+    return Provider()
+
+
+def connections(**settings: Any) -> Any:
+    """Return a client that only has connections to brokers, and sends what it is given."""
+    from kafka.net.compat import KafkaNetClient
+
+    return KafkaNetClient(**settings)
+
+
+def socket_factory() -> Any:
+    """Return the base class of what makes sockets; a subclass that has ``SCHEMES`` is found by the scheme of ``proxy_url``."""
+    from kafka.net.inet import KafkaNetSocket
+
+    return KafkaNetSocket

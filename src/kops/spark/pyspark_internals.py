@@ -1,0 +1,40 @@
+"""What kops uses of PySpark and py4j below their documented classes: the JVM behind a session, its status store, the workers' daemon.
+
+Nothing else touches these parts. ``tests/unit/spark/test_pyspark_internals.py`` checks that the installed release has them; what they
+answer, the tests with a real Spark check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONNECTION_FILE = "_PYSPARK_DRIVER_CONN_INFO_PATH"
+"""Environment of a driver's JVM: the file into which it writes its port and secret, for ``PYSPARK_GATEWAY_PORT`` and ``_SECRET``."""
+
+
+def jvm(session: SparkSession) -> Any:
+    """Return py4j's view of the session's JVM; attributes are packages, classes and their static methods."""
+    return session.sparkContext._jvm
+
+
+def stages(session: SparkSession) -> Callable[[], Any]:
+    """Return a function that returns Spark's own account of its stages, as a Scala sequence, the newest first.
+
+    :raises Exception: where there is no such thing, as through Spark Connect
+    """
+    context: Any = session.sparkContext
+    store = context._jsc.sc().statusStore()
+    no_quantiles = context._gateway.new_array(context._jvm.double, 0)
+    no_tasks = context._jvm.java.util.ArrayList()
+    return lambda: store.stageList(None, False, False, no_quantiles, no_tasks)
+
+
+def run_worker_daemon() -> None:
+    """Be the process that forks Python's workers."""
+    from pyspark.daemon import manager
+
+    manager()  # type: ignore[no-untyped-call]
