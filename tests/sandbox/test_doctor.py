@@ -15,7 +15,7 @@ def by_name(outcome):
 def test_what_is_there_is_told(run_kops):
     found = by_name(run_kops("doctor", "-o", "json"))
     jars = ["kafka jars", "spark-kafka jars", "connect jars", "registry"]
-    assert list(found) == ["python", "pyspark", "java", "javac", *jars, "disk", "configuration"]
+    assert list(found) == ["python", "extra state", "extra schemas", "extra connect", "java", "javac", *jars, "disk", "configuration"]
     assert (found["kafka jars"]["status"], found["kafka jars"]["hint"]) == ("ok", None)
     assert sys.executable in found["python"]["found"]
 

@@ -23,6 +23,9 @@ def demo(session: Session, *, guarantee: str) -> None:
     Starts a Kafka and the Kafka Streams application of examples/prices on this machine, destroys the application's
     state, rebuilds it, and removes everything again. Takes about a minute.
     """
+    from kops.core.extras import STATE, needs
+
+    needs(STATE, "the tour rebuilds state, which needs")
     from kops.cli.tour import take_the_tour
 
     take_the_tour(session.directories.cache, guarantee)

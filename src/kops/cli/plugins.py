@@ -41,7 +41,7 @@ def list_(session: Session) -> None:
         for checked in found
     ]
     if not rows:
-        session.note(
-            "no plugins are installed; install one in the environment of kops, such as `pip install ./plugins/kops-extras` in a clone"
-        )
+        from kops.core.extras import command_to_add
+
+        session.note(f"no plugins are installed; in a clone, `{command_to_add(['./plugins/kops-extras'])}` installs one")
     session.render(rows, ["name", "kind", "distribution", "version", "status"])

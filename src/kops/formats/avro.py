@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kops.core.errors import OperationFailed, UndecodableRecord, UsageProblem
+from kops.core.extras import SCHEMAS, needs
 from kops.formats.avro_guard import check_bounds, needs_guard
 from kops.formats.base import as_text_or_base64, number_as_json
 
@@ -27,10 +28,12 @@ class AvroSchema:
 
     :param text: JSON
     :param referenced: name and JSON of the schemas that it names, those that others of them name first
+    :raises MissingRequirement: without the extra ``schemas``
     :raises OperationFailed: when it is no Avro schema
     """
 
     def __init__(self, text: str, referenced: Sequence[tuple[str, str]] = ()) -> None:
+        needs(SCHEMAS, "Avro needs", "fastavro")
         import fastavro
         from fastavro.read import SchemaResolutionError
         from fastavro.schema import SchemaParseException, UnknownType

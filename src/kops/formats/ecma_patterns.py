@@ -10,6 +10,8 @@ import signal
 import threading
 from types import FrameType
 
+from kops.core.extras import SCHEMAS, needs
+
 SECONDS = 1.0
 """For one pattern with lookaround or backreferences on one text."""
 _UNICODE_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{4}))")
@@ -23,8 +25,10 @@ class UncheckedPattern(ValueError):
 def matches(pattern: str, text: str) -> bool:
     """Tell whether a pattern is found in a text.
 
+    :raises MissingRequirement: without the extra ``schemas``
     :raises UncheckedPattern: when that cannot be told
     """
+    needs(SCHEMAS, "a pattern of JSON Schema needs", "pyarrow")
     import pyarrow
     import pyarrow.compute
 

@@ -6,7 +6,8 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kops.core.errors import MissingRequirement, OperationFailed, UndecodableRecord
+from kops.core.errors import OperationFailed, UndecodableRecord
+from kops.core.extras import SCHEMAS, needs
 from kops.formats.base import refuse_deep
 
 _MAIN = "schema.proto"
@@ -21,18 +22,14 @@ class ProtobufSchema:
 
     :param text: of a ``.proto`` file
     :param referenced: name and text of the files that it imports, those that others of them import first
-    :raises MissingRequirement: when ``protobuf`` is not installed
+    :raises MissingRequirement: without the extra ``schemas``
     :raises OperationFailed: when it is no such text
     """
 
     def __init__(self, text: str, referenced: Sequence[tuple[str, str]] = ()) -> None:
-        try:
-            from google.protobuf import descriptor_pool
-        except ImportError as missing:
-            raise MissingRequirement(
-                "Protobuf records need the Python package protobuf",
-                hint="pip install 'protobuf>=4.25,<7' in the environment of kops (pipx: pipx inject kops 'protobuf>=4.25,<7')",
-            ) from missing
+        needs(SCHEMAS, "Protobuf needs", "google.protobuf")
+        from google.protobuf import descriptor_pool
+
         from kops.formats.protobuf_text import BadProto, parse_proto
 
         self._pool: Any = descriptor_pool.DescriptorPool()

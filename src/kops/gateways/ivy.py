@@ -18,6 +18,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from kops.core.errors import MissingRequirement
+from kops.core.extras import STATE, needs
 from kops.gateways.jdk import FOR_A_SHORT_RUN
 
 Report = Callable[[str], None]
@@ -88,18 +89,23 @@ def pyspark_jars() -> Path:
 
     :raises MissingRequirement: when PySpark is not installed, or without jars
     """
+    needs(STATE, "fetching jars needs those of PySpark, and so")
     spec = importlib.util.find_spec("pyspark")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         if (Path(place) / "jars").is_dir():
             return Path(place) / "jars"
     raise MissingRequirement(
         "PySpark is not installed with its jars",
-        hint="reinstall it in the environment of kops: pip install --force-reinstall 'pyspark>=4.0,<5'",
+        hint="install PySpark again in the environment of kops",
     )
 
 
 def pyspark_version() -> str:
-    """Return the version of the installed PySpark."""
+    """Return the version of the installed PySpark.
+
+    :raises MissingRequirement: without it
+    """
+    needs(STATE, "Spark's jars need")
     return importlib.metadata.version("pyspark")
 
 

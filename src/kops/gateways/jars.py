@@ -117,8 +117,7 @@ def jars_of(
     :param fetch: False: never go to the network
     :raises MissingRequirement: not there and cannot be fetched, or no Java to fetch them with
     """
-    if jars_directory is None and os.environ.get("KOPS_JARS_DIR"):
-        jars_directory = Path(os.environ["KOPS_JARS_DIR"])
+    jars_directory = jars_directory or _chosen_directory()
     if jars_directory is not None:
         return _from_directory(wanted, jars_directory)
     jars = cache_directory / "jars"
@@ -130,6 +129,15 @@ def jars_of(
     report = progress or _silent
     with locked(jars, wanted.folder, report):
         return _jars_in(jars / wanted.folder, wanted) or _fetch(wanted, jars, report)
+
+
+def are_here(wanted: JarSet, cache_directory: Path, *, jars_directory: Path | None = None) -> bool:
+    """Tell whether the jars of a set need not be fetched; for the arguments see ``jars_of``."""
+    return bool(jars_directory or _chosen_directory() or _jars_in(cache_directory / "jars" / wanted.folder, wanted))
+
+
+def _chosen_directory() -> Path | None:
+    return Path(os.environ["KOPS_JARS_DIR"]) if os.environ.get("KOPS_JARS_DIR") else None
 
 
 def _from_directory(wanted: JarSet, directory: Path) -> list[Path]:

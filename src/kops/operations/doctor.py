@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import platform
 import shutil
@@ -12,8 +13,9 @@ from pathlib import Path
 
 from kops.config.load import read_config
 from kops.config.paths import Directories
+from kops.core import extras
 from kops.core.errors import KopsError, MissingRequirement
-from kops.gateways import ivy, jars, jdk
+from kops.gateways import jars, jdk
 from kops.gateways.archives import registry_folder
 from kops.gateways.connect.plugins import FILE_STREAM, fetched, plugin_folder
 from kops.operations.services import Services
@@ -51,12 +53,14 @@ def examine(services: Services, *, fetch: str | None = None, jars_directory: Pat
     """
     directories = services.directories
     yield _checked("python", _python)
-    yield _checked("pyspark", _pyspark)
-    yield _checked("java", _java)
-    yield _checked("javac", lambda: str(jdk.require_jdk().tool("javac")))
+    for extra in extras.MODULES:
+        yield _extra(extra)
     plain, connect, registry = (fetch in (what, ALL) for what in (PLAIN, CONNECT, REGISTRY))
-    yield _checked("kafka jars", lambda: _jars(services, jars.kafka_set(), plain, jars_directory))
-    yield _checked("spark-kafka jars", lambda: _jars(services, jars.spark_kafka_set(), plain, jars_directory))
+    java = _checked if plain or not extras.absent(extras.STATE) else _with_state
+    yield java("java", _java)
+    yield java("javac", lambda: str(jdk.require_jdk().tool("javac")))
+    yield java("kafka jars", lambda: _jars(services, jars.kafka_set(), plain, jars_directory))
+    yield java("spark-kafka jars", lambda: _jars(services, jars.spark_kafka_set(), plain, jars_directory))
     yield _optional("connect jars", lambda: _connect(services, connect, jars_directory), CONNECT, needed=connect)
     yield _optional("registry", lambda: _registry(services, registry), REGISTRY, needed=registry)
     yield _checked("disk", lambda: _disk(directories))
@@ -68,6 +72,24 @@ def _checked(name: str, find: Callable[[], str]) -> Check:
         return Check(name, OK, find())
     except KopsError as missing:
         return Check(name, MISSING, missing.message, missing.hint)
+
+
+def _extra(extra: str) -> Check:
+    """Check an optional part of the installation: without it nothing is wrong."""
+    name, missing = f"extra {extra}", extras.absent(extra)
+    if missing:
+        return Check(name, OPTIONAL, f"not installed ({', '.join(missing)}); {extras.how_to_add(extra)}")
+    versions = {name: importlib.metadata.version(name) for name in map(extras.distribution, extras.MODULES[extra])}
+    pyspark = versions.get("pyspark", "4.")
+    if not pyspark.startswith("4."):
+        return Check(name, MISSING, f"PySpark {pyspark} is installed, 4.x is needed", extras.how_to_add(extra))
+    return Check(name, OK, ", ".join(f"{name} {version}" for name, version in versions.items()))
+
+
+def _with_state(name: str, find: Callable[[], str]) -> Check:
+    """Check what is needed only with the extra ``state``, which is not installed."""
+    found = _checked(name, find)
+    return found if found.status == OK else Check(name, OPTIONAL, f"needed only with the extra state: {found.found}")
 
 
 def _optional(name: str, find: Callable[[], str], what: str, *, needed: bool) -> Check:
@@ -92,16 +114,6 @@ def _python() -> str:
     if sys.version_info < MINIMUM_PYTHON:
         raise MissingRequirement(f"Python {platform.python_version()} is too old", hint="install kops with Python 3.10 or newer")
     return f"{platform.python_version()}, {sys.executable}"
-
-
-def _pyspark() -> str:
-    folder = ivy.pyspark_jars()
-    version = ivy.pyspark_version()
-    if not version.startswith("4."):
-        raise MissingRequirement(
-            f"PySpark {version} is installed, 4.x is needed", hint="pip install 'pyspark>=4.0,<5' in the environment of kops"
-        )
-    return f"{version}, {folder.parent}"
 
 
 def _java() -> str:

@@ -9,9 +9,10 @@ from typing import Any
 from kops.config.load import read_config
 from kops.config.schema import check_context_name
 from kops.core.errors import ConfigError, NotFound, Refused, UsageProblem
+from kops.core.extras import STATE, needs
 from kops.gateways.archives import registry_folder
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder, plugins_directory
-from kops.gateways.jars import KAFKA_VERSION, connect_set, jars_of, kafka_set
+from kops.gateways.jars import KAFKA_VERSION, are_here, connect_set, jars_of, kafka_set
 from kops.gateways.jdk import require_jdk
 from kops.operations.services import Services
 from kops.sandbox import cluster, logs
@@ -52,8 +53,10 @@ def bring_up(
     if found is not None:
         _refuse_other_settings(found, wanted)
     _refuse_foreign_context(services, name, found)
-    require_jdk()
     version = found.kafka_version if found else kafka_version or KAFKA_VERSION
+    if not are_here(kafka_set(version), services.directories.cache, jars_directory=jars_directory):
+        needs(STATE, "fetching the jars of Kafka needs")
+    require_jdk()
     programs = _programs(services, found, version, connect=bool(connect_workers), registry=registry, jars_directory=jars_directory)
     if found is None:
         found = cluster.make(directory, name=name, kafka_version=version, brokers=brokers or 1, security=security or PLAINTEXT)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kops.core.errors import MissingRequirement, Refused, Unreachable, UsageProblem
+from kops.core.extras import CONNECT, how_to_add, needs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,6 +41,7 @@ def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
     :raises MissingRequirement: when this Python lacks what Spark Connect's client imports, or the server Spark's Kafka source
     :raises Refused: when the server may run a task twice at a time
     """
+    needs(CONNECT, "Spark Connect needs")
     address = urlsplit(url)
     try:
         socket.create_connection((address.hostname or "", address.port or DEFAULT_PORT), _PATIENCE_SECONDS).close()
@@ -51,11 +53,8 @@ def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
         from pyspark.sql import SparkSession
 
         session = SparkSession.builder.remote(url).getOrCreate()
-    except ImportError as missing:  # PySparkImportError is one
-        raise MissingRequirement(
-            f"Spark Connect needs more Python packages: {missing}",
-            hint="pip install 'pyspark[connect]>=4.0,<5' in the environment of kops (pipx: pipx inject kops 'pyspark[connect]>=4.0,<5')",
-        ) from missing
+    except ImportError as wrong:  # PySparkImportError, which is one, also tells of a release that is too old
+        raise MissingRequirement(f"Spark Connect cannot use the Python packages here: {wrong}", hint=how_to_add(CONNECT)) from wrong
     if str(session.conf.get("spark.speculation", "false")) == "true":
         raise Refused(
             f"Spark at {url} runs slow tasks twice at a time, which would write records twice",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from kops.core.extras import installed
 from kops.core.murmur2 import partition_for
 from kops.core.records import Record
 from kops.formats.streams import store_types as types
@@ -13,7 +14,7 @@ from kops.operations.changelog.view import View
 from kops.operations.records_rows import unstable_notes
 
 COLUMNS_FROM = 20_000
-"""From this many keys on, hashing them as an Arrow column is worth importing Arrow."""
+"""From this many keys on, hashing them as an Arrow column is worth importing Arrow, where it is installed."""
 
 
 def oddities(view: View) -> list[str]:
@@ -43,19 +44,30 @@ def of_settings(target: Target, layout: Layout) -> list[str]:
 
 def misplaced(latest: Sequence[Record], layout: Layout, partitions: int) -> int:
     """Return how many live keys lie in a partition that Kafka's default partitioner would not give to the application's key."""
-    live = [
-        (inner, record.partition)
-        for record in latest
-        if record.value is not None and (inner := layout.inner(record.key or b"")) is not None
-    ]
-    if len(live) < COLUMNS_FROM:
-        return sum(partition_for(key, partitions) != partition for key, partition in live)
+    return elsewhere(
+        (
+            (inner, record.partition)
+            for record in latest
+            if record.value is not None and (inner := layout.inner(record.key or b"")) is not None
+        ),
+        partitions,
+    )
+
+
+def elsewhere(placed: Iterable[tuple[bytes, int]], partitions: int) -> int:
+    """Return how many keys are in another partition than murmur2 gives them.
+
+    :param placed: keys and the partitions that they are in
+    """
+    found = list(placed)
+    if len(found) < COLUMNS_FROM or not (installed("numpy") and installed("pyarrow")):
+        return sum(partition_for(key, partitions) != partition for key, partition in found)
     import pyarrow
 
     from kops.formats.murmur2_columns import partitions_of
 
-    given = partitions_of(pyarrow.array([key for key, _ in live], pyarrow.large_binary()), partitions).to_numpy()
-    actual = pyarrow.array([partition for _, partition in live], pyarrow.int32()).to_numpy()
+    given = partitions_of(pyarrow.array([key for key, _ in found], pyarrow.large_binary()), partitions).to_numpy()
+    actual = pyarrow.array([partition for _, partition in found], pyarrow.int32()).to_numpy()
     return int((given != actual).sum())
 
 

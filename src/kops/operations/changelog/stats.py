@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.changelog_stats import LARGEST, NAMED, Bad, Counts, Large, Stats, total
 from kops.core.errors import Refused
-from kops.core.murmur2 import partition_for
 from kops.core.records import Record
 from kops.formats.base import as_text_or_base64
 from kops.operations.changelog.check import Check, checker
 from kops.operations.changelog.layouts import Layout
-from kops.operations.changelog.oddities import COLUMNS_FROM, misplaced_note, of_settings
+from kops.operations.changelog.oddities import elsewhere, misplaced_note, of_settings
 from kops.operations.changelog.rows import Named, Shape, choose_shape
 from kops.operations.changelog.settle import Settled
 from kops.operations.changelog.target import Target
@@ -114,24 +113,13 @@ def _counts(tally: _Tally, offsets: int, partitions: int, number: int, layout: L
         tombstones=len(tally.last) - len(live),
         superseded=tally.records - tally.unkeyed - len(tally.last),
         unkeyed=tally.unkeyed,
-        wrong_partition=_elsewhere(live, partitions, number, layout),
+        wrong_partition=elsewhere(((inner, number) for key in live if (inner := layout.inner(key)) is not None), partitions),
         undecodable=tally.undecodable,
         key_bytes=tally.key_bytes,
         value_bytes=tally.value_bytes,
         oldest_ms=tally.oldest,
         newest_ms=tally.newest,
     )
-
-
-def _elsewhere(keys: Iterable[bytes], partitions: int, number: int, layout: Layout) -> int:
-    inner = [found for key in keys if (found := layout.inner(key)) is not None]
-    if len(inner) < COLUMNS_FROM:
-        return sum(partition_for(key, partitions) != number for key in inner)
-    import pyarrow
-
-    from kops.formats.murmur2_columns import partitions_of
-
-    return int((partitions_of(pyarrow.array(inner, pyarrow.large_binary()), partitions).to_numpy() != number).sum())
 
 
 def _largest(tallies: Mapping[int, _Tally], layout: Layout) -> tuple[tuple[Large, ...], tuple[Large, ...]]:

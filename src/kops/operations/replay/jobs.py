@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import UsageProblem
+from kops.core.extras import STATE, needs
 from kops.core.models import TopicPartition
 from kops.core.plan import Plan
 from kops.core.statefile.models import Form
@@ -87,7 +88,11 @@ class Work:
         )
 
     def begin(self) -> None:
-        """Begin to start what runs the tasks."""
+        """Begin to start what runs the tasks.
+
+        :raises MissingRequirement: without the extra ``state``
+        """
+        needs(STATE, "a replay needs")
         if self.makes_rows or not self._is_local:
             _ = self.engine
         elif self._in_processes:

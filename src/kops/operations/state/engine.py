@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from kops.config.connection import Connection
 from kops.core.errors import ConfigError, MissingRequirement
+from kops.core.extras import STATE, needs
 from kops.core.models import TopicPartition
 from kops.gateways.private_files import keep_renewed, run_folder
 from kops.operations.services import Services
@@ -151,7 +152,11 @@ def writing(services: Services, ends: Mapping[TopicPartition, int], total: int) 
 
 
 def chosen_master(services: Services, master: str | None) -> str:
-    """Return Spark's master: the one given, the context's, or this machine."""
+    """Return Spark's master: the one given, the context's, or this machine.
+
+    :raises MissingRequirement: without the extra ``state``
+    """
+    needs(STATE, "computing on records needs")
     from kops.spark.session import DEFAULT_MASTER
 
     return master or services.connection.spark.master or DEFAULT_MASTER
@@ -162,7 +167,7 @@ def start_engine(services: Services, master: str | None = None) -> Engine:
 
     :param master: Spark's master, or the address of a Spark Connect server; the context's, or this machine, when None
     :raises UsageProblem: when that address carries a token
-    :raises MissingRequirement: when there is no Java, or no jars of Spark's Kafka source
+    :raises MissingRequirement: without the extra ``state``; when there is no Java, or no jars of Spark's Kafka source
     """
     from kops.gateways.jars import jars_of, spark_kafka_set
     from kops.gateways.jdk import require_jdk

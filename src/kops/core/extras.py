@@ -1,0 +1,135 @@
+"""The optional parts of the installation (extras): what each imports, whether it is there, and how to add it to this installation."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kops.core.errors import MissingRequirement
+
+STATE, SCHEMAS, CONNECT = "state", "schemas", "connect"
+MODULES = {
+    STATE: ("pyspark", "pyarrow", "numpy", "google_crc32c"),
+    SCHEMAS: ("fastavro", "google.protobuf", "pyarrow"),
+    CONNECT: ("pyspark", "pandas", "pyarrow", "grpc", "grpc_status", "google.rpc"),
+}
+"""What the code imports of each extra. The order counts: a module that several bring is asked for by the first."""
+_DISTRIBUTIONS = {"google.protobuf": "protobuf", "grpc": "grpcio", "grpc_status": "grpcio-status", "google.rpc": "googleapis-common-protos"}
+"""Where PyPI has another name for what is imported."""
+
+
+def needs(extra: str, doing: str, *modules: str) -> None:
+    """Check that an extra is installed; nothing is imported.
+
+    :param doing: what needs it, as the beginning of a sentence: "Avro records need"
+    :param modules: those that are needed; all of the extra when none is named
+    :raises MissingRequirement: naming the extra and the command that adds it
+    """
+    if not all(map(installed, modules or MODULES[extra])):
+        raise MissingRequirement(f"{doing} the extra '{extra}' of kops, which is not installed", hint=how_to_add(extra), extra=extra)
+
+
+def absent(extra: str) -> tuple[str, ...]:
+    """Return the distributions of an extra that are not installed."""
+    return tuple(distribution(module) for module in MODULES[extra] if not installed(module))
+
+
+def installed(module: str) -> bool:
+    """Tell whether a module can be imported; it is not."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):  # the package that it is in is missing; what stands in for a module
+        return False
+
+
+def distribution(module: str) -> str:
+    """Return the name of the distribution that brings a module."""
+    return _DISTRIBUTIONS.get(module, module.replace("_", "-"))
+
+
+def instead_of(error: BaseException) -> MissingRequirement | None:
+    """Return what to tell in place of an import that failed, when it is of an extra that is not installed."""
+    if not isinstance(error, ImportError) or not error.name:
+        return None
+    for extra, modules in MODULES.items():
+        if any(error.name == module or error.name.startswith(f"{module}.") for module in modules) and absent(extra):
+            return MissingRequirement(
+                f"this needs the extra '{extra}' of kops, which is not installed: no module {error.name}",
+                hint=how_to_add(extra),
+                extra=extra,
+            )
+    return None
+
+
+def how_to_add(extra: str) -> str:
+    """Return the command that adds an extra to this installation."""
+    missing, given = {_normal(name) for name in absent(extra)}, requirements(extra)
+    wanted = [spec for spec in given if _name(spec) in missing]
+    if not missing <= {_name(spec) for spec in wanted}:  # what brings it is another's requirement
+        wanted = given
+    return f"add it with: {command_to_add(wanted)}" if wanted else f"install kops with the extra '{extra}'"
+
+
+def command_to_add(wanted: Sequence[str]) -> str:
+    """Return the command that adds packages to the environment of kops, by whatever made that environment.
+
+    kops itself is never named to an index: on PyPI its name belongs to another project.
+    """
+    packages, environment = shlex.join(wanted), Path(sys.prefix)
+    if (environment / "pipx_metadata.json").is_file():
+        return f"pipx inject {shlex.quote(environment.name)} {packages}"
+    if (environment / "uv-receipt.toml").is_file() and (source := _source()):
+        kept = [each for extra in MODULES if not absent(extra) for each in requirements(extra)]  # uv makes the environment again
+        together = dict.fromkeys([*kept, *wanted])
+        return f"uv tool install --force {shlex.join(part for each in together for part in ('--with', each))} {shlex.quote(source)}"
+    python = shlex.quote(sys.executable)
+    return f"{python} -m pip install {packages}" if installed("pip") else f"uv pip install --python {python} {packages}"
+
+
+def requirements(extra: str) -> list[str]:
+    """Return what an extra of the installed kops requires, such as ``pyspark>=4.0,<5``, those of extras that it names included."""
+    found: list[str] = []
+    for line in _declared():
+        requirement, _, marker = line.partition(";")
+        if not re.search(rf"extra\s*==\s*['\"]{extra}['\"]", marker):
+            continue
+        inner = re.match(r"kops\[([\w,-]+)\]", requirement.strip())
+        found += [each for name in inner[1].split(",") for each in requirements(name)] if inner else [requirement.strip()]
+    return list({_name(each): each for each in found}.values())  # pyspark[connect] comes after pyspark, and has it in it
+
+
+def _declared() -> list[str]:
+    import importlib.metadata  # takes longer than all of a command's start
+
+    try:
+        return importlib.metadata.requires("kops") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+
+
+def _source() -> str | None:
+    """Return where kops was installed from: a file, a folder or a repository (PEP 610)."""
+    import importlib.metadata
+    import json
+
+    try:
+        told = json.loads(importlib.metadata.distribution("kops").read_text("direct_url.json") or "{}")
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return None
+    url = told.get("url")
+    if not isinstance(url, str):
+        return None
+    version = told.get("vcs_info", {})
+    return f"{version['vcs']}+{url}@{version['commit_id']}" if version else url.removeprefix("file://")
+
+
+def _name(requirement: str) -> str:
+    return _normal(re.split(r"[\s\[<>=!~;]", requirement, maxsplit=1)[0])
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

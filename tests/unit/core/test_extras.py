@@ -1,0 +1,119 @@
+"""Extras: what is missing of one, and the command that adds it to an installation made by pipx, uv or pip."""
+
+import importlib.util
+import json
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from kops.cli.failure import describe
+from kops.core import extras
+from kops.core.errors import MissingRequirement
+
+DECLARED = [
+    "click<9,>=8.2",
+    'pyspark<5,>=4.0; extra == "state"',
+    'numpy<3,>=1.26; extra == "state"',
+    'kops[state]; extra == "spark"',
+    'fastavro<2,>=1.9; extra == "schemas"',
+    'kops[state]; extra == "connect"',
+    'pyspark[connect]<5,>=4.0; extra == "connect"',
+    'pandas<3,>=2.0; extra == "connect"',
+    "kops[state,schemas]; extra == 'all'",
+]
+
+
+@pytest.fixture
+def environment(monkeypatch, tmp_path):
+    """An environment without PySpark and fastavro, whose kops declares DECLARED."""
+    folder = tmp_path / "venvs" / "kops-kafka"
+    folder.mkdir(parents=True)
+    there = {"numpy", "pyarrow", "google_crc32c", "google.protobuf", "pip"}
+    monkeypatch.setattr(extras, "installed", lambda module: module in there)
+    monkeypatch.setattr(extras, "_declared", lambda: DECLARED)
+    monkeypatch.setattr(sys, "prefix", str(folder))
+    monkeypatch.setattr(sys, "executable", f"{folder}/bin/python")
+    return folder, there
+
+
+def test_what_an_extra_requires_includes_the_extras_that_it_names(environment):
+    assert extras.requirements("state") == extras.requirements("spark") == ["pyspark<5,>=4.0", "numpy<3,>=1.26"]
+    assert extras.requirements("connect") == ["pyspark[connect]<5,>=4.0", "numpy<3,>=1.26", "pandas<3,>=2.0"]
+    assert extras.requirements("all") == ["pyspark<5,>=4.0", "numpy<3,>=1.26", "fastavro<2,>=1.9"]
+
+
+def test_only_what_is_missing_is_added(environment):
+    folder, there = environment
+    assert extras.how_to_add("state") == f"add it with: {folder}/bin/python -m pip install 'pyspark<5,>=4.0'"
+    there.add("pyspark")
+    there.add("pandas")
+    assert "'pyspark[connect]<5,>=4.0' 'numpy<3,>=1.26' 'pandas<3,>=2.0'" in extras.how_to_add("connect")
+
+
+def test_pipx_injects_into_the_environment_of_that_name(environment):
+    folder, _ = environment
+    (folder / "pipx_metadata.json").touch()
+    assert extras.how_to_add("schemas") == "add it with: pipx inject kops-kafka 'fastavro<2,>=1.9'"
+
+
+def test_uv_installs_the_tool_again_from_where_it_came(environment, monkeypatch):
+    folder, _ = environment
+    (folder / "uv-receipt.toml").touch()
+    told = {"url": "https://example.org/kops.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}
+
+    class Installed:
+        def read_text(self, _name):
+            return json.dumps(told)
+
+    monkeypatch.setattr(metadata, "distribution", lambda _name: Installed())
+    source = "git+https://example.org/kops.git@abc"
+    assert extras.how_to_add("schemas") == f"add it with: uv tool install --force --with 'fastavro<2,>=1.9' {source}"
+    told = {"url": "file:///tmp/a folder/kops.whl"}
+    assert extras.command_to_add(["a"]) == "uv tool install --force --with a '/tmp/a folder/kops.whl'"
+    environment[1].add("pyspark")  # what is there already would be gone
+    kept = "--with 'pyspark<5,>=4.0' --with 'numpy<3,>=1.26'"
+    assert extras.command_to_add(["a"]) == f"uv tool install --force {kept} --with a '/tmp/a folder/kops.whl'"
+
+
+def test_without_pip_uv_adds_to_the_environment(environment):
+    folder, there = environment
+    there.remove("pip")
+    assert extras.command_to_add(["fastavro"]) == f"uv pip install --python {folder}/bin/python fastavro"
+
+
+def test_missing_extra_is_a_usage_problem_that_names_it(environment):
+    with pytest.raises(MissingRequirement, match="Avro needs the extra 'schemas' of kops, which is not installed") as missing:
+        extras.needs("schemas", "Avro needs")
+    assert (int(missing.value.exit_code), missing.value.details) == (2, {"extra": "schemas"})
+    assert "fastavro" in (missing.value.hint or "")
+    extras.needs("schemas", "Protobuf needs", "google.protobuf")  # as on a worker, which has what its records need
+
+
+def test_import_that_fails_for_want_of_an_extra_is_told_so(environment):
+    body, code = describe(ModuleNotFoundError("No module named 'pyspark.sql'", name="pyspark.sql"))
+    assert (code, body["code"]) == (2, "missing_requirement")
+    assert "the extra 'state' of kops" in str(body["message"])
+    body, code = describe(ModuleNotFoundError("No module named 'kops.nowhere'", name="kops.nowhere"))
+    assert (code, body["code"]) == (1, "bug")
+
+
+def test_nothing_is_missing_where_all_extras_are_installed():
+    if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pandas", "fastavro")):
+        pytest.skip("not all extras are installed here")
+    assert [extras.absent(extra) for extra in extras.MODULES] == [(), (), ()]
+    extras.needs("connect", "this needs")
+
+
+def test_pyproject_declares_what_the_extras_import():
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = project["optional-dependencies"]
+    for extra in (extras.STATE, extras.SCHEMAS):
+        assert {extras._name(each) for each in declared[extra]} == {extras.distribution(module) for module in extras.MODULES[extra]}
+    bounded = [*project["dependencies"], *(each for some in declared.values() for each in some)]
+    assert [each for each in bounded if "<" not in each.partition(";")[0] and not each.startswith("kops[")] == []
