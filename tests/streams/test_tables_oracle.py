@@ -14,7 +14,6 @@ from support.streams import compacted_view
 from support.table_cases import KEYS, Case, Frames, cases, in_partitions, job, marked
 from support.table_programs import (
     BY_TIME,
-    FOREIGN,
     HISTORY,
     LEFT,
     RIGHT,
@@ -179,7 +178,7 @@ def test_a_foreign_key_join_has_the_same_values_and_says_which_timestamps_are_su
     from kops.spark.jobs import VIEWS
 
     program = foreign(kind)
-    several = cases(FOREIGN, COUNT, by_time=False)
+    several = inputs(program, COUNT, by_time=False)
 
     def own(topic: str, record, number: int):
         """Give the right side's keys, and what the left side says of them, to one case alone."""
@@ -210,7 +209,7 @@ def test_kafka_streams_4_1_holds_the_same(oracle, older_oracle, name):
     """All cases in one task, in any order: each has keys of its own, but those that others refer to, and later times."""
     program, _, mark = BY_TIME.get(name) or (foreign(name.removeprefix("foreign-")), (), same)
     refers = name not in BY_TIME
-    several = cases(FOREIGN, COUNT, by_time=False) if refers else inputs(program, COUNT, by_time=False)
+    several = inputs(program, COUNT, by_time=False)
     piped = [
         (topic, replace(record, key=own + record.key, timestamp=record.timestamp + 1_000 * number))
         for number, case in enumerate(several[:OLDER])
