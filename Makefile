@@ -14,6 +14,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # The checks run beside each other, the lines of each together: none of them keeps two cores busy.
 AT_ONCE := --no-print-directory $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
+# The unit tests of one noun: make check NOUN=offsets
+OF_NOUN = $(or $(shell find tests/unit -path '*$(NOUN)*' -name 'test_*.py'),$(error no unit test has '$(NOUN)' in its path))
+
 .PHONY: help setup spark packages demo test test-long check jars real style types layers unit format lock benchmarks docs man clean
 
 help: ## Show what can be made
@@ -51,14 +54,14 @@ test-long: ## Run every check with its long variants (hours)
 	@KOPS_TEST_LONG=1 $(MAKE) --no-print-directory test
 	for version in 3.9.1 3.6.2; do KOPS_TEST_KAFKA_VERSION=$$version $(BIN)/python -m pytest tests/broker || exit 1; done
 
-check: $(READY) ## Run the fast half: lint, types, layers, unit tests
+check: $(READY) ## Run the fast half: lint, types, layers, unit tests (NOUN=offsets: those of one noun)
 	@$(MAKE) $(AT_ONCE) --jobs=2 types unit style layers
 
 jars:
 	$(BIN)/python tests/fetch.py
 
 real: jars
-	$(BIN)/python tests/run_on_real_parts.py
+	$(BIN)/python tests/run_in_lanes.py
 
 style:
 	$(BIN)/ruff check .
@@ -71,7 +74,7 @@ layers:
 	$(BIN)/lint-imports
 
 unit:
-	$(BIN)/python -m pytest tests/unit
+	$(if $(NOUN),$(BIN)/python -m pytest --quiet $(OF_NOUN),$(BIN)/python tests/run_in_lanes.py tests/unit)
 
 format: $(READY) ## Format the code
 	$(BIN)/ruff format .

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -170,7 +171,12 @@ def test_token_provider_gives_its_token():
     assert kafka_python.token_provider(lambda: "abc").token() == "abc"
 
 
+@cache
 def imports_and_attributes(file):
+    return set(_imports_and_attributes(file))
+
+
+def _imports_and_attributes(file):
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module

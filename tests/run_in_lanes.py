@@ -1,10 +1,11 @@
-"""Runs the tests on real parts in four lanes at once: each waits for brokers and JVMs half of its time, and there are two cores.
+"""Runs tests in lanes, several pytests at once: each waits for half of its time, and there are two cores.
 
-    python tests/run_on_real_parts.py
+    python tests/run_in_lanes.py                # those on real parts
+    python tests/run_in_lanes.py tests/unit     # those of some folders
 
-Each lane is a pytest with a Kafka of its own. It begins with folders of its own, whose tests share what is dear to start, and goes on with
-files that the others have not come to yet (``support/lanes.py``), so that all end together. Ends with the tests that failed and why, with
-what was left out, and with 1 when a test failed.
+Each lane on real parts is a pytest with a Kafka of its own. It begins with folders of its own, whose tests share what is dear to start,
+and goes on with files that the others have not come to yet (``support/lanes.py``), so that all end together. Ends with the tests that
+failed and why, with what was left out, and with 1 when a test failed.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 LANES = {"streams": ("streams",), "spark": ("spark",), "replay": ("replay", "examples"), "cluster": ("sandbox", "broker", "connect")}
 """What each begins with; what is named nowhere belongs to the last, which needs no Spark before it helps the others."""
+AT_ONCE = 3
+"""Lanes for the tests of folders that are named, which wait less."""
 ELSEWHERE = ("unit", "benchmarks", "support")
 LEFT_OUT = " left out "
 FAILED = ("FAILED ", "ERROR ")
@@ -82,13 +86,22 @@ def lanes() -> list[Lane]:
     return [Lane(name, [*own[name], *(file for other in own if other != name for file in reversed(own[other]))]) for name in own]
 
 
+def lanes_of(folders: Sequence[Path]) -> list[Lane]:
+    """Return lanes that share the tests of folders, each beginning at another place; what needs Kafka's jars comes last in all."""
+    files = [file for folder in folders for file in _files(folder.resolve())]
+    late = [file for file in files if "kafka_jar_files" in (HERE.parent / file).read_text(encoding="utf-8")]
+    early = [file for file in files if file not in late]
+    starts = [len(early) * number // AT_ONCE for number in range(AT_ONCE)]
+    return [Lane(str(number), [*early[start:], *early[:start], *late]) for number, start in enumerate(starts, 1)]
+
+
 def _files(folder: Path) -> list[str]:
     return sorted(str(file.relative_to(HERE.parent)) for file in folder.glob("**/test_*.py"))
 
 
-def main() -> int:
+def main(folders: Sequence[Path]) -> int:
     """Run all lanes and say what was left out."""
-    every = lanes()
+    every = lanes_of(folders) if folders else lanes()
     with tempfile.TemporaryDirectory(prefix="kops-tests-") as taken:
         threads = [threading.Thread(target=lane.run, args=(taken,)) for lane in every]
         for thread in threads:
@@ -105,4 +118,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main([Path(given) for given in sys.argv[1:]]))
