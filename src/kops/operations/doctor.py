@@ -79,11 +79,19 @@ def _extra(extra: str) -> Check:
     name, missing = f"extra {extra}", extras.absent(extra)
     if missing:
         return Check(name, OPTIONAL, f"not installed ({', '.join(missing)}); {extras.how_to_add(extra)}")
-    versions = {name: importlib.metadata.version(name) for name in map(extras.distribution, extras.MODULES[extra])}
+    versions = {name: _version(name) for name in map(extras.distribution, extras.MODULES[extra])}
     pyspark = versions.get("pyspark", "4.")
-    if not pyspark.startswith("4."):
+    if pyspark[0].isdigit() and not pyspark.startswith("4."):
         return Check(name, MISSING, f"PySpark {pyspark} is installed, 4.x is needed", extras.how_to_add(extra))
     return Check(name, OK, ", ".join(f"{name} {version}" for name, version in versions.items()))
+
+
+def _version(distribution: str) -> str:
+    """Return the version of what can be imported; what stands on the path without metadata, such as Spark's own PySpark, has none."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return "of unknown version"
 
 
 def _with_state(name: str, find: Callable[[], str]) -> Check:

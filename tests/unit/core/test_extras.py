@@ -11,6 +11,7 @@ import pytest
 from kops.cli.failure import describe
 from kops.core import extras
 from kops.core.errors import MissingRequirement
+from kops.operations import doctor
 
 DECLARED = [
     "click<9,>=8.2",
@@ -117,3 +118,27 @@ def test_pyproject_declares_what_the_extras_import():
         assert {extras._name(each) for each in declared[extra]} == {extras.distribution(module) for module in extras.MODULES[extra]}
     bounded = [*project["dependencies"], *(each for some in declared.values() for each in some)]
     assert [each for each in bounded if "<" not in each.partition(";")[0] and not each.startswith("kops[")] == []
+
+
+def test_doctor_tells_versions_and_what_has_none(monkeypatch):
+    there = {"pyspark": "3.5.1", "pyarrow": "26.0.1", "numpy": "2.4.6"}
+
+    def version(name):
+        if name not in there:
+            raise metadata.PackageNotFoundError(name)
+        return there[name]
+
+    monkeypatch.setattr(extras, "installed", lambda _module: True)
+    monkeypatch.setattr(metadata, "version", version)
+    assert (doctor._extra("state").status, doctor._extra("state").found) == ("missing", "PySpark 3.5.1 is installed, 4.x is needed")
+    there["pyspark"] = "4.3.0"
+    found = doctor._extra("state")
+    assert (found.status, found.found) == ("ok", "pyspark 4.3.0, pyarrow 26.0.1, numpy 2.4.6, google-crc32c of unknown version")
+    del there["pyspark"]
+    assert doctor._extra("state").status == "ok"
+
+
+def test_doctor_lists_an_extra_that_is_missing_as_optional(environment):
+    found = doctor._extra("schemas")
+    assert (found.status, found.hint) == ("optional", None)
+    assert found.found.startswith("not installed (fastavro); add it with: ")
