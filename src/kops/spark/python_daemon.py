@@ -7,6 +7,7 @@ they are forked, once.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 from importlib.machinery import PathFinder
@@ -30,6 +31,13 @@ if __name__ == "__main__":
     import numpy  # noqa: F401 - for the workers
     import pyarrow  # noqa: F401
 
+    with contextlib.suppress(ImportError):
+        import pandas  # noqa: F401 - where it is installed, pyarrow loads it for the first array that it makes: 0.2 s in each worker
+
+    import kops.spark.batch_producer
+    import kops.spark.whole_partitions
+    import kops.spark.wide_sockets
+    import kops.spark.windows_folds  # noqa: F401
     from kops.spark.pyspark_internals import run_worker_daemon
 
     run_worker_daemon()
