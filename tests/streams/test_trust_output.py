@@ -36,10 +36,10 @@ def counted(first: int = 0, name: bytes = b"k", keys: int = KEYS) -> tuple[Recor
     return tuple(Record(b"%s%d" % (name, at), b"x", START + first + at) for at in range(keys))
 
 
-def priced(first: int = 0) -> tuple[Record, ...]:
+def priced(first: int = 0, name: bytes = b"item-%d") -> tuple[Record, ...]:
     """A record for each item; all of an item come from one partition."""
     return tuple(
-        Record(b"%d" % at, b'{"item":"item-%d","price":%d.25}' % (at, at + first), START + first + at, (), at % PARTITIONS)
+        Record(b"%d" % at, (b'{"item":"' + name + b'","price":%d.25}') % (at, at + first), START + first + at, (), at % PARTITIONS)
         for at in range(KEYS)
     )
 
@@ -77,6 +77,7 @@ CASES = {
     "kept": Case(is_kept=True),
     "moved": Case(placed(None, KEPT), priced(), priced(KEYS), is_kept=True),
     "placed": Case(placed("last_letter", KEPT), priced(), priced(KEYS)),
+    "in one partition": Case(placed("last_letter", PURGED), priced(0, b"%d-item"), priced(KEYS, b"%d-item")),
     "placed and purged": Case(placed("last_letter", PURGED), priced(), priced(KEYS)),
 }
 
@@ -256,13 +257,26 @@ def test_a_partitioner_of_its_own_shows_in_the_repartition_topic(scene):
     assert (refused.code, "has a record with the key b'item-" in refused.err, "partitioner: custom" in refused.err) == (5, True, True)
 
 
+def purge(twin: twins.Twin) -> None:
+    """Delete the records of the repartition topic, as Kafka Streams does once they are processed."""
+    ends = twin.cluster.ends(twin.program.repartition)
+    assert sum(end for _start, end in ends.values()) == 2 * KEYS
+    twin.cluster.trim(twin.program.repartition, {number: end for number, (_start, end) in ends.items()})
+
+
+def test_a_partition_that_had_fewer_records_than_keys_shows_a_partitioner_of_its_own(scene):
+    """All keys end in the same letter, so all of them went to one partition."""
+    twin = scene.twins["in one partition"]
+    purge(twin)
+    scene.lose("in one partition")
+    found = scene.verified("in one partition", code=1)
+    assert (found["exactness"], found["proof"]["output"]["equal"]) == ("C", KEYS)
+    assert any(f"{twin.program.repartition}:" in reason and "never had more than 0 records" in reason for reason in found["reasons"])
+
+
 def test_where_nothing_shows_a_partitioner_nothing_is_certain(scene):
     """The output topic has all the right values, and says nothing of partitions."""
-    twin = scene.twins["placed and purged"]
-    program, cluster = twin.program, twin.cluster
-    ends = cluster.ends(program.repartition)
-    assert sum(end for _start, end in ends.values()) >= 2 * KEYS
-    cluster.trim(program.repartition, {number: end for number, (_start, end) in ends.items()})
+    purge(scene.twins["placed and purged"])
     scene.lose("placed and purged")
     found = scene.verified("placed and purged", code=1)
     assert (found["proof"]["output"]["equal"], found["proof"]["output"]["differing"]) == (KEYS, 0)
