@@ -38,7 +38,9 @@ _TUNING = frozenset({
 def not_honoured(settings: Mapping[str, Any]) -> list[str]:
     """Return the properties of a connection in librdkafka's terms that a connection made here would not keep to."""
     others = sorted(set(settings) - {*_NAMES, *_OTHERS, *_TUNING})
-    return [*others, *(["sasl.mechanism=OAUTHBEARER"] if settings.get("sasl.mechanism") == "OAUTHBEARER" else ())]
+    if settings.get("sasl.mechanism") != "OAUTHBEARER":
+        return others
+    return ["sasl.mechanism=OAUTHBEARER", *(name for name in others if name != "oauth_cb" and not name.startswith("sasl.oauthbearer."))]
 
 
 def can_connect(settings: Mapping[str, Any]) -> bool:

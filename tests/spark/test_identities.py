@@ -1,0 +1,97 @@
+"""State rebuilt as somebody whom the broker asks for a certificate, or for a token: by the JVM that reads and by the tasks that write."""
+
+import os
+import shutil
+import signal
+import stat
+
+import pytest
+
+from kops.core.models import Committed, NewRecord, TopicPartition
+from kops.gateways.kafka import Kafka
+from kops.operations.state.files import read_state_file
+from support.identities import strict
+from support.streams_apps import SECONDS, wait_for
+
+__all__ = ["strict"]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.broker,
+    pytest.mark.long,
+    pytest.mark.skipif(not shutil.which("openssl"), reason="this needs the openssl command"),
+]
+
+RECORDS, KEYS = 60, 7
+STATE_FILE = """\
+application: {application}
+streams: {{version: "4.3"}}
+stores:
+  seen:
+    from: {{topic: {topic}, key: string, value: string}}
+    where: value is not null
+    aggregate: {{count: true}}
+"""
+
+
+@pytest.fixture
+def application(strict, run_kops, home, tmp_path, unique):
+    """Make an application whose changelog is empty; gives the path of its state file."""
+    config = home / "config" / "kops" / "config.toml"
+    config.parent.mkdir(parents=True)
+    context = "".join(f"{key} = {value!r}\n" for key, value in strict.own.sandbox.context().items())
+    config.write_text(f"{strict.contexts()}[contexts.admin]\n{context}")
+    kafka = Kafka(strict.own.connection)
+
+    def make():
+        name, topic = unique("app"), unique("in")
+        run_kops("-c", "admin", "topics", "create", topic, "--partitions", "1", "--yes").ok()
+        run_kops("-c", "admin", "topics", "create", f"{name}-seen-changelog", "--partitions", "1", "--compacted", "--yes").ok()
+        kafka.produce(topic, [NewRecord(b"k%d" % (at % KEYS), b"v", 1_760_000_000_000 + at, partition=0) for at in range(RECORDS)])
+        assert set(kafka.groups.commit(name, {TopicPartition(topic, 0): Committed(RECORDS)}).values()) == {None}
+        file = tmp_path / f"{name}.yaml"
+        file.write_text(STATE_FILE.format(application=name, topic=topic))
+        return file
+
+    return make
+
+
+def test_a_token_lets_spark_read_and_its_tasks_write(application, run_kops, home):
+    file = application()
+    run_kops("-c", "tokens", "state", "rebuild", file, "--yes").ok()
+    (store,) = run_kops("-c", "tokens", "state", "verify", file, "-o", "json").ok().json
+    assert store["keys"] == KEYS
+    topic = read_state_file(str(file)).stores[0].source.topic
+    for sent in (["run", topic, "--to", store["changelog"]], ["redrive", topic]):
+        refused = run_kops("-c", "tokens", "replay", *sent, "--yes")
+        assert (refused.code, "cannot keep to sasl.mechanism=OAUTHBEARER" in refused.err) == (5, True), refused.err
+    assert all(stat.S_IMODE(token.stat().st_mode) == 0o600 for token in (home / "state" / "kops" / "spark").glob("run-*/token-*.jwt"))
+
+
+def test_two_runs_with_certificates_do_not_touch_each_others_keys(application, strict, run_kops, kops_process, home):
+    """One is stopped while its key store is on disk; the other comes, ends and cleans up in the meantime."""
+    first, second = application(), application()
+    private = home / "state" / "kops" / "spark"
+
+    def stores():
+        return {path: path.read_text() for path in private.glob("run-*/keystore-*.pem")}
+
+    process = kops_process("-c", "alice", "state", "rebuild", first, "--yes")
+    wait_for("its key store", lambda: process.poll() is not None or stores())
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        before = stores()
+        assert [stat.S_IMODE(path.stat().st_mode) for path in before] == [0o600]
+        assert (strict.folder / "alice.key").read_text().strip() in next(iter(before.values()))
+        other = kops_process("-c", "bob", "state", "rebuild", second, "--yes")
+        wait_for("the other's key store", lambda: other.poll() is not None or len(stores()) > 1)
+        assert len(set(stores().values())) == 2
+        _, said = other.communicate(timeout=SECONDS)
+        assert other.returncode == 0, said
+        assert stores() == before
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    _, said = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, said
+    assert stores() == {}
+    for name, file in (("alice", first), ("bob", second)):
+        assert run_kops("-c", name, "state", "verify", file, "-o", "json").ok().json[0]["keys"] == KEYS
