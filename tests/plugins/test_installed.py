@@ -3,12 +3,17 @@
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Place
+
+from kops.core.models import Committed, TopicPartition
+from kops.gateways.kafka import Kafka
 
 EXTRAS = Path(__file__).parents[2] / "plugins" / "kops-extras"
 
@@ -169,3 +174,56 @@ def test_the_command_and_the_format_on_a_real_topic(kops, broker, topic):
     assert (second["hottest_key"], second["hottest_share"]) == ("00000000-0000-0000-0000-000000000009", 1.0)
     rows = json.loads(kops("changelog", "inspect", name, *shared, "--key", "uuid-binary").stdout)
     assert sorted(row["key"][-1] for row in rows) == ["0", "1", "2", "3", "9"]
+
+
+FORMATS_STATE = """\
+application: {application}
+streams: {{version: "4.3"}}
+stores:
+  by-key:
+    from: {{topic: {keys}, key: uuid-binary, value: string}}
+    where: key != '00000000-0000-0000-0000-000000000000'
+    aggregate: {{count: true}}
+  by-value:
+    from: {{topic: {values}, key: string, value: uuid-binary}}
+    key_by: substring(value, 36, 1)
+    aggregate: {{count: true}}
+"""
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_a_format_decodes_the_input_of_a_state(kops, broker, topic, unique, tmp_path):
+    """Keys stay the 16 bytes that they are; expressions see the text; what is not of the format is undecodable."""
+    keys, values, application = topic("keys"), topic("values"), unique("app")
+    changelogs = [topic(name=f"{application}-{store}-changelog", config={"cleanup.policy": "compact"}) for store in ("by-key", "by-value")]
+    topic(name=f"{application}-by-value-repartition")
+    producer = Producer(broker.client)
+    for number in range(30):
+        some = bytes(15) + bytes([number % 3])
+        producer.produce(keys, b"v", some, 0, timestamp=1_760_000_000_000 + number)
+        producer.produce(values, some, b"k", 0, timestamp=1_760_000_000_000 + number)
+    producer.produce(values, b"short", b"k", 0, timestamp=1_760_000_000_100)
+    assert producer.flush(30) == 0
+    ends = {TopicPartition(keys, 0): Committed(30), TopicPartition(values, 0): Committed(31)}
+    assert set(Kafka(broker.connection).groups.commit(application, ends).values()) == {None}
+    file = tmp_path / "state.yaml"
+    file.write_text(FORMATS_STATE.format(application=application, keys=keys, values=values))
+    done = kops("state", "rebuild", file, "--on-error", "skip", "--accept-inexact", "--yes", "-B", broker.bootstrap_servers)
+    assert done.returncode == 0, done.stderr
+    assert "exactness C" in done.stderr
+    assert "its keys are uuid-binary: where the application's serde writes them in other bytes, they are other keys" in done.stderr
+    assert "uuid-binary is a plugin's format, the application's serde written again in Python" in done.stderr
+    found = [{key: (at, *struct.unpack(">q", value)) for key, value, at in written(broker, changelog)} for changelog in changelogs]
+    last = {number: 1_760_000_000_000 + 27 + number for number in range(3)}
+    assert found[0] == {bytes(15) + bytes([number]): (last[number], 10) for number in (1, 2)}
+    assert found[1] == {b"%d" % number: (last[number], 10) for number in range(3)}
+
+
+def written(broker, name):
+    """Return the records of a topic of one partition."""
+    consumer = Consumer({**broker.client, "group.id": "reader", "enable.auto.commit": False, "enable.partition.eof": True})
+    consumer.assign([Place(name, 0, 0)])
+    while not (message := consumer.poll(30)).error():
+        yield message.key(), message.value(), message.timestamp()[1]
+    consumer.close()

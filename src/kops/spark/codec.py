@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from kops.core.errors import ConfigError
 from kops.core.statefile import Form
-from kops.core.statefile.models import REGISTERED
-from kops.spark.registered import BY_PYTHON, IS_WRONG, READ, has_known_id
+from kops.spark.registered import IS_WRONG, READ, has_known_id, needs_python
 
 _WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
 _SQL_TYPES = {
@@ -61,14 +60,14 @@ def sql_type(form: Form) -> str:
 def decoding(column: str, form: Form, *, lenient: bool = False) -> Decoding:
     """Return how the bytes of a column are decoded.
 
-    Of ``registered.BY_PYTHON``, ``registered.with_read`` has added the columns that are named here.
+    Of formats that need Python, ``registered.with_read`` has added the columns that are named here.
 
     :param lenient: a text that is not UTF-8 is no error: what is wrong becomes U+FFFD, as ``StringDeserializer`` does
 
     :raises ConfigError: when the schema is not one
     """
     name = form.name
-    if name in REGISTERED:
+    if form.is_only_read:
         return _registered(column, form)
     if name == "json":
         return _json(column, form.schema)
@@ -100,7 +99,7 @@ def _number(column: str, name: str) -> Decoding:
 
 
 def _registered(column: str, form: Form) -> Decoding:
-    if form.name in BY_PYTHON:
+    if needs_python(form):
         return Decoding(f"{column}{READ}", f"{column}{IS_WRONG}")
     inner, framed = _json(f"substring({column}, 6)", form.schema), has_known_id(column, form)
     return Decoding(f"if({framed}, {inner.value}, null)", f"{column} is not null and (not {framed} or ({inner.is_wrong}))")

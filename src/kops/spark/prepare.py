@@ -269,6 +269,8 @@ class Place:
         fields = f" ({kind.schema})" if kind.schema else " (give json a schema to use its fields)" if kind.name in _JSON else ""
         if kind.name in BY_PYTHON:
             fields = f" ({ddl(column_of(kind)[0])})"
+        if kind.plugin:
+            fields = " (text; JSON of what is no text)"
         headers = ", headers (in from.timestamp)" if self.store.source.extracts else ""
         return f"columns: key, value{fields}, timestamp, timestamp_ms, topic, partition, offset{headers}"
 

@@ -1,12 +1,17 @@
-"""Keys and values whose schemas a registry keeps: decoded in batches of Arrow columns, by the schemas that were looked up before."""
+"""Keys and values that Python decodes, in batches of Arrow columns.
+
+Those whose schemas a registry keeps, by the schemas that were looked up before; and those in the formats of plugins.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kops.core.column_types import ListOf, MapOf, Struct, Type, ddl
+from kops.core.errors import UndecodableRecord
 from kops.core.statefile import Form
 from kops.formats.registered_columns import WRONG, Decode, column_of
 
@@ -61,18 +66,42 @@ def with_read(records: DataFrame, forms: Mapping[str, Form]) -> DataFrame:
     :param forms: by column
     :raises Disagreement: when one column cannot hold what different schemas say
     """
-    needed = {column: form for column, form in forms.items() if form.name in BY_PYTHON}
+    needed = {column: form for column, form in forms.items() if needs_python(form)}
     if not needed:
         return records
-    added = [f"{column}{READ} {ddl(column_of(form)[0])}, {column}{IS_WRONG} boolean" for column, form in needed.items()]
+    added = [f"{column}{READ} {ddl(_column_of(form)[0])}, {column}{IS_WRONG} boolean" for column, form in needed.items()]
     kept = [f"{field.name} {field.dataType.simpleString()}" for field in records.schema.fields]
 
     def decode(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        decoders = {column: column_of(form) for column, form in needed.items()}
+        decoders = {column: _column_of(form) for column, form in needed.items()}
         for batch in batches:
             yield _decoded(batch, decoders)
 
     return records.mapInArrow(decode, ", ".join([*kept, *added]))
+
+
+def needs_python(form: Form) -> bool:
+    """Tell whether Spark SQL has no function for a format."""
+    return form.plugin or form.name in BY_PYTHON
+
+
+def _column_of(form: Form) -> tuple[Type, Decode]:
+    """Return the type of a column and the function that decodes for it. A plugin's value is a text: JSON of what is none."""
+    if not form.plugin:
+        kind, decode = column_of(form)
+        return kind, lambda data: decode(data) if data else WRONG
+    from kops.plugins.loader import load_format
+
+    plugin = load_format(form.name)
+
+    def read(data: bytes) -> Any:
+        try:
+            shown = plugin.show(plugin.decode(data))
+        except UndecodableRecord:
+            return WRONG
+        return shown if shown is None or isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+
+    return "string", read
 
 
 def arrow_type(kind: Type) -> pyarrow.DataType:
@@ -107,7 +136,7 @@ def _decoded(batch: pyarrow.RecordBatch, decoders: Mapping[str, tuple[Type, Deco
 
     arrays, names = list(batch.columns), list(batch.schema.names)
     for column, (kind, decode) in decoders.items():
-        values = [None if data is None else decode(data) if data else WRONG for data in batch.column(names.index(column)).to_pylist()]
+        values = [None if data is None else decode(data) for data in batch.column(names.index(column)).to_pylist()]
         arrays.append(pyarrow.array([None if value is WRONG else value for value in values], arrow_type(kind)))
         arrays.append(pyarrow.array([value is WRONG for value in values]))
         names += [f"{column}{READ}", f"{column}{IS_WRONG}"]

@@ -6,7 +6,7 @@ import re
 
 from kops.core.statefile.fields import Fields
 from kops.core.statefile.forms import read_form
-from kops.core.statefile.models import FORMATS, KINDS, REGISTERED, TABLE, Aggregation, Source
+from kops.core.statefile.models import FORMATS, KINDS, TABLE, Aggregation, Source
 
 _NUMBERS = "tinyint|smallint|int|bigint|float|double|decimal"
 _NUMBER = re.compile(rf"(?:{_NUMBERS})\s*\(.*\)|(?:try_)?cast\s*\(.*\bas\s+(?:{_NUMBERS})\b[^)]*\)+", re.IGNORECASE | re.DOTALL)
@@ -28,11 +28,11 @@ def read_aggregate(fields: Fields, source: Source) -> Aggregation:
     if inner.body.get("as") is None:
         if expression != "value":
             raise inner.wrong("as", "is missing: the format of the aggregate's bytes", f"one of: {', '.join(FORMATS)}")
-        if source.value.name in REGISTERED and kind not in ("last", "first"):
+        if source.value.is_only_read and kind not in ("last", "first"):
             raise inner.wrong("as", f"is missing: a {kind} is not {source.value}", f"one of: {', '.join(FORMATS)}")
         return Aggregation(kind, source.value, expression)
     form = read_form(inner, "as", read_only=True)
-    if form.name in REGISTERED and (kind not in ("last", "first") or expression != "value" or form.name != source.value.name):
+    if form.is_only_read and (kind not in ("last", "first") or expression != "value" or form.name != source.value.name):
         raise inner.wrong("as", f"is {form}, which kops keeps as it was read and does not write", "last or first: value, of such a topic")
     numbers = ("long", "int", "short", "double", "float")
     if kind == "sum" and form.name not in numbers:

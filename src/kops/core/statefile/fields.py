@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -19,10 +19,19 @@ class Fields:
     """A mapping with a place in a file.
 
     :param place: the path of it, such as ``stores.totals.from``; empty at the top
+    :param plugin_formats: gives the names of the formats that plugins provide; asked only about a name that is none of kops' own
     """
 
-    def __init__(self, file: str, place: str, body: Any, known: Collection[str] | None = None) -> None:
-        self.file, self.place = file, place
+    def __init__(
+        self,
+        file: str,
+        place: str,
+        body: Any,
+        known: Collection[str] | None = None,
+        *,
+        plugin_formats: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        self.file, self.place, self.plugin_formats = file, place, plugin_formats
         if not isinstance(body, Mapping):
             raise self.wrong("", f"must be a mapping, not {_kind(body)}", f"fields: {', '.join(known)}" if known else None)
         self.body: Mapping[str, Any] = body
@@ -69,7 +78,7 @@ class Fields:
         """Return a mapping that must be there."""
         if self.body.get(name) is None:
             raise self.wrong(name, "is missing", f"fields: {', '.join(known)}" if known else None)
-        return Fields(self.file, self.path(name), self.body[name], known)
+        return Fields(self.file, self.path(name), self.body[name], known, plugin_formats=self.plugin_formats)
 
 
 _KINDS = {

@@ -16,7 +16,7 @@ _FORM = ("format", "schema", "reader")
 
 
 def read_form(fields: Fields, name: str, default: str | None = None, *, read_only: bool = False) -> Form:
-    """Read a format: its name, ``{format: json, schema: ...}`` or ``{format: avro, reader: ...}``.
+    """Read a format: its name, which may be that of a plugin's, ``{format: json, schema: ...}`` or ``{format: avro, reader: ...}``.
 
     :param read_only: formats that kops does not write will do
 
@@ -38,9 +38,13 @@ def read_form(fields: Fields, name: str, default: str | None = None, *, read_onl
             raise inner.wrong("schema", f"does not go with the format {format_name}", "it is for json and json-schema")
         if reader is not None and format_name != "avro":
             raise inner.wrong("reader", f"does not go with the format {format_name}", "it is for avro")
-    if format_name in REGISTERED and not read_only:
+    plugins = () if format_name in known else fields.plugin_formats()
+    if not read_only and format_name in (*REGISTERED, *plugins):
         raise fields.wrong(name, f"is {format_name}, which kops reads and does not write", f"one of: {', '.join(FORMATS)}")
+    if format_name in plugins:
+        return Form(format_name, plugin=True)
     if format_name not in known:
+        known = (*known, *plugins) if read_only else known
         raise fields.wrong(name, f"is the unknown format {format_name!r}", f"{nearest(format_name, known)}one of: {', '.join(known)}")
     return Form(format_name, schema, reader)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kops.core.schemas import RegisteredSchema
+from kops.core.schemas import KIND_OF, RegisteredSchema
 from kops.core.statefile.table_models import Table
 from kops.core.statefile.versions import EXPIRES_EXACTLY
 
@@ -17,7 +17,7 @@ JSON_MODULES = ("json", "orjson")
 KEY_VALUE, WINDOW, SLIDING, SESSION = "key-value", "window", "sliding-window", "session"
 VERSIONED, PLAIN, TABLES = "versioned", "plain", "table"
 FORMATS = ("string", "bytes", "long", "int", "short", "double", "float", "json", "uuid")
-REGISTERED = ("avro", "json-schema", "protobuf")
+REGISTERED = tuple(KIND_OF)
 """Formats whose schemas a registry keeps: they are read, and not written."""
 FLOATING = ("double", "float")
 INTEGRAL = ("long", "int", "short")
@@ -31,11 +31,12 @@ TABLE = "table"
 class Form:
     """The format of a key or a value.
 
-    :param name: one of ``FORMATS`` or ``REGISTERED``
+    :param name: one of ``FORMATS`` or ``REGISTERED``, or that of a plugin's format
     :param schema: for JSON that expressions use: its fields as a Spark DDL schema, ``item string, price double``
     :param reader: for Avro: the schema that the application was compiled with, as a registry's SUBJECT, SUBJECT:VERSION or id
     :param registered: the schemas that records have, once they are known
     :param read_as: the schema that ``reader`` names, once it is known
+    :param plugin: it is a plugin's format
     """
 
     name: str
@@ -43,6 +44,12 @@ class Form:
     reader: str | None = None
     registered: tuple[RegisteredSchema, ...] = ()
     read_as: RegisteredSchema | None = None
+    plugin: bool = False
+
+    @property
+    def is_only_read(self) -> bool:
+        """Tell whether kops reads it and does not write it: values of such a topic are kept as they were read."""
+        return self.plugin or self.name in REGISTERED
 
     def __str__(self) -> str:
         return self.name

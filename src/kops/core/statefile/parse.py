@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,6 @@ from kops.core.statefile.models import (
     PLAIN,
     READ_COMMITTED,
     READ_UNCOMMITTED,
-    REGISTERED,
     SESSION,
     SLIDING,
     VERSIONED,
@@ -44,14 +44,15 @@ _READERS = {
 """What reads a store, by its type: ``(stores, name, type, application, version) -> Store``."""
 
 
-def parse_state_file(path: str, body: Any) -> StateFile:
+def parse_state_file(path: str, body: Any, plugin_formats: Callable[[], Collection[str]] = tuple) -> StateFile:
     """Read a state file.
 
     :param path: for messages
     :param body: what YAML made of it
+    :param plugin_formats: gives the names of the formats that plugins provide
     :raises ConfigError: naming the file, the field and the nearest name
     """
-    top = Fields(path, "", body, _TOP)
+    top = Fields(path, "", body, _TOP, plugin_formats=plugin_formats)
     application = read_name(top, "application", "the application.id of the Kafka Streams application")
     streams = Fields(path, "streams", body.get("streams") or {}, _STREAMS)
     stores = top.inside("stores")
@@ -115,6 +116,6 @@ def _faust_table(top: Fields, stores: Fields, name: str, application: str, versi
         raise stores.wrong(name, "is more than a table by the record's own key", "of Faust, kops knows no windows and no joins")
     if store.output:
         raise stores.inside(name).wrong("output", "is of a table of Faust, which keeps no timestamps to compare with", "leave it out")
-    if store.source.key.name in REGISTERED:
+    if store.source.key.is_only_read:
         raise stores.wrong(name, f"has keys in {store.source.key}, and kops writes those of Faust's tables as JSON or bytes only")
     return replace(store, key_form=store.source.key if store.source.key.name in ("bytes", "json") else Form("json"))

@@ -12,7 +12,6 @@ from kops.core.statefile.models import (
     KEY_VALUE,
     PARTITIONERS,
     PLAIN,
-    REGISTERED,
     TABLE,
     Aggregation,
     Form,
@@ -26,8 +25,6 @@ from kops.core.statefile.windows import WINDOW_FIELDS, read_windows
 _TO_TABLE = ("to_table", "value", "as")
 """The fields of ``KStream.toTable()``, and of the ``mapValues`` before it."""
 _IN_PLACE = ("in_place",)
-_MANY_BYTES = ("json", *REGISTERED)
-"""Formats in which a value can have many forms."""
 _FROM = ("key", "value", "timestamp", "start")
 _FIELDS = ("type", "from", "explode", "where", "key_by", "key_as", "repartition", "partitioner", "changelog", "output", "aggregate")
 
@@ -97,7 +94,7 @@ def _refuse_output(fields: Fields, store: Store) -> None:
     if store.type != KEY_VALUE:
         raise fields.wrong("output", f"is of a store of the type {store.type}", "only records of a key-value store are like its entries")
     for part, form in (("keys", store.key_form), ("values", store.aggregate.form)):
-        if form.name in _MANY_BYTES:
+        if form.name == "json" or form.is_only_read:  # formats in which a value can have many forms
             what = f"is of {part} in {form.name}, which a serde can write in other bytes there"
             raise fields.wrong("output", what, "leave it out")
     own = {store.changelog, store.repartition_topic, *(source.topic for source in store.inputs)}

@@ -6,13 +6,12 @@ from collections.abc import Collection, Iterable, Mapping
 
 from kops.core.durations import duration_text
 from kops.core.statefile import Store
-from kops.core.statefile.models import REGISTERED, SESSION, Windows
+from kops.core.statefile.models import SESSION, Windows
 from kops.operations.state.evidence import Proof, partitions_text
 from kops.operations.state.exactness import REDUCER, Exactness
 
 ADDED_MS = 86_400_000
 """What Kafka Streams adds to a retention (``windowstore.changelog.additional.retention.ms``)."""
-_IN_MANY_WAYS = ("json", *REGISTERED)
 
 
 def doubts(store: Store, noted: Mapping[str, int], proof: Proof) -> list[Exactness]:
@@ -22,14 +21,14 @@ def doubts(store: Store, noted: Mapping[str, int], proof: Proof) -> list[Exactne
 
     :param noted: what was counted of windows (``kops.spark.windows_view.NOTED``)
     """
-    of_code = [] if proof.proves_file else [*_of_keys(store), *_of_rewritten_code(store)]
+    of_code = [] if proof.proves_file else [*_of_keys(store), *_of_rewritten_code(store), *_of_plugins(store)]
     return [*of_code, *([] if proof.suffices else _of_lateness(store, noted))]
 
 
 def _of_keys(store: Store) -> list[Exactness]:
     """Judge keys that a serde may write in other bytes than they were read in: the application would look for them in vain."""
-    form = store.key_form.name
-    if form not in _IN_MANY_WAYS:
+    form = store.key_form
+    if not (form.is_only_read or form.name == "json"):
         return []
     return [Exactness("C", (f"its keys are {form}: where the application's serde writes them in other bytes, they are other keys",))]
 
@@ -39,6 +38,12 @@ def _of_rewritten_code(store: Store) -> list[Exactness]:
     if store.aggregate.kind != REDUCER:
         return []
     return [Exactness("A", (f"{store.aggregate.expression} is the application's code written again in Python",))]
+
+
+def _of_plugins(store: Store) -> list[Exactness]:
+    """Name the formats of plugins: nothing but equal keys tells whether they decode as the application's own serdes do."""
+    names = sorted({form.name for source in store.inputs for form in (source.key, source.value) if form.plugin})
+    return [Exactness("A", (f"{name} is a plugin's format, the application's serde written again in Python",)) for name in names]
 
 
 def _of_lateness(store: Store, noted: Mapping[str, int]) -> list[Exactness]:

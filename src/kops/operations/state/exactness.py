@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kops.core.models import Bounds
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.models import FAUST, REGISTERED, TABLE
+from kops.core.statefile.models import FAUST, TABLE
 
 REDUCER = "reducer"
 _NAMED = 3
@@ -107,16 +107,17 @@ def _kind_of(store: Store) -> str:
 def _of_serializer(store: Store) -> Exactness:
     """Judge by whether the application's serializer writes what kops keeps or makes."""
     joined = store.table is not None and store.table.joins
-    value = store.source.value.name
+    value = store.source.value
     if store.aggregate.kind == TABLE and joined and store.aggregate.form.name == "json":
         reason = "JSON is written with its fields in the order of the expression, and the application's serde may write it in another way"
         return Exactness("B", (reason,))
     if store.aggregate.form.name == "json" and not store.aggregate.is_whole_value:
         reason = "its values are JSON, which the application's serde may write in another way (numbers, order of fields, letters)"
         return Exactness("B", (reason,))
-    if store.aggregate.is_whole_value and not joined and value in REGISTERED:
-        return Exactness("B", (f"{value} is kept as it was read, and the application's serializer may write the id of another schema",))
-    if store.aggregate.is_whole_value and not joined and value == "json":
+    if store.aggregate.is_whole_value and not joined and value.is_only_read:
+        other = "it in other bytes" if value.plugin else "the id of another schema"
+        return Exactness("B", (f"{value} is kept as it was read, and the application's serializer may write {other}",))
+    if store.aggregate.is_whole_value and not joined and value.name == "json":
         return Exactness("B", ("JSON is kept as it was read, and the application's serde may write it in another way",))
     return Exactness("A")
 

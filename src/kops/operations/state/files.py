@@ -34,12 +34,13 @@ def read_state_file(path: str, stores: Sequence[str] = ()) -> StateFile:
         ),
     )
     refuse_open(path, body)
-    found = parse_state_file(path, body)
+    found = parse_state_file(path, body, _plugin_formats)
     known = {store.name: store for store in found.stores}
     for name in stores:
         if name not in known:
             raise UsageProblem(f"{path} has no store {name}", hint=f"{nearest(name, known)}stores: {', '.join(known)}")
     chosen = [known[name] for name in stores] or found.stores
+    _refuse_broken_formats(path, chosen)
     return replace(found, stores=tuple(_with_reducer(store, path) for store in chosen))
 
 
@@ -47,6 +48,27 @@ def _only(path: str, bodies: Sequence[Any]) -> Any:
     if len(bodies) > 1:
         raise ConfigError(f"{path}: it has {len(bodies)} YAML documents, and a state file is one", hint="take out the line ---")
     return bodies[0] if bodies else None
+
+
+def _plugin_formats() -> list[str]:
+    from kops.plugins.loader import installed, is_disabled
+
+    return [plugin.name for plugin in installed("format") if not is_disabled(plugin)]
+
+
+def _refuse_broken_formats(path: str, stores: Sequence[Store]) -> None:
+    """Refuse formats of plugins that cannot be loaded.
+
+    :raises ConfigError: naming store and plugin
+    """
+    from kops.plugins.loader import load_format
+
+    for store in stores:
+        for form in {form for source in store.inputs for form in (source.key, source.value) if form.plugin}:
+            try:
+                load_format(form.name)
+            except ConfigError as wrong:
+                raise ConfigError(f"{path}: stores.{store.name}.from: {wrong.message}", hint=wrong.hint, **wrong.details) from wrong
 
 
 def _with_reducer(store: Store, path: str) -> Store:

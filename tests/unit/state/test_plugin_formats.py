@@ -1,0 +1,84 @@
+"""Formats of plugins in state files: read, never written, and no better than what the evidence shows."""
+
+import pytest
+
+from kops.core.errors import ConfigError
+from kops.core.statefile import parse_state_file
+from kops.operations.state.evidence import proof_of
+from kops.operations.state.evidence_doubts import doubts
+from kops.operations.state.exactness import of_input
+from kops.operations.state.files import read_state_file
+from kops.plugins import loader
+
+COUNT = {"aggregate": {"count": True}}
+NOTHING = proof_of(live={}, expected=9, actions={0: {"added": 9}})
+ALL = proof_of(live={0: 9}, expected=9, actions={})
+
+
+def parsed(source, **more):
+    body = {"application": "a", "streams": {"version": "4.3"}, "stores": {"s": {"from": {"topic": "t", **source}, **more}}}
+    return parse_state_file("f", body, lambda: ["uuid-binary"]).stores[0]
+
+
+def test_keys_and_values_may_have_one():
+    store = parsed({"key": "uuid-binary", "value": {"format": "uuid-binary"}}, **COUNT)
+    assert [(form.name, form.plugin) for form in (store.source.key, store.source.value)] == [("uuid-binary", True)] * 2
+    assert store.key_form.plugin
+    assert not parsed({"key": "string", "value": "uuid"}, **COUNT).source.value.plugin
+
+
+@pytest.mark.parametrize(
+    ("source", "more", "field", "said"),
+    [
+        ({"key": "uuid-binry", "value": "long"}, COUNT, "stores.s.from.key", "did you mean uuid-binary?"),
+        ({"key": "other", "value": "long"}, COUNT, "stores.s.from.key", "protobuf, uuid-binary"),
+        ({"key": "string", "value": {"format": "uuid-binary", "schema": "a int"}}, COUNT, "stores.s.from.value.schema", "json"),
+        ({"key": "string", "value": "uuid-binary"}, {"key_by": "value", "key_as": "uuid-binary", **COUNT}, "stores.s.key_as", "one of: "),
+        (
+            {"key": "string", "value": "long"},
+            {"aggregate": {"max": "value", "as": "uuid-binary"}},
+            "stores.s.aggregate.as",
+            "last or first",
+        ),
+        (
+            {"key": "string", "value": "uuid-binary"},
+            {"aggregate": {"reducer": "a:b", "as": "uuid-binary"}},
+            "stores.s.aggregate.as",
+            "last",
+        ),
+    ],
+)
+def test_elsewhere_or_misspelled(source, more, field, said):
+    with pytest.raises(ConfigError) as caught:
+        parsed(source, **more)
+    assert caught.value.details["field"] == field
+    assert said in (caught.value.hint or "")
+
+
+def test_the_class_says_that_a_plugin_decodes():
+    count = parsed({"key": "string", "value": "uuid-binary"}, **COUNT)
+    said = "uuid-binary is a plugin's format, the application's serde written again in Python"
+    assert [(one.grade, one.reasons) for one in doubts(count, {}, NOTHING)] == [("A", (said,))]
+    assert doubts(count, {}, ALL) == []
+    keyed = parsed({"key": "uuid-binary", "value": "long"}, **COUNT)
+    assert [one.grade for one in doubts(keyed, {}, NOTHING)] == ["C", "A"]
+    kept = parsed({"key": "string", "value": "uuid-binary"}, aggregate={"last": "value"})
+    found = of_input(kept, {}, "delete", "t")
+    assert (found.grade, "may write it in other bytes" in found.reasons[0]) == ("B", True)
+
+
+def test_a_file_on_disk(tmp_path, monkeypatch):
+    """The plugins that are installed count; one that cannot be loaded is named before anything is read."""
+    file = tmp_path / "state.yaml"
+    source = "{topic: t, key: %s, value: string}"
+    text = f'application: a\nstreams: {{version: "4.3"}}\nstores: {{s: {{from: {source}, aggregate: {{count: true}}}}}}\n'
+    broken = loader.Plugin("format", "half", "operator:add", "kops-broken", "9.9")
+    monkeypatch.setattr(loader, "installed", lambda kind: [broken] if kind == "format" else [])
+    file.write_text(text % "string")
+    assert not read_state_file(str(file)).stores[0].source.key.plugin
+    file.write_text(text % "half")
+    with pytest.raises(ConfigError, match=r"stores\.s\.from: plugin half \(format\) of kops-broken 9\.9 cannot be used"):
+        read_state_file(str(file))
+    monkeypatch.setenv(loader.DISABLED, "half")
+    with pytest.raises(ConfigError, match="unknown format 'half'"):
+        read_state_file(str(file))
