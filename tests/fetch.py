@@ -22,8 +22,13 @@ from kops.gateways.jars import connect_set, jars_of, kafka_set, spark_kafka_set
 from support import class_archive
 from support.connect import CONVERTER, FOR_DATABASES, name_converters
 from support.older_streams import older_set
+from support.skipped import LONG
 
 Fetch = Callable[[Path], object]
+FOR_LONG_VARIANTS: dict[str, Fetch] = {
+    **{coordinate: partial(plugin_folder, coordinate=coordinate) for coordinate in FOR_DATABASES},
+    CONVERTER: lambda cache: name_converters(plugin_folder(cache, CONVERTER)),
+}
 WANTED: dict[str, Fetch] = {
     "kafka": lambda cache: jars_of(kafka_set(), cache),
     "kafka 4.1.1": lambda cache: jars_of(kafka_set("4.1.1"), cache),
@@ -31,9 +36,9 @@ WANTED: dict[str, Fetch] = {
     "kafka 3.6.2": lambda cache: jars_of(kafka_set("3.6.2"), cache),
     "spark-kafka": lambda cache: jars_of(spark_kafka_set(), cache),
     "connect": lambda cache: jars_of(connect_set(), cache),
-    **{coordinate: partial(plugin_folder, coordinate=coordinate) for coordinate in (FILE_STREAM, *FOR_DATABASES)},
-    CONVERTER: lambda cache: name_converters(plugin_folder(cache, CONVERTER)),
+    FILE_STREAM: partial(plugin_folder, coordinate=FILE_STREAM),
     "registry": registry_folder,
+    **(FOR_LONG_VARIANTS if os.environ.get(LONG) else {}),
 }
 FOR_THE_ARCHIVE = ("kafka", "spark-kafka")
 

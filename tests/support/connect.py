@@ -20,6 +20,7 @@ from kops.sandbox import parts, workers
 from kops.sandbox.model import Worker
 from kops.sandbox.ports import pick
 from support.lanes import TAKEN
+from support.skipped import LONG
 from support.streams_apps import wait_for
 
 PLUGINS = (FILE_STREAM,)
@@ -115,7 +116,8 @@ def connect_workers(request, broker, jdk, tmp_path_factory):
     except MissingRequirement as missing:
         pytest.skip(str(missing))
     without = ""
-    if TAKEN in os.environ or any("database_plugins" in item.fixturenames for item in request.session.items):
+    later = TAKEN in os.environ and bool(os.environ.get(LONG))  # a lane may come to the tests of databases
+    if later or any("database_plugins" in item.fixturenames for item in request.session.items):
         try:
             plugins += [plugin_folder(cache, coordinate) for coordinate in FOR_DATABASES]
         except MissingRequirement as missing:
