@@ -258,6 +258,11 @@ def test_a_changelog_that_was_deleted(diagnose, kops, cluster, groups, group, re
     assert first["summary"].startswith(f"internal topics are missing: {changelog} (kops' journal has it (")
     assert "`kops state rebuild FILE --write replace` recreates them" in first["summary"]
     assert (first["commands"], first["facts"]["topics"]) == ([f"kops streams describe {group}"], [changelog])
+    kops("topics", "create", changelog, "--partitions", "1", "--yes").ok()
+    kops("topics", "delete", changelog, "--confirm", changelog).ok()
+    first = diagnose(group)[0]
+    assert (first["severity"], first["check"]) == ("warning", "missing_internal_topics")
+    assert first["summary"].startswith(f"internal topics seem to be missing: {changelog} (kops deleted it: `kops undo ")
 
 
 @pytest.mark.parametrize(

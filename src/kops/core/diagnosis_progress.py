@@ -1,7 +1,8 @@
 """Whether the partitions that a group reads move: kept back by a transaction, stopped, slow. Pure.
 
-A single partition that stops while others move may have a record that cannot be processed. Several that stop together are the
-consumer's trouble: advice to skip records would lose them for nothing. Where a transaction is open, or may be, nothing is ever to be
+A single partition that stops while others move may have a record that cannot be processed, unless its consumer is still busy with those
+others: many clients work through what they have fetched of one partition before they turn to the next. Several that stop together are
+the consumer's trouble: advice to skip records would lose them for nothing. Where a transaction is open, or may be, nothing is ever to be
 skipped: readers of committed data stop there by design.
 """
 
@@ -76,7 +77,8 @@ def _one_stopped(look: GroupLook, one: PartitionLook, now: int) -> Finding:
         text = f"{place} does not move, the others do: {unread_text([one])}"
     else:
         text = f"{place} does not move, and no other partition of the group shows whether its consumer works: {unread_text([one])}"
-    text += _too_short(look)
+    busy = [other for other in mates if other.behind]
+    text += _too_short(look) or (f"; a consumer that is busy with {where(busy)} looks the same, so --sample 60s tells more" if busy else "")
     if one.partition in look.records:
         text += f"; it is at {look.records[one.partition][0]}"
     commands = [command("records", "peek", name, "--topic", place)]
@@ -86,9 +88,11 @@ def _one_stopped(look: GroupLook, one: PartitionLook, now: int) -> Finding:
         text += f"; {who(one.held)} has a transaction open there from offset {one.held.start_offset} on{since}"
     elif one.in_doubt:
         text += "; whether a transaction is open there is not known"
+    elif busy:
+        commands.append(command("diagnose", name, "--sample", "60s"))
     elif not look.streams:
         commands.append(command("offsets", "seek", name, f"{place}=skip:1", "--wait-empty", "60s"))
-    return _stopped(look, "stuck_partitions", [one], text, commands)
+    return _stopped(look, "stuck_partitions", [one], text, commands, is_sure=not busy)
 
 
 def _several_stopped(look: GroupLook, some: Sequence[PartitionLook]) -> Finding:
@@ -102,8 +106,10 @@ def _several_stopped(look: GroupLook, some: Sequence[PartitionLook]) -> Finding:
     return _stopped(look, "not_progressing", some, text, closer)
 
 
-def _stopped(look: GroupLook, check: str, some: Sequence[PartitionLook], text: str, commands: Sequence[str]) -> Finding:
-    severe = longest(some) >= STUCK_MS and not _too_short(look)
+def _stopped(
+    look: GroupLook, check: str, some: Sequence[PartitionLook], text: str, commands: Sequence[str], *, is_sure: bool = True
+) -> Finding:
+    severe = longest(some) >= STUCK_MS and is_sure and not _too_short(look)
     return finding_about(
         look,
         Severity.CRITICAL if severe else Severity.WARNING,

@@ -6,7 +6,7 @@ Without a changelog the application cannot restore its store, and without a repa
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from kops.core.findings import Finding, Severity, command, names_text
@@ -33,12 +33,12 @@ class MissingTopic:
     sure: bool = True
 
 
-def missing_topics(group: Group, existing: Collection[str], deleted: Iterable[str], noted: Mapping[str, str]) -> list[MissingTopic]:
+def missing_topics(group: Group, existing: Collection[str], deleted: Iterable[str], noted: Iterable[MissingTopic]) -> list[MissingTopic]:
     """Return the internal topics of an application that are not there.
 
     :param existing: the topics of the cluster
     :param deleted: topics of which the group had commits that were deleted
-    :param noted: topics that kops' journal mentions, and where
+    :param noted: what kops' journal says of topics that are not there
     """
     application = group.group_id
     found: dict[str, MissingTopic] = {}
@@ -50,9 +50,9 @@ def missing_topics(group: Group, existing: Collection[str], deleted: Iterable[st
     for topic in deleted:
         if is_named_of(topic, application):
             found.setdefault(topic, MissingTopic(topic, "the group had committed offsets of it"))
-    for topic, where in noted.items():
-        if is_named_of(topic, application):
-            found.setdefault(topic, MissingTopic(topic, f"kops' journal has it ({where})"))
+    for one in noted:
+        if is_named_of(one.topic, application):
+            found.setdefault(one.topic, one)
     for topic, why in _siblings(application, existing):
         found.setdefault(topic, MissingTopic(topic, why, sure=False))
     return [one for topic, one in sorted(found.items()) if topic not in existing]

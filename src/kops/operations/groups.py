@@ -140,9 +140,10 @@ def is_live_streams(group: Group) -> bool:
     return group.state != "EMPTY" and (group.type == "streams" or group.protocol == "stream")
 
 
-def refuse_active(group: Group) -> None:
+def refuse_active(group: Group, *, can_wait: bool = False) -> None:
     """Refuse to move the offsets of a group that is not empty, or that has none.
 
+    :param can_wait: the command has ``--wait-empty``
     :raises GroupActive: when it has members, or may have
     :raises Refused: when groups of its type have no committed offsets
     """
@@ -159,7 +160,7 @@ def refuse_active(group: Group) -> None:
         hint = "stop all its instances first; its stores do not move with its offsets: see `kops state rebuild`"
     else:
         what = f"group {group.group_id} has {members} ({group.state})"
-        hint = "stop its consumers first; --wait-empty 60s waits for them to leave"
+        hint = "stop its consumers first" + ("; --wait-empty 60s waits for them to leave" if can_wait else "")
     raise GroupActive(what, hint=hint, group=group.group_id, state=group.state, members=len(group.members))
 
 

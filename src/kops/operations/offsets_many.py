@@ -71,7 +71,7 @@ def choose_groups(
         active: dict[str, GroupActive] = {}
         for name, group in found.items():
             try:
-                refuse_active(group)
+                refuse_active(group, can_wait=True)
             except GroupActive as problem:
                 active[name] = problem
         if not active or time.monotonic() >= deadline:

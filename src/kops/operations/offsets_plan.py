@@ -68,7 +68,7 @@ def group_to_move(services: Services, group_id: str, *, new_group: bool) -> Grou
         near = similar(group_id, services.kafka.groups.ids())
         meant = f"did you mean {' or '.join(near)}? " if near else ""
         raise Refused(missing.message, hint=f"{meant}--new-group makes a new one", group=group_id) from missing
-    refuse_active(group)
+    refuse_active(group, can_wait=True)
     return group
 
 

@@ -44,6 +44,12 @@ def test_a_partition_that_does_not_move_while_the_others_do():
     assert others.summary.startswith("t:0 does not move, the others do: ")
 
 
+def test_a_consumer_that_is_busy_with_another_partition_is_not_told_to_skip():
+    finding = found(look(0, moved=0), look(1, moved=5))["warning", "stuck_partitions"]
+    assert finding.summary.endswith("; a consumer that is busy with t:1 looks the same, so --sample 60s tells more")
+    assert finding.commands == ("kops records peek g --topic t:0", "kops diagnose g --sample 60s")
+
+
 def test_a_partition_that_does_not_move_and_nothing_to_compare_it_with():
     finding = found(look(0, moved=0), look(1, committed=100, waiting=0, moved=0))["critical", "stuck_partitions"]
     assert finding.summary.startswith("t:0 does not move, and no other partition of the group shows whether its consumer works: ")

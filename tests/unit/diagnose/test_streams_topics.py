@@ -2,7 +2,7 @@
 
 from kops.core.groups import Subtopology, WorkingGroup
 from kops.core.models import Group
-from kops.core.streams_missing import missing_finding, missing_topics
+from kops.core.streams_missing import MissingTopic, missing_finding, missing_topics
 
 AGGREGATE = "KSTREAM-AGGREGATE-STATE-STORE-0000000003"
 THIS, OTHER = "KSTREAM-JOINTHIS-0000000006-store", "KSTREAM-JOINOTHER-0000000007-store"
@@ -10,7 +10,7 @@ PLAIN = Group("app", "EMPTY", "classic")
 
 
 def missing(existing, group=PLAIN, deleted=(), noted=None):
-    return [(one.topic, one.sure) for one in missing_topics(group, existing, deleted, noted or {})]
+    return [(one.topic, one.sure) for one in missing_topics(group, existing, deleted, noted or ())]
 
 
 def test_what_the_group_registered():
@@ -22,7 +22,7 @@ def test_what_the_group_registered():
 
 def test_what_the_group_had_read_and_what_the_journal_knows():
     assert missing({"in"}, deleted=["app-by-key-repartition", "in-2", "app2-x-repartition"]) == [("app-by-key-repartition", True)]
-    assert missing({"in"}, noted={"app-totals-changelog": "2026"}) == [("app-totals-changelog", True)]
+    assert missing({"in"}, noted=[MissingTopic("app-totals-changelog", "")]) == [("app-totals-changelog", True)]
 
 
 def test_what_must_be_beside_another():
@@ -37,9 +37,9 @@ def test_what_must_be_beside_another():
 
 
 def test_how_it_is_said():
-    sure = missing_topics(PLAIN, {"in"}, (), {"app-totals-changelog": "2026"})
+    sure = missing_topics(PLAIN, {"in"}, (), [MissingTopic("app-totals-changelog", "kops' journal has it (2026)")])
     finding = missing_finding("app", sure)
     assert (finding.severity.word, finding.commands) == ("critical", ("kops streams describe app",))
     assert finding.summary.startswith("internal topics are missing: app-totals-changelog (kops' journal has it (2026)); stores")
-    guessed = missing_finding("app", missing_topics(PLAIN, {f"app-{THIS}-changelog"}, (), {}))
+    guessed = missing_finding("app", missing_topics(PLAIN, {f"app-{THIS}-changelog"}, (), ()))
     assert (guessed.severity.word, guessed.summary.split(":")[0]) == ("warning", "internal topics seem to be missing")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from kops.core.findings import Finding
 from kops.core.group_look import GroupLook
-from kops.core.streams_missing import missing_finding, missing_topics
-from kops.core.streams_topics import is_named_of, looks_like_streams, owner_of
+from kops.core.streams_missing import MissingTopic, missing_finding, missing_topics
+from kops.core.streams_topics import CHANGELOG, is_named_of, looks_like_streams, owner_of
 from kops.operations.cluster_observe import Gaps
 from kops.operations.services import Services
 
 _PREFIXES = ("state.", "topics.", "streams.")
+_DELETION = "topics.delete"
 
 
 def streams_findings(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> list[Finding]:
@@ -41,22 +42,26 @@ def _is_streams(look: GroupLook) -> bool:
     )
 
 
-def _noted(services: Services, application: str, existing: Collection[str]) -> dict[str, str]:
-    """Return the missing internal topics that the journal mentions, with the newest entry; not those that kops deleted."""
+def _noted(services: Services, application: str, existing: Collection[str]) -> Iterator[MissingTopic]:
+    """Yield the missing internal topics that the journal mentions, by the newest entry of each.
+
+    A changelog that somebody deleted by itself may be missed; what a change of state or a reset deleted, the application creates again.
+    """
     from kops.operations.journal import Journal
 
-    noted: dict[str, str] = {}
-    over: set[str] = set()
+    seen: set[str] = set()
     cluster_id = services.kafka.cluster().cluster_id
     journal = Journal(services.directories.state / "journal")
     for entry in journal.entries(lambda _damaged: None, mentioning=f"{application}-"):
-        if entry.plan.cluster_id != cluster_id or not entry.plan.operation.startswith(_PREFIXES):
+        operation = entry.plan.operation
+        if entry.plan.cluster_id != cluster_id or not operation.startswith(_PREFIXES):
             continue
         for item in entry.plan.items:
             topic = item.target.partition(":")[0]
-            if topic in over or topic in existing or not is_named_of(topic, application):
+            if topic in seen or topic in existing or not is_named_of(topic, application):
                 continue
-            over.add(topic)  # the newest entry decides
+            seen.add(topic)
             if item.action != "delete":
-                noted[topic] = entry.id
-    return noted
+                yield MissingTopic(topic, f"kops' journal has it ({entry.id})")
+            elif operation == _DELETION and topic.endswith(CHANGELOG):
+                yield MissingTopic(topic, f"kops deleted it: `kops undo {entry.id}` says what can be had back", sure=False)
