@@ -47,6 +47,14 @@ def test_what_brokers_say_of_leaders_is_asked_again(brokers, codes):
     assert kafka.offsets.bounds(PARTITIONS) == dict.fromkeys(PARTITIONS, Bounds(0, 0))
 
 
+def test_answers_that_are_long_in_coming_use_up_no_patience(brokers):
+    kafka = Kafka(Connection((brokers.servers,)))
+    assert kafka.offsets.bounds(PARTITIONS)  # so that it is connected
+    brokers.slow(1600)  # longer than a partition without a leader is waited for
+    brokers.fail(LIST_OFFSETS, NOT_LEADER, LEADER_NOT_AVAILABLE)
+    assert kafka.offsets.at_time(PARTITIONS, 1) == dict.fromkeys(PARTITIONS)
+
+
 def test_no_longer_than_it_may_take(brokers):
     kafka = Kafka(Connection((brokers.servers,), timeout=3.0))
     asked = counted(kafka)

@@ -102,11 +102,15 @@ class Offsets:
 
     def _found(self, partitions: Sequence[TopicPartition], spec: Any, isolation: str, doing: str) -> dict[TopicPartition, int | KopsError]:
         """Ask for offsets, again where a leader has moved: librdkafka tells so, and goes on asking the broker that it knows."""
-        started, pause = time.monotonic(), RETRY_SECONDS
+        pause, since = RETRY_SECONDS, dict[tuple[TopicPartition, float], float]()
         answers = self._asked(partitions, spec, isolation, doing)
         while True:
-            waited = time.monotonic() + pause - started
-            left = [partition for partition, answer in answers.items() if waited < self._patience(answer)]
+            now, left = time.monotonic(), []
+            for partition, answer in answers.items():
+                patience = self._patience(answer)
+                # From when it was first told so: an answer that was long in coming is no reason to give up.
+                if now + pause - since.setdefault((partition, patience), now) < patience:
+                    left.append(partition)
             if not left:
                 return answers
             time.sleep(pause)
