@@ -46,6 +46,7 @@ def test_killed_between_the_steps_and_finished(cluster, prefix, tmp_path, run_ko
 
     wait_for("the first record of the new changelog", begun, 2 * SECONDS)
     processes.end(process)
+    cluster.hear_out(prefix)
     assert sum(high for _, high in cluster.ends(changelog).values()) < KEYS
     assert cluster.topics(program.topic)[program.topic] == OLD, "inputs grow last: that alone cannot be undone"
     assert cluster.committed(program.application) == before
