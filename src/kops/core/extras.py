@@ -117,13 +117,13 @@ def _source() -> str | None:
     import json
 
     try:
-        told = json.loads(importlib.metadata.distribution("kops").read_text("direct_url.json") or "{}")
+        recorded = json.loads(importlib.metadata.distribution("kops").read_text("direct_url.json") or "{}")
     except (importlib.metadata.PackageNotFoundError, ValueError):
         return None
-    url = told.get("url")
+    url = recorded.get("url")
     if not isinstance(url, str):
         return None
-    version = told.get("vcs_info", {})
+    version = recorded.get("vcs_info", {})
     return f"{version['vcs']}+{url}@{version['commit_id']}" if version else url.removeprefix("file://")
 
 

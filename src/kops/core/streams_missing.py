@@ -38,7 +38,7 @@ def missing_topics(group: Group, existing: Collection[str], deleted: Iterable[st
 
     :param existing: the topics of the cluster
     :param deleted: topics of which the group had commits that were deleted
-    :param noted: what kops' journal says of topics that are not there
+    :param noted: what kops' journal says of this application's topics
     """
     application = group.group_id
     found: dict[str, MissingTopic] = {}
@@ -51,8 +51,7 @@ def missing_topics(group: Group, existing: Collection[str], deleted: Iterable[st
         if is_named_of(topic, application):
             found.setdefault(topic, MissingTopic(topic, "the group had committed offsets of it"))
     for one in noted:
-        if is_named_of(one.topic, application):
-            found.setdefault(one.topic, one)
+        found.setdefault(one.topic, one)
     for topic, why in _siblings(application, existing):
         found.setdefault(topic, MissingTopic(topic, why, sure=False))
     return [one for topic, one in sorted(found.items()) if topic not in existing]

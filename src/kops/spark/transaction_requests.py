@@ -87,16 +87,16 @@ def commit_in_transaction(names: Names, who: Producer, position: Position) -> An
     """Commit the position with the transaction."""
     request = request_class("TxnOffsetCommitRequest")
     topics = _topics(request, "TxnOffsetCommitRequest", names, position)
-    nobody = {"generation_id": -1, "member_id": "", "group_instance_id": None}
-    return request(**_identity(names, who), **nobody, group_id=names.group, topics=topics, **_VERSIONS)
+    no_member = {"generation_id": -1, "member_id": "", "group_instance_id": None}
+    return request(**_identity(names, who), **no_member, group_id=names.group, topics=topics, **_VERSIONS)
 
 
 def commit_alone(names: Names, position: Position) -> Any:
     """Commit the position without a transaction."""
     request = request_class("OffsetCommitRequest")
     topics = _topics(request, "OffsetCommitRequest", names, position)
-    nobody = {"generation_id_or_member_epoch": -1, "member_id": "", "group_instance_id": None}
-    return request(group_id=names.group, **nobody, topics=topics, min_version=2, max_version=8)
+    no_member = {"generation_id_or_member_epoch": -1, "member_id": "", "group_instance_id": None}
+    return request(group_id=names.group, **no_member, topics=topics, min_version=2, max_version=8)
 
 
 def end(names: Names, who: Producer, *, committed: bool) -> Any:

@@ -19,7 +19,7 @@ class Fields:
     """A mapping with a place in a file.
 
     :param place: the path of it, such as ``stores.totals.from``; empty at the top
-    :param plugin_formats: gives the names of the formats that plugins provide; asked only about a name that is none of kops' own
+    :param plugin_formats: returns the names of the formats that plugins provide; called only for a name that is not one of kops' own
     """
 
     def __init__(

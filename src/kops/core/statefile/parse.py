@@ -49,7 +49,7 @@ def parse_state_file(path: str, body: Any, plugin_formats: Callable[[], Collecti
 
     :param path: for messages
     :param body: what YAML made of it
-    :param plugin_formats: gives the names of the formats that plugins provide
+    :param plugin_formats: returns the names of the formats that plugins provide
     :raises ConfigError: naming the file, the field and the nearest name
     """
     top = Fields(path, "", body, _TOP, plugin_formats=plugin_formats)

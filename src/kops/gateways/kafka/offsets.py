@@ -108,7 +108,7 @@ class Offsets:
             now, left = time.monotonic(), []
             for partition, answer in answers.items():
                 patience = self._patience(answer)
-                # From when it was first told so: an answer that was long in coming is no reason to give up.
+                # Counted from the first such answer: a slow answer is no reason to give up.
                 if now + pause - since.setdefault((partition, patience), now) < patience:
                     left.append(partition)
             if not left:

@@ -64,4 +64,4 @@ def _noted(services: Services, application: str, existing: Collection[str]) -> I
             if item.action != "delete":
                 yield MissingTopic(topic, f"kops' journal has it ({entry.id})")
             elif operation == _DELETION and topic.endswith(CHANGELOG):
-                yield MissingTopic(topic, f"kops deleted it: `kops undo {entry.id}` says what can be had back", sure=False)
+                yield MissingTopic(topic, f"kops deleted it: `kops undo {entry.id}` shows what can be restored", sure=False)

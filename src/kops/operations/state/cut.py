@@ -122,7 +122,7 @@ def refuse_alive(group: Group | None) -> None:
     if group is None:
         return
     try:
-        refuse_active(group, can_wait=True)
+        refuse_active(group)
     except GroupActive as alive:
         raise GroupActive(alive.message, hint="stop every instance of the application, then run it again, or --wait-empty 60s") from alive
 

@@ -76,10 +76,10 @@ def _in_words(engine: Engine, found: Computed, row: Any) -> str:
         "computed": (row.value, row.timestamp),
         "written": (row.written_value, row.written_timestamp),
     }
-    told = [
+    descriptions = [
         f"{side} {str(as_line(shown(values, bytes(value))))[:_LONGEST]} at {timestamp_text(time)}"
         if value is not None
         else f"{side} nothing"
         for side, (value, time) in sides.items()
     ]
-    return f"{as_line(shown(keys, bytes(row.key)))}: {', '.join(told)}"
+    return f"{as_line(shown(keys, bytes(row.key)))}: {', '.join(descriptions)}"
