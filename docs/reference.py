@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 
 from kops import __version__
-from kops.cli.main import NOUNS, cli
-from kops.cli.options import SHARED_OPTIONS
+from kops.cli.frame.main import NOUNS, cli
+from kops.cli.frame.options import SHARED_OPTIONS
 
 SHARED = {make().name for make in SHARED_OPTIONS}
 INTRODUCTION = (

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from kops.config.paths import directories
 from kops.core.errors import KopsError
-from kops.gateways.archives import registry_folder
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
-from kops.gateways.jars import connect_set, jars_of, kafka_set, spark_kafka_set
+from kops.gateways.machine.archives import registry_folder
+from kops.gateways.machine.jars import connect_set, jars_of, kafka_set, spark_kafka_set
 from support import class_archive
 from support.connect import CONVERTER, FOR_DATABASES, name_converters
 from support.older_streams import older_set

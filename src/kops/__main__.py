@@ -12,7 +12,7 @@ import gc
 def main() -> int:
     """Run kops and return its exit code."""
     gc.disable()
-    from kops.cli.main import main as run
+    from kops.cli.frame.main import main as run
 
     gc.freeze()
     gc.enable()

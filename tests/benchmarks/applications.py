@@ -16,7 +16,7 @@ import pyarrow
 from measure import Measured, Peak
 
 from kops.formats.murmur2_columns import partitions_of
-from kops.spark.batch_producer import BatchProducer
+from kops.gateways.wire.batch_producer import BatchProducer
 from support.streams import java_command
 from support.streams_apps import Cluster
 

@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import kops
 from kops.config.paths import directories
-from kops.gateways.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
-from kops.gateways.jdk import require_jdk
+from kops.gateways.machine.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
+from kops.gateways.machine.jdk import require_jdk
 from kops.sandbox import cluster as sandboxes
 
 

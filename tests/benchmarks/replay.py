@@ -27,9 +27,9 @@ from applications import write
 from measure import Measured, Peak, apache_command, kafka, kops_command, measured
 
 from kops.config.paths import directories
-from kops.gateways.ivy import Artifact
-from kops.gateways.jars import KAFKA_VERSION, JarSet, class_path, connect_set, jars_of
-from kops.gateways.jdk import require_jdk
+from kops.gateways.machine.ivy import Artifact
+from kops.gateways.machine.jars import KAFKA_VERSION, JarSet, class_path, connect_set, jars_of
+from kops.gateways.machine.jdk import require_jdk
 from support.streams_apps import Cluster
 
 PARTITIONS = 6

@@ -9,12 +9,12 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from kops.config.librdkafka import librdkafka_settings
-from kops.formats.record_batch_header import Producer as Identity
-from kops.formats.record_batches import columns_of, encode, split
+from kops.formats.batches.encode import columns_of, encode, split
+from kops.formats.batches.header import Producer as Identity
+from kops.gateways.wire import batch_producer
+from kops.gateways.wire.batch_producer import BatchProducer, write_batches
+from kops.gateways.wire.connections import can_connect
 from kops.sandbox import storage
-from kops.spark import batch_producer
-from kops.spark.batch_producer import BatchProducer, write_batches
-from kops.spark.connections import can_connect
 
 PARTITIONS = 3
 

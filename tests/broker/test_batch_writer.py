@@ -4,11 +4,11 @@ import pyarrow
 import pytest
 
 from kops.config.librdkafka import librdkafka_settings
-from kops.formats.record_batch_compression import CODECS
-from kops.formats.record_batch_copy import columns_of_table
-from kops.formats.record_batches import encode
-from kops.spark.transaction_requests import Names, Position
-from kops.spark.transactions import BatchWriter, BrokenTransaction, RefusedBatch
+from kops.formats.batches.batch_compression import CODECS
+from kops.formats.batches.copy import columns_of_table
+from kops.formats.batches.encode import encode
+from kops.gateways.wire.transaction_requests import Names, Position
+from kops.gateways.wire.transactions import BatchWriter, BrokenTransaction, RefusedBatch
 from support.topics import whole_partition
 
 START = 1_760_000_000_000

@@ -4,8 +4,8 @@ import pyarrow
 import pytest
 
 from kops.config.librdkafka import librdkafka_settings
-from kops.spark import writer
-from kops.spark.writer import Target
+from kops.spark.staging import writer
+from kops.spark.staging.writer import Target
 
 pytestmark = pytest.mark.broker
 

@@ -164,7 +164,7 @@ def test_no_broker(run_kops):
 
 def test_what_could_not_be_looked_at_is_said(kops, monkeypatch):
     """A connection that the second client cannot express: a PKCS12 key store, an OAuth token endpoint."""
-    monkeypatch.setattr("kops.gateways.kafka.groups_wire.can_express", lambda _: False)
+    monkeypatch.setattr("kops.gateways.kafka.admin.can_express", lambda _: False)
     described = kops("cluster", "describe", "-o", "json")
     assert described.code == 6
     assert (described.json["quorum"], described.json["features"]) == (None, [])

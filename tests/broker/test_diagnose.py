@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from confluent_kafka import Producer
 
-from kops.cli.session import Session
+from kops.cli.frame.session import Session
 from kops.config.connection import Connection
 from kops.gateways.kafka import Kafka
 from support.connect_answers import connect_worker

@@ -11,10 +11,10 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from kops.config.librdkafka import librdkafka_settings
 from kops.core.models import TopicPartition
-from kops.formats.record_batch_header import Producer as Identity
-from kops.formats.record_batches import columns_of, encode
+from kops.formats.batches.encode import columns_of, encode
+from kops.formats.batches.header import Producer as Identity
 from kops.gateways.kafka import Kafka
-from kops.spark.connections import connected, refresh
+from kops.gateways.wire.connections import connected, refresh
 from support.apache_tools import ApacheTools
 from support.streams_apps import wait_for
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 from confluent_kafka import Producer
 
-from kops.cli.session import Session
+from kops.cli.frame.session import Session
 from kops.core.models import Committed, TopicPartition
 from support.connect_answers import connect_worker
 from support.consumer_groups import STREAM_TIME_130, member

@@ -6,11 +6,11 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Librdkafka
 
-from kops.cli.session import Session
+from kops.cli.frame.session import Session
 from kops.core.errors import GroupActive, StateMoved
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import plan_of_document
-from kops.operations.offsets_move import MOVE
+from kops.operations.offsets.move import MOVE
 from support.consumer_groups import STREAM_TIME_130, member, visitor
 from support.programs import Record
 
@@ -244,7 +244,7 @@ def test_an_interrupted_move_is_finished_or_refused(broker, kops, cluster, group
 
 
 def test_a_commit_that_did_not_happen_is_a_failure(kops, cluster, group, orders, monkeypatch):
-    from kops.gateways.kafka.groups_committed import CommittedOffsets
+    from kops.gateways.kafka.groups.committed import CommittedOffsets
 
     monkeypatch.setattr(CommittedOffsets, "commit", lambda self, group_id, offsets: dict.fromkeys(offsets))
     outcome = kops("offsets", "seek", group, f"{orders}:0=1", "--yes", "-o", "json")
@@ -255,7 +255,7 @@ def test_a_commit_that_did_not_happen_is_a_failure(kops, cluster, group, orders,
 
 def test_one_partition_that_fails_does_not_hide_the_others(kops, cluster, group, orders, monkeypatch):
     from kops.core.errors import OperationFailed
-    from kops.gateways.kafka.groups_committed import CommittedOffsets
+    from kops.gateways.kafka.groups.committed import CommittedOffsets
 
     commit = CommittedOffsets.commit
 

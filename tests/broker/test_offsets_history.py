@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as Librdkafka
 from kops.config.connection import Connection
 from kops.core.models import Committed, TopicPartition
 from kops.core.times import parse_time, time_text
-from kops.formats.consumer_offsets import partition_of_group
+from kops.formats.groups.consumer_offsets import partition_of_group
 from kops.gateways.kafka import Kafka
 from support.consumer_groups import member
 from support.programs import Record

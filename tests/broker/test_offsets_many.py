@@ -190,7 +190,7 @@ def test_waiting_for_several_groups_to_empty(kops, cluster, broker, world):
 
 
 def test_commits_that_did_not_happen_are_failures(kops, cluster, world, monkeypatch):
-    from kops.gateways.kafka.offsets_many import ManyOffsets, PendingCommit
+    from kops.gateways.kafka.groups.offsets_many import ManyOffsets, PendingCommit
 
     commit = ManyOffsets.commit
 
@@ -211,10 +211,10 @@ def test_commits_that_did_not_happen_are_failures(kops, cluster, world, monkeypa
 
 
 def test_an_interrupted_plan_is_finished_from_where_it_stopped(kops, cluster, broker, world):
-    from kops.cli.session import Session
+    from kops.cli.frame.session import Session
     from kops.core.errors import StateMoved
     from kops.core.plan import plan_of_document
-    from kops.operations.offsets_move_many import MOVE_MANY
+    from kops.operations.offsets.move_many import MOVE_MANY
 
     plan = plan_of_document(
         kops("offsets", "reset", f"{world}-*", "--topic", f"{world}-one:0", "--to-earliest", "-n", "-o", "json").ok().json
@@ -305,7 +305,7 @@ def test_groups_read_in_one_request_are_those_read_one_by_one(broker, cluster, g
         patch.setattr(AdminClient, "list_consumer_group_offsets", None)
         for stable in (False, True):
             assert list(kafka.group_offsets.read(names, stable=stable)) == list(one_by_one.items())
-        patch.setattr("kops.gateways.kafka.offsets_fetch.GROUPS_AT_ONCE", 3)
+        patch.setattr("kops.gateways.kafka.groups.offsets_fetch.GROUPS_AT_ONCE", 3)
         assert list(kafka.group_offsets.read(names)) == list(one_by_one.items())
 
     def garbled(data):
@@ -317,6 +317,6 @@ def test_groups_read_in_one_request_are_those_read_one_by_one(broker, cluster, g
         for name, found in one_by_one.items()
     }
     for instead in (garbled, lambda data: dict.fromkeys(names, 16)):
-        monkeypatch.setattr("kops.gateways.kafka.offsets_fetch.read_answer", instead)
+        monkeypatch.setattr("kops.gateways.kafka.groups.offsets_fetch.read_answer", instead)
         assert dict(kafka.group_offsets.read(names)) == without
     kafka.close()

@@ -3,7 +3,7 @@
 import pytest
 
 from kops.config.connection import Connection
-from kops.core.offsets import is_streams_metadata
+from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.gateways.kafka import Kafka
 from support.programs import Program, Record
 from support.streams_apps import Cluster, running, wait_for

@@ -7,7 +7,7 @@ from confluent_kafka import Producer
 
 from kops.core.errors import KopsError, NotFound, OperationFailed, TimedOut, Unreachable
 from kops.core.models import TopicPartition
-from kops.core.records import OffsetRange, Record
+from kops.core.records.models import OffsetRange, Record
 from kops.gateways.kafka import Kafka
 from support.streams_apps import Cluster
 

@@ -136,7 +136,7 @@ def other_authority(tmp_path, jdk):
 @pytest.fixture(scope="module")
 def secured_broker(kafka_jar_files, jdk, tmp_path_factory):
     """One secured sandbox for this file."""
-    from kops.gateways.jars import KAFKA_VERSION
+    from kops.gateways.machine.jars import KAFKA_VERSION
     from kops.sandbox import cluster
     from support.kafka import OwnBroker
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kops.cli.session import Session
+from kops.cli.frame.session import Session
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Status, plan_of_document
 from kops.operations.streams.mutation import RESET

@@ -8,7 +8,7 @@ from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
 from kops.core.durations import duration_text
 from kops.core.errors import UsageProblem
-from kops.core.topic_settings import canonical
+from kops.core.topics.settings import canonical
 from kops.gateways.kafka import Kafka
 from support.kafka import VERSION
 from support.streams import java_command

@@ -3,8 +3,8 @@
 import pytest
 
 from kops.core.plan import ItemResult, Status
-from kops.operations.journal import EntryStatus, Journal
-from kops.operations.journal_actions import read_plan
+from kops.operations.protocol.journal import EntryStatus, Journal
+from kops.operations.protocol.journal_actions import read_plan
 from support.topics import body_of, commit
 
 pytestmark = pytest.mark.broker

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from kops.core.errors import StateMoved, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.protocol import Mutation, failed
-from kops.operations.registry import MUTATIONS
+from kops.operations.protocol.engine import Mutation, failed
+from kops.operations.protocol.registry import MUTATIONS
 
 WAITS_AFTER = 2
 
@@ -73,7 +73,7 @@ def slow_plan(cluster_id, folder, items=("a", "b", "c", "d")):
 
 
 if __name__ == "__main__":
-    from kops.cli.main import main
+    from kops.cli.frame.main import main
 
     MUTATIONS[Slow.name] = "slow_mutation:SLOW"
     sys.exit(main())

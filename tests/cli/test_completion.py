@@ -9,8 +9,8 @@ import sys
 import click
 import pytest
 
-from kops.cli.completing import kinds_of
-from kops.cli.main import cli
+from kops.cli.frame.completing import kinds_of
+from kops.cli.frame.main import cli
 
 BRIEF = {"KOPS_COMPLETION_SECONDS": "0.7"}
 PATIENT = {"KOPS_COMPLETION_SECONDS": "60"}

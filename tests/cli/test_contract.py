@@ -53,7 +53,7 @@ def test_exit_codes(run_kops, arguments, code, slug):
 
 
 def test_a_bug_says_how_to_report_it_and_debug_shows_where(run_kops, monkeypatch):
-    monkeypatch.setattr("kops.operations.journal.Journal.entries", lambda *_: 1 // 0)
+    monkeypatch.setattr("kops.operations.protocol.journal.Journal.entries", lambda *_: 1 // 0)
     done = run_kops("journal", "list")
     assert done.code == 1
     assert "kops: error: bug: ZeroDivisionError" in done.err

@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kops.cli.main import NOUNS, cli
+from kops.cli.frame.main import NOUNS, cli
 
 SHARED = ("--output", "--context", "--bootstrap-server", "--property", "--command-config", "--timeout", "--quiet", "--verbose", "--debug")
 

@@ -12,7 +12,7 @@ import click
 import pytest
 import yaml
 
-from kops.cli.main import cli
+from kops.cli.frame.main import cli
 from support.json_keys import keys_of
 from support.topics import commit
 

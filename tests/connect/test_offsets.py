@@ -11,7 +11,7 @@ pytestmark = pytest.mark.broker
 
 WAITS_BEFORE_IT_CHANGES = """
 import sys, time
-from kops.cli.main import main
+from kops.cli.frame.main import main
 from kops.operations.connect import offsets_change
 offsets_change._change = lambda *_, **__: (print("stopped", flush=True), time.sleep(3600))
 sys.exit(main())

@@ -138,7 +138,7 @@ def test_nothing_is_imported_that_is_not_asked_for(kops, home, arguments):
 def test_reducers_and_formats_are_found_by_name(installed, monkeypatch):
     monkeypatch.syspath_prepend(str(installed))
     from kops.core.errors import ConfigError, UsageProblem
-    from kops.core.reducers import fold, load_reducer
+    from kops.core.statefile.reducers import fold, load_reducer
     from kops.plugins.loader import load_format, reducer_reference
 
     reference = reducer_reference("merge-patch")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from kops.cli.main import main
+from kops.cli.frame.main import main
 from support.consumer_groups import member
 from support.programs import Record
 

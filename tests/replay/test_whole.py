@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kops.config.librdkafka import librdkafka_settings
-from kops.spark.batch_producer import write_batches
+from kops.gateways.wire.batch_producer import write_batches
 from support.programs import Record
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]

@@ -11,7 +11,7 @@ import pytest
 
 from kops.config.load import read_config
 from kops.config.paths import directories
-from kops.gateways.processes import start_time
+from kops.gateways.machine.processes import start_time
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("sandboxes")]
 

@@ -7,7 +7,7 @@ import requests
 
 from kops.config.load import read_config
 from kops.config.paths import directories
-from kops.gateways.processes import start_time
+from kops.gateways.machine.processes import start_time
 from support.json_keys import SANDBOX_KEYS, keys_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.usefixtures("sandboxes")]
@@ -19,8 +19,8 @@ def fetched(jdk):
     from pathlib import Path
 
     from kops.core.errors import MissingRequirement
-    from kops.gateways.archives import registry_folder
-    from kops.gateways.jars import connect_set, jars_of
+    from kops.gateways.machine.archives import registry_folder
+    from kops.gateways.machine.jars import connect_set, jars_of
 
     try:
         jars_of(connect_set(), Path(os.environ["KOPS_CACHE_DIR"]))

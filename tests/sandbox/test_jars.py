@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kops.core.errors import MissingRequirement, UsageProblem
-from kops.gateways import checksums, ivy, jars
+from kops.gateways.machine import checksums, ivy, jars
 from support.maven import Repository
 
 pytestmark = pytest.mark.usefixtures("jdk")

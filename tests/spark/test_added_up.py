@@ -11,13 +11,13 @@ from kops.config.connection import Connection
 from kops.config.java import java_settings
 from kops.config.librdkafka import librdkafka_settings
 from kops.core.statefile import parse_state_file
-from kops.spark.added_up import adds_up
-from kops.spark.batch_source import BatchSource
-from kops.spark.jobs import VIEWS, Job
-from kops.spark.source import KafkaSource, TopicRange
-from kops.spark.streams import added_up_view
-from kops.spark.windows_added_up import windows_add_up
-from kops.spark.windows_view import added_up_windows_view
+from kops.spark.columns.added_up import adds_up
+from kops.spark.columns.windows_added_up import windows_add_up
+from kops.spark.reading.batch_source import BatchSource
+from kops.spark.reading.source import KafkaSource, TopicRange
+from kops.spark.stores.jobs import VIEWS, Job
+from kops.spark.stores.streams import added_up_view
+from kops.spark.stores.windows_view import added_up_windows_view
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 

@@ -21,8 +21,8 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kops.config.paths import directories
-from kops.gateways.jars import jars_of, spark_kafka_set
-from kops.spark.launch import JVM_OPTIONS
+from kops.gateways.machine.jars import jars_of, spark_kafka_set
+from kops.spark.driver.launch import JVM_OPTIONS
 from support.isolation import FOR_SHORT_RUNS, JVMS
 from support.programs import Record
 from support.streams_apps import Cluster, without_offsets

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from kops.core.statefile import Form
-from kops.spark.codec import decoding, encoding, written_again
+from kops.spark.reading.codec import decoding, encoding, written_again
 
 pytestmark = pytest.mark.spark
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from kops.spark.difference import all_added, compacted_view, difference, to_append
-from kops.spark.readback import unlike
-from kops.spark.stage import contents_of, read_stage, write_stage
+from kops.spark.staging.difference import all_added, compacted_view, difference, to_append
+from kops.spark.staging.readback import unlike
+from kops.spark.staging.stage import contents_of, read_stage, write_stage
 
 pytestmark = pytest.mark.spark
 

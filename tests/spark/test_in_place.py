@@ -3,8 +3,8 @@
 import pytest
 
 from kops.core.errors import ConfigError
-from kops.spark.jobs import VIEWS, Job
-from kops.spark.source import TopicRange
+from kops.spark.reading.source import TopicRange
+from kops.spark.stores.jobs import VIEWS, Job
 
 pytestmark = pytest.mark.spark
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kops.spark import observing
-from kops.spark.observing import watched
+from kops.spark.driver import observing
+from kops.spark.driver.observing import watched
 
 pytestmark = pytest.mark.spark
 

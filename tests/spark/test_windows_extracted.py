@@ -7,7 +7,7 @@ import pytest
 
 from kops.core.errors import ConfigError
 from kops.operations.state.stated import of_statement
-from kops.spark.views import UndecodableInput
+from kops.spark.stores.views import UndecodableInput
 from support.programs import Program, Record, Window
 from support.windows_cases import Setup, case_programs, expected, inputs
 from support.windows_in_spark import Topic, computed, job_of

@@ -6,9 +6,9 @@ import numpy
 import pyarrow
 import pytest
 
-from kops.formats.record_batch_header import Producer, batches_of
-from kops.formats.record_batches import columns_of, encode
-from kops.formats.record_columns import decode
+from kops.formats.batches.columns import decode
+from kops.formats.batches.encode import columns_of, encode
+from kops.formats.batches.header import Producer, batches_of
 from kops.formats.xxhash64_columns import column_hashes, record_hashes
 
 pytestmark = pytest.mark.spark

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kops.core.records import Record as Found
+from kops.core.records.models import Record as Found
 from kops.formats.streams import (
     foreign_keys,
     join_buffers,

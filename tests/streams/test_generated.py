@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from kops.gateways.jars import KAFKA_VERSION
+from kops.gateways.machine.jars import KAFKA_VERSION
 from support.generated import Rounds, batch
 from support.generated_life import damage, live, logs, partitions_of, put_back, start_again
 from support.generated_truth import contradicts, held

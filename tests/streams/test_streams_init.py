@@ -6,7 +6,7 @@ import uuid
 import pytest
 import yaml
 
-from kops.gateways.jars import KAFKA_VERSION
+from kops.gateways.machine.jars import KAFKA_VERSION
 from support.programs import Record
 from support.streams_apps import wait_for
 from support.streams_instances import Instances, forget_groups

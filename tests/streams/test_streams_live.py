@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from kops.core.models import TopicPartition
-from kops.core.streams_models import Task
-from kops.formats.streams_assignment import decode_assignment, decode_subscription
+from kops.core.streams.models import Task
+from kops.formats.groups.streams_assignment import decode_assignment, decode_subscription
 from support.apache_tools import CONFIGS, ApacheTools
 from support.programs import Record
 from support.streams import compacted_view

@@ -3,12 +3,12 @@
 import pytest
 import yaml
 
-from kops.core.format_guess import FormatGuess
-from kops.core.state_draft_facts import KEY_VALUE, SESSION, VERSIONED, WINDOW, Facts, StoreFacts, TopicFacts
-from kops.core.state_draft_stores import drafted
+from kops.core.records.format_guess import FormatGuess
 from kops.core.statefile import parse_state_file
-from kops.core.topology import Topology, parse_topology
-from kops.core.topology_trace import table_trace, traces
+from kops.core.statefile.draft_facts import KEY_VALUE, SESSION, VERSIONED, WINDOW, Facts, StoreFacts, TopicFacts
+from kops.core.statefile.draft_stores import drafted
+from kops.core.streams.topology import Topology, parse_topology
+from kops.core.streams.topology_trace import table_trace, traces
 from support.streams_instances import described_topologies
 
 pytestmark = pytest.mark.streams

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kops.config.paths import directories
-from kops.gateways.jars import KAFKA_VERSION, jars_of, kafka_set
-from kops.gateways.jdk import require_jdk
+from kops.gateways.machine.jars import KAFKA_VERSION, jars_of, kafka_set
+from kops.gateways.machine.jdk import require_jdk
 
 
 def options(jars: Sequence[Path]) -> list[str]:

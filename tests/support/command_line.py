@@ -36,7 +36,7 @@ class Outcome:
 
 
 def _run(*arguments: object, input: str | bytes = "") -> Outcome:  # noqa: A002 - as subprocess.run names it
-    from kops.cli.main import main
+    from kops.cli.frame.main import main
 
     given = input.encode() if isinstance(input, str) else input
     streams = [io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", write_through=True) for content in (given, b"", b"")]

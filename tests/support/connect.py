@@ -14,8 +14,8 @@ import requests
 
 from kops.core.errors import MissingRequirement
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
-from kops.gateways.jars import connect_set, jars_of
-from kops.gateways.jdk import Jdk
+from kops.gateways.machine.jars import connect_set, jars_of
+from kops.gateways.machine.jdk import Jdk
 from kops.sandbox import parts, workers
 from kops.sandbox.model import Worker
 from kops.sandbox.ports import pick

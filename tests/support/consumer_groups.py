@@ -12,7 +12,7 @@ from typing import Any
 
 from confluent_kafka import Consumer
 
-from kops.core.apache_csv import OffsetRow, read_offsets
+from kops.core.offsets.apache_csv import OffsetRow, read_offsets
 from support.streams import java_command
 from support.streams_apps import SECONDS, Cluster, wait_for
 

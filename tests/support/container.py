@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from kops.gateways.jars import KAFKA_VERSION
+from kops.gateways.machine.jars import KAFKA_VERSION
 from kops.sandbox import ports
 from kops.sandbox.model import HOST, Node, Sandbox
 from kops.sandbox.settings import server_settings

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 IN_THE_WHEEL = ("src", "examples/prices", "pyproject.toml", "README.md", "LICENSE")
 DRIVER = """
 import io, json, sys
-from kops.cli.main import main
+from kops.cli.frame.main import main
 
 answers = []
 for line in json.load(open(sys.argv[1])):

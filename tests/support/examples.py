@@ -15,8 +15,8 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from kops.config.paths import directories
-from kops.gateways.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
-from kops.gateways.jdk import require_jdk
+from kops.gateways.machine.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
+from kops.gateways.machine.jdk import require_jdk
 from support.command_line import Outcome
 from support.programs import Record
 from support.streams import JVM_OPTIONS, Entry, compacted_view, compiled

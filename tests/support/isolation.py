@@ -12,7 +12,7 @@ import pytest
 
 from kops.config.paths import directories
 from kops.core.errors import MissingRequirement
-from kops.gateways.jars import jars_of, kafka_set
+from kops.gateways.machine.jars import jars_of, kafka_set
 from support import class_archive
 
 # Thousands of short jobs: a third of the processors' time would go into compiling what runs once.

@@ -16,8 +16,8 @@ import pytest
 
 from kops.config.connection import Connection
 from kops.core.errors import MissingRequirement, UsageProblem
-from kops.gateways.jars import KAFKA_VERSION, jars_of, kafka_set
-from kops.gateways.jdk import Jdk, require_jdk
+from kops.gateways.machine.jars import KAFKA_VERSION, jars_of, kafka_set
+from kops.gateways.machine.jdk import Jdk, require_jdk
 from kops.sandbox import cluster
 from kops.sandbox.model import Sandbox
 from support.container import engine_answers, kafka_container

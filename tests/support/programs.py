@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from kops.gateways.jars import KAFKA_VERSION
+from kops.gateways.machine.jars import KAFKA_VERSION
 
 REDUCERS = {"concat": "support.reducers:concat", "concat_or_delete": "support.reducers:ConcatOrDelete"}
 """The aggregates that are reducers in a state file, and Java in ``Topologies.java``."""

@@ -7,7 +7,7 @@ import pytest
 import requests
 
 from kops.core.errors import MissingRequirement
-from kops.gateways.archives import registry_folder
+from kops.gateways.machine.archives import registry_folder
 from kops.sandbox import parts
 from kops.sandbox import registry as servers
 from kops.sandbox.ports import pick

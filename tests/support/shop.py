@@ -13,8 +13,8 @@ import yaml
 
 from kops.config.paths import directories
 from kops.gateways.connect.plugins import plugin_folder
-from kops.gateways.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
-from kops.gateways.jdk import require_jdk
+from kops.gateways.machine.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
+from kops.gateways.machine.jdk import require_jdk
 from support.connect import CONVERTER
 from support.examples import EXAMPLES
 from support.postgresql import FOLDER, Database

@@ -6,13 +6,13 @@ import pytest
 
 from kops.config.paths import directories
 from kops.core.errors import MissingRequirement
-from kops.gateways.jars import jars_of, spark_kafka_set
+from kops.gateways.machine.jars import jars_of, spark_kafka_set
 
 
 @pytest.fixture(scope="session")
 def spark(jdk):
     """The one Spark session of this process, as kops starts it: whatever runs kops in this process finds it running."""
-    from kops.spark.session import SparkNeeds, start_session
+    from kops.spark.driver.session import SparkNeeds, start_session
 
     cache = directories(os.environ).cache
     try:

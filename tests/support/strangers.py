@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import click
 import pytest
 
-from kops.cli.main import cli, main
+from kops.cli.frame.main import cli, main
 
 ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 """C0 but line ends and tabs, DEL, C1, marks of direction, what has no width, separators of lines, surrogates."""

@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Any
 
 from kops.config.paths import directories
-from kops.gateways.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
-from kops.gateways.jdk import require_jdk
+from kops.gateways.machine.jars import KAFKA_VERSION, class_path, jars_of, kafka_set
+from kops.gateways.machine.jdk import require_jdk
 from support import class_archive
 from support.programs import Headers, Program, Record
 

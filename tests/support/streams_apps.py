@@ -16,7 +16,7 @@ from pathlib import Path
 from confluent_kafka import OFFSET_END, Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, NewTopic, ResourceType
 
-from kops.gateways.jars import KAFKA_VERSION
+from kops.gateways.machine.jars import KAFKA_VERSION
 from support.programs import Program, Record
 from support.streams import java_command
 

@@ -4,7 +4,7 @@ import shlex
 
 import click
 
-from kops.cli.main import cli
+from kops.cli.frame.main import cli
 
 
 def assert_taken(text: str) -> None:

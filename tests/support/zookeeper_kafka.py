@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from kops.gateways.jars import JarSet, class_path, jars_of, kafka_set
-from kops.gateways.jdk import Jdk
+from kops.gateways.machine.jars import JarSet, class_path, jars_of, kafka_set
+from kops.gateways.machine.jdk import Jdk
 from kops.sandbox import parts, ports
 from kops.sandbox.model import HOST
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Stock:
-    """The sum of the quantities. A reducer of kops (``kops.core.reducers``)."""
+    """The sum of the quantities. A reducer of kops (``kops.core.statefile.reducers``)."""
 
     def initial(self) -> int:
         """Return the stock of a shop that nothing is known of."""

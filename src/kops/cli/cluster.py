@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from kops.cli.findings_view import cluster_words, fail_on_option, findings_text, note_gaps, render_findings
-from kops.cli.lazy import Group
-from kops.cli.session import Session
+from kops.cli.frame.findings_view import cluster_words, fail_on_option, findings_text, note_gaps, render_findings
+from kops.cli.frame.lazy import Group
+from kops.cli.frame.session import Session
 from kops.core.errors import KopsError
 from kops.output.render import Column, as_columns
 
@@ -41,7 +41,7 @@ def describe(session: Session, /) -> int:
 
     The protocol tells no release: KAFKA VERSION is the newest whose requests a broker knows, so it runs that one or a later one.
     """
-    from kops.operations.cluster import describe as find
+    from kops.operations.cluster.describe import describe as find
 
     body, gaps = find(session)
     if session.output_format in ("json", "yaml"):
@@ -71,7 +71,7 @@ def health(session: Session, /, *, fail_on: str) -> int:
     """  # noqa: D301 - click reads \b as "keep these lines"
     from kops.core.errors import ExitCode
     from kops.core.findings import Severity
-    from kops.operations.cluster_health import as_json, examine, headline
+    from kops.operations.cluster.health import as_json, examine, headline
 
     least = Severity[fail_on.upper()]
     found = examine(session, cluster_words(session))
@@ -93,7 +93,7 @@ def brokers(session: Session, /) -> int:
 
     PREFERRED is how many partitions a broker is the first replica of: what it leads when leaders are where they should be.
     """
-    from kops.operations.cluster_brokers import brokers as find
+    from kops.operations.cluster.brokers import brokers as find
 
     rows, gaps = find(session)
     if session.output_format == "table":
@@ -171,6 +171,6 @@ def _free(found: Mapping[str, Any]) -> str | None:
 
 
 def _gap_rows(gaps: Mapping[str, KopsError]) -> list[dict[str, Any]]:
-    from kops.operations.cluster_health import gap_rows
+    from kops.operations.cluster.health import gap_rows
 
     return gap_rows(gaps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kops.cli.lazy import Command
+from kops.cli.frame.lazy import Command
 
 
 @click.command("completion", cls=Command)
@@ -13,7 +13,7 @@ def completion(*, shell: str) -> None:
     """Print the completion script: add `eval "$(kops completion bash)"` to ~/.bashrc (fish: `kops completion fish | source`)."""
     from click.shell_completion import get_completion_class
 
-    from kops.cli.main import COMPLETION, cli
+    from kops.cli.frame.main import COMPLETION, cli
 
     found = get_completion_class(shell)
     if found is None:  # pragma: no cover - the choice above knows them all

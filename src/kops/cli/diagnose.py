@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kops.cli.findings_view import cluster_words, fail_on_option, findings_text, note_gaps, render_findings
-from kops.cli.lazy import Command
-from kops.cli.session import Session
+from kops.cli.frame.findings_view import cluster_words, fail_on_option, findings_text, note_gaps, render_findings
+from kops.cli.frame.lazy import Command
+from kops.cli.frame.session import Session
 
 
 @click.command("diagnose", cls=Command)

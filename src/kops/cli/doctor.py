@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from kops.cli.lazy import Command
-from kops.cli.session import Session
+from kops.cli.frame.lazy import Command
+from kops.cli.frame.session import Session
 
 
 @click.command("doctor", cls=Command)
@@ -27,7 +27,7 @@ def doctor(session: Session, *, fetch: str | None, jars: Path | None) -> int:
     With --fetch the jars of Apache Kafka and of Spark's Kafka source are there before an incident needs them. Connect and the registry
     are only needed for the sandbox: they are fetched on first use, or with --fetch connect and --fetch registry.
     """
-    from kops.operations.doctor import MISSING, examine
+    from kops.operations.contexts.doctor import MISSING, examine
 
     checks = list(examine(session, fetch=fetch, jars_directory=jars))
     session.render([asdict(check) for check in checks], ["name", "status", "found"])

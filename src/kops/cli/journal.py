@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from kops.cli.lazy import Command, Group
-from kops.cli.options import Approval, mutation
-from kops.cli.session import Session
+from kops.cli.frame.lazy import Command, Group
+from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.session import Session
 
 
 @click.group(cls=Group)
@@ -26,7 +26,7 @@ def list_entries(session: Session, *, unfinished: bool, limit: int) -> None:
     """List entries, newest first."""
     from itertools import islice
 
-    from kops.operations.journal_actions import entry_row, is_unfinished
+    from kops.operations.protocol.journal_actions import entry_row, is_unfinished
 
     entries = (
         entry
@@ -41,7 +41,7 @@ def list_entries(session: Session, *, unfinished: bool, limit: int) -> None:
 @click.pass_obj
 def show(session: Session, *, entry_id: str) -> None:
     """Show everything about one entry: plan, prior values, results. ID may be `last`."""
-    from kops.operations.journal_actions import entry_row, item_rows
+    from kops.operations.protocol.journal_actions import entry_row, item_rows
 
     entry = session.journal.read(entry_id)
     if session.output_format in ("json", "yaml"):
@@ -53,7 +53,7 @@ def show(session: Session, *, entry_id: str) -> None:
     if session.output_format != "table":
         session.render(item_rows(entry), ["target", "action", "before", "after", "status"])
         return
-    from kops.cli.plan_view import plan_text
+    from kops.cli.frame.plan_view import plan_text
 
     click.echo(plan_text(entry.plan, terminal=sys.stdout.isatty()))
     session.render(item_rows(entry), ["target", "status"])
@@ -66,7 +66,7 @@ def show(session: Session, *, entry_id: str) -> None:
 @click.pass_obj
 def finish(session: Session, *, entry_id: str, take_over: bool, approval: Approval) -> int:
     """Do the rest of an entry that was interrupted, crashed or partly done. ID may be `last`: of this cluster."""
-    from kops.operations.journal_actions import entry_named, plan_finish
+    from kops.operations.protocol.journal_actions import entry_named, plan_finish
 
     entry = entry_named(session, session.journal, entry_id)
     return session.carry_out(plan_finish(session, entry, take_over=take_over), approval, finishes=entry.id)
@@ -84,7 +84,7 @@ def undo(session: Session, *, entry_id: str, accept_loss: bool, take_over: bool,
     Refused if that would discard what has happened since: records, commits, settings of others. With --accept-loss the plan
     shows what is lost.
     """
-    from kops.operations.journal_actions import entry_named, plan_undo
+    from kops.operations.protocol.journal_actions import entry_named, plan_undo
 
     entry = entry_named(session, session.journal, entry_id)
     plan = plan_undo(session, session.journal, entry, accept_loss=accept_loss, take_over=take_over)
@@ -97,6 +97,6 @@ def undo(session: Session, *, entry_id: str, accept_loss: bool, take_over: bool,
 @click.pass_obj
 def apply(session: Session, *, file: Path, approval: Approval) -> int:
     """Run a plan saved with --plan-out. Refused if the cluster has changed since it was made."""
-    from kops.operations.journal_actions import read_plan
+    from kops.operations.protocol.journal_actions import read_plan
 
     return session.carry_out(read_plan(file), approval)

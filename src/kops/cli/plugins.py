@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from kops.cli.lazy import Group
-from kops.cli.session import Session
+from kops.cli.frame.lazy import Group
+from kops.cli.frame.session import Session
 
 
 @click.group(cls=Group)
@@ -21,7 +21,7 @@ def list_(session: Session) -> None:
     Each plugin is imported to find out. A broken one is a warning, and breaks nothing else; where two have the same name,
     or kops itself has it, one wins and the other is hidden.
     """
-    from kops.cli.main import NOUNS
+    from kops.cli.frame.main import NOUNS
     from kops.plugins.loader import check_all, warn
 
     found = check_all(NOUNS)

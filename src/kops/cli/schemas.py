@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kops.cli.lazy import Group
-from kops.cli.options import Approval, mutation
-from kops.cli.session import Session
+from kops.cli.frame.lazy import Group
+from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.session import Session
 from kops.core.visible import indented
 from kops.output.guard import for_data
 
 if TYPE_CHECKING:
-    from kops.core.schemas import Schema
+    from kops.core.schemas.models import Schema
 
 F = TypeVar("F", bound=Callable[..., Any])
 TYPES = ("avro", "json-schema", "protobuf")
@@ -55,7 +55,7 @@ def schema_options(command: F) -> F:
 @click.pass_obj
 def list_subjects(session: Session, /, *, patterns: tuple[str, ...]) -> None:
     """List subjects with their latest version: all of them, or those that names and globs match."""
-    from kops.operations.schemas import list_rows
+    from kops.operations.schemas.subjects import list_rows
 
     session.render(list_rows(session, patterns), COLUMNS)
 
@@ -75,8 +75,8 @@ def show(session: Session, /, *, subject: str | None, version: int | None, schem
       kops schemas show --id 17
       kops schemas show orders-value --version 2 --raw > orders.avsc
     """  # noqa: D301 - click wants a real backspace to keep these lines
-    from kops.operations.schemas import pretty
-    from kops.operations.schemas import show as look
+    from kops.operations.schemas.subjects import pretty
+    from kops.operations.schemas.subjects import show as look
 
     if (subject is None) == (schema_id is None) or (version is not None and subject is None):
         raise click.UsageError("name either a subject, perhaps with --version, or --id")
@@ -104,7 +104,7 @@ def check(session: Session, /, *, subject: str, file: str, kind: str | None, ref
 
     Nothing is registered. Exit code 1: not compatible; 2: no schema at all.
     """
-    from kops.operations.schemas import check as look
+    from kops.operations.schemas.subjects import check as look
 
     found = look(session, subject, read_schema(file, kind, references), against=against)
     rows = found.rows()
@@ -136,7 +136,7 @@ def register(session: Session, /, *, subject: str, file: str, kind: str | None, 
       kops schemas register orders-value order.avsc
       kops schemas register orders-value order.proto --reference money.proto=money:1
     """  # noqa: D301 - click wants a real backspace to keep these lines
-    from kops.operations.schemas_register import plan_register
+    from kops.operations.schemas.register import plan_register
 
     return session.carry_out(plan_register(session, subject, read_schema(file, kind, references)), approval)
 
@@ -147,7 +147,7 @@ def read_schema(file: str, kind: str | None, references: tuple[str, ...]) -> Sch
     :raises UsageProblem: when it cannot be read
     """
     from kops.core.errors import UsageProblem
-    from kops.core.schemas import Schema, kind_of, parse_reference
+    from kops.core.schemas.models import Schema, kind_of, parse_reference
 
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")

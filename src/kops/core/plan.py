@@ -21,7 +21,7 @@ from kops.core.errors import ExitCode, UsageProblem
 
 PLAN_VERSION = 1
 MOVES = "moves"
-"""The key of a plan's arguments that its items follow from, see ``kops.core.moves``."""
+"""The key of a plan's arguments that its items follow from, see ``kops.core.offsets.moves``."""
 
 MANY = 1_000
 """More results than these are given out in blocks."""
@@ -94,7 +94,7 @@ class DerivedItems(Sequence[Item]):
 class Plan:
     """A mutation, decided and not yet done.
 
-    :param operation: name in ``kops.operations.registry``, such as ``offsets.reset``
+    :param operation: name in ``kops.operations.protocol.registry``, such as ``offsets.reset``
     :param summary: one sentence for the person who approves
     :param cluster_id: of the cluster that was read
     :param context: name of the context, or the bootstrap servers when there is none
@@ -178,7 +178,7 @@ def plan_from_json(body: Json) -> Plan:
     try:
         items: Sequence[Item]
         if isinstance(body["arguments"], dict) and MOVES in body["arguments"]:
-            from kops.core.moves import MoveItems, moves_of_json
+            from kops.core.offsets.moves import MoveItems, moves_of_json
 
             items = MoveItems(moves_of_json(body["arguments"][MOVES]))
         else:

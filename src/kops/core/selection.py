@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.models import TopicPartition
-from kops.core.topic_names import topics_not_found
+from kops.core.topics.names import topics_not_found
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _PARTITIONS = re.compile(r"[0-9,-]+")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kops.core.column_types import NOTHING, ListOf, MapOf, Struct, Type, merged
+from kops.core.records.column_types import NOTHING, ListOf, MapOf, Struct, Type, merged
 from kops.formats.avro import shown
 
 Convert = Callable[[Any], Any]

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from kops.core.errors import OperationFailed, UndecodableRecord, UsageProblem
-from kops.core.schemas import AVRO, FORMAT_OF, JSON, PROTOBUF, RegisteredSchema
+from kops.core.schemas.models import AVRO, FORMAT_OF, JSON, PROTOBUF, RegisteredSchema
 from kops.formats.avro import AvroSchema, shown
 from kops.formats.json_schema import JsonChecker
 from kops.formats.primitives import Json

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from kops.core.connect import root_cause
+from kops.core.connect.models import root_cause
 
 CONNECT, STREAMS, SHARE_GROUP, SPRING = "connect", "kafka-streams", "share-group", "spring"
 PREFIXES: Mapping[str, str] = MappingProxyType(

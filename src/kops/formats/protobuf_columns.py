@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kops.core.column_types import ListOf, MapOf, Struct, Type
+from kops.core.records.column_types import ListOf, MapOf, Struct, Type
 
 _KINDS = {
     "double": "double",

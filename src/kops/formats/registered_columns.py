@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
-from kops.core.column_types import NOTHING, Disagreement, Type, fitted, merged
 from kops.core.errors import UndecodableRecord
-from kops.core.schemas import AVRO, RegisteredSchema
+from kops.core.records.column_types import NOTHING, Disagreement, Type, fitted, merged
+from kops.core.schemas.models import AVRO, RegisteredSchema
 from kops.core.statefile.models import Form
 from kops.formats.avro import AvroSchema
 from kops.formats.avro_columns import avro_column

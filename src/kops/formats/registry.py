@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from kops.core.errors import UsageProblem
-from kops.core.schemas import KIND_OF
+from kops.core.schemas.models import KIND_OF
 from kops.formats.base import Format
 from kops.formats.primitives import Bytes, Float, Integer, Json, String, Uuid
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow
     from numpy.typing import NDArray
 
-    from kops.formats.record_columns import RecordColumns
+    from kops.formats.batches.columns import RecordColumns
 
     Hashes = NDArray[numpy.uint64]
 

@@ -18,7 +18,7 @@ def names(services: Services, kind: str, prefix: str, *, seconds: float) -> list
     if kind == CONTEXTS:
         return sorted(name for name in read_config(services.directories).contexts if name.startswith(prefix))
     if kind == SUBJECTS:
-        from kops.gateways.schema_subjects import Subjects
+        from kops.gateways.registry.subjects import Subjects
 
         return [name for name in Subjects(services.connection).names() if name.startswith(prefix)]
     if kind == CONNECTORS:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from kops.core.lag import age_text
-from kops.core.lag_rates import KEYS, Line, Look, rate_text, sparkline
+from kops.core.groups.lag import age_text
+from kops.core.groups.lag_rates import KEYS, Line, Look, rate_text, sparkline
 from kops.core.visible import visible
 from kops.output.guard import unguarded
 from kops.output.json_text import json_text

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import click
 
-from kops.cli.lazy import Command, Group
-from kops.cli.session import Session
+from kops.cli.frame.lazy import Command, Group
+from kops.cli.frame.session import Session
 from kops.core.errors import ConfigError, KopsError, NotFound, OperationFailed, Refused, UndecodableRecord, UsageProblem
 from kops.core.models import Bounds, Topic, TopicPartition
 from kops.core.murmur2 import murmur2, partition_for
-from kops.core.records import OffsetRange, Ranges, Record
-from kops.core.reducers import FunctionReducer, Reducer
+from kops.core.records.models import OffsetRange, Ranges, Record
+from kops.core.statefile.reducers import FunctionReducer, Reducer
 from kops.formats.base import Format, Place, as_text_or_base64, decode_at
 from kops.output.render import Column
 from kops.plugins.loader import load_format as format_named

@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import ConfigError, KopsError
-from kops.core.reducers import as_reducer
+from kops.core.statefile.reducers import as_reducer
 from kops.formats.base import Format
 from kops.formats.registry import FORMATS, unknown_format
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kops.core.errors import KopsError
-from kops.gateways.jdk import Jdk
-from kops.gateways.processes import ProcessIdentity
+from kops.gateways.machine.jdk import Jdk
+from kops.gateways.machine.processes import ProcessIdentity
 from kops.sandbox import parts, ports
 from kops.sandbox.model import HOST, Node, Sandbox
 from kops.sandbox.parts import Part, PartStatus

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kops.core.errors import UsageProblem
-from kops.gateways.jdk import Jdk
+from kops.gateways.machine.jdk import Jdk
 from kops.sandbox import brokers, parts, ports, registry, workers
 from kops.sandbox.files import locked
 from kops.sandbox.model import BROKERS, PLAINTEXT, SASL_SSL, SECURITY, Node, Sandbox, Worker, load, save

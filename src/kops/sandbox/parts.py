@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kops.core.errors import OperationFailed, Refused, TimedOut
-from kops.gateways.processes import ProcessIdentity, kill, start_detached, stop
+from kops.gateways.machine.processes import ProcessIdentity, kill, start_detached, stop
 from kops.sandbox import ports
 from kops.sandbox.files import write_whole
 

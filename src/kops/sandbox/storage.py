@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kops.core.errors import OperationFailed
-from kops.gateways.jars import class_path
-from kops.gateways.jdk import Jdk
+from kops.gateways.machine.jars import class_path
+from kops.gateways.machine.jdk import Jdk
 from kops.sandbox.files import argument_lines, property_lines, write_whole
 from kops.sandbox.model import SASL_MECHANISM, USERNAME, Node, Sandbox
 from kops.sandbox.settings import LOG4J2, client_settings, server_settings

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from kops.core.errors import OperationFailed
-from kops.gateways.jdk import FOR_A_SHORT_RUN, Jdk
+from kops.gateways.machine.jdk import FOR_A_SHORT_RUN, Jdk
 from kops.sandbox.files import write_whole
 from kops.sandbox.model import HOST
 

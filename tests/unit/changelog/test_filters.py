@@ -4,7 +4,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from kops.core.changelog_filters import Times, parse_times
+from kops.core.changelog.filters import Times, parse_times
 from kops.core.errors import UsageProblem
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from kops.core.changelog_filters import Times
-from kops.core.records import Record
+from kops.core.changelog.filters import Times
+from kops.core.records.models import Record
 from kops.core.statefile import Form
 from kops.formats.streams import suppression
 from kops.formats.streams.record_context import RecordContext

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kops.core.changelog_settings import differences
+from kops.core.changelog.settings import differences
 from kops.core.models import Setting
 
 DAY = 86_400_000

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kops.cli.findings_view import findings_text
+from kops.cli.frame.findings_view import findings_text
 from kops.core.findings import Finding, Severity, by_severity, names_text, places_text, ranges_text, reaches
 from kops.core.models import TopicPartition
 from kops.core.selection import parse_selection

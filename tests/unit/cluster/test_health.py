@@ -2,11 +2,11 @@
 
 import pytest
 
-from kops.core.cluster import Quorum, QuorumReplica, RegisteredBroker
-from kops.core.cluster_health import cluster_findings
-from kops.core.cluster_observed import Observed, partition_trouble
+from kops.core.cluster.health import cluster_findings
+from kops.core.cluster.log_dirs import LogDir
+from kops.core.cluster.models import Quorum, QuorumReplica, RegisteredBroker
+from kops.core.cluster.observed import Observed, partition_trouble
 from kops.core.findings import Severity
-from kops.core.log_dirs import LogDir
 from kops.core.models import Broker, Partition, Setting, Topic, TopicPartition
 
 

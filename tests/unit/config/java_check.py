@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from kops.gateways.jars import KAFKA_VERSION, class_path
-from kops.gateways.jdk import require_jdk
+from kops.gateways.machine.jars import KAFKA_VERSION, class_path
+from kops.gateways.machine.jdk import require_jdk
 from support.streams import compiled
 
 SOURCE = Path(__file__).parent / "ClientCheck.java"

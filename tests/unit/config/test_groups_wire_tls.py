@@ -8,7 +8,7 @@ import pytest
 from kops.config.connection import Connection
 from kops.config.java_import import convert_properties
 from kops.core.errors import ConfigError
-from kops.gateways.kafka.groups_wire import kafka_python_settings
+from kops.gateways.kafka.admin import kafka_python_settings
 
 
 def authorities(connection):

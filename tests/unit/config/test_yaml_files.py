@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from kops.config.yaml_files import parse_documents, read_documents
 from kops.core.errors import ConfigError, ExitCode, UsageProblem
 from kops.operations.connect.files import read_declaration
-from kops.operations.offsets_files import _positions
+from kops.operations.offsets.files import _positions
 from kops.operations.state.files import read_state_file
-from kops.operations.topics_files import documents
+from kops.operations.topics.files import documents
 
 STATE = """\
 application: prices-app

@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from kops.core.connect_plugins import how_to_get
+from kops.core.connect.plugins import how_to_get
 from kops.gateways.connect.plugins import FILE_STREAM, parse_coordinate
-from kops.gateways.jars import KAFKA_VERSION
+from kops.gateways.machine.jars import KAFKA_VERSION
 from support.faulty_connect import Answer, faulty_worker
 
 __all__ = ["faulty_worker"]

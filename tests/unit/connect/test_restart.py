@@ -2,7 +2,7 @@
 
 import pytest
 
-from kops.core.connect import connector_of
+from kops.core.connect.models import connector_of
 from kops.core.plan import ItemResult, Status
 from kops.operations.connect.restart import STALE_SECONDS, STEADY_SECONDS, Watch
 from support.faulty_connect import expanded

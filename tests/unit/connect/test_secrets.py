@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kops.core.connect_secrets import digest, masked, scrubbed, secret_texts
+from kops.core.connect.secrets import digest, masked, scrubbed, secret_texts
 from kops.core.secret_shapes import HIDDEN, is_secret_name, without_secrets
 from kops.operations.connect.sealed import Sealed, digest_key, seal
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kops.core.avro_compatibility import Names, incompatibilities
+from kops.core.schemas.avro_compatibility import Names, incompatibilities
 
 
 def record(*fields, name="shop.Order", **more):

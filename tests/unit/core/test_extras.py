@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kops.cli.failure import describe
+from kops.cli.frame.failure import describe
 from kops.core import extras
 from kops.core.errors import MissingRequirement
-from kops.operations import doctor
+from kops.operations.contexts import doctor
 
 DECLARED = [
     "click<9,>=8.2",

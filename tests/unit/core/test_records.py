@@ -1,6 +1,6 @@
 import pytest
 
-from kops.core.records import OffsetRange, Record, latest_by_key, newest, timestamp_text
+from kops.core.records.models import OffsetRange, Record, latest_by_key, newest, timestamp_text
 
 
 def record(partition, offset, key, value=b"v"):

@@ -3,7 +3,7 @@ import pickle
 import pytest
 
 from kops.core.errors import ConfigError
-from kops.core.reducers import Aggregate, as_reducer, fold, load_reducer, step
+from kops.core.statefile.reducers import Aggregate, as_reducer, fold, load_reducer, step
 from kops.operations.state.files import read_state_file
 
 

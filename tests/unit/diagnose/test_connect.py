@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from kops.config.connection import Connection, Http, Secret
-from kops.core.connect import concerns, connector_findings, connector_of, root_cause
+from kops.core.connect.models import concerns, connector_findings, connector_of, root_cause
 from kops.core.errors import AuthenticationFailed, AuthorizationFailed, OperationFailed, TimedOut, Unreachable
 from kops.gateways.connect import Connect
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kops.core.diagnosis import group_findings
-from kops.core.group_look import GroupLook, PartitionLook, Skew, skew_of
-from kops.core.lag import Headroom, OpenTransaction, TimeLag
+from kops.core.diagnosis.groups import group_findings
+from kops.core.groups.lag import Headroom, OpenTransaction, TimeLag
+from kops.core.groups.look import GroupLook, PartitionLook, Skew, skew_of
 from kops.core.models import Bounds, Committed, Group, Member, Setting, TopicPartition
 
 NOW = 1_800_000_000_000

@@ -1,8 +1,8 @@
 """Internal topics of Kafka Streams that are not there."""
 
-from kops.core.groups import Subtopology, WorkingGroup
+from kops.core.groups.models import Subtopology, WorkingGroup
 from kops.core.models import Group
-from kops.core.streams_missing import MissingTopic, missing_finding, missing_topics
+from kops.core.streams.missing import MissingTopic, missing_finding, missing_topics
 
 AGGREGATE = "KSTREAM-AGGREGATE-STATE-STORE-0000000003"
 THIS, OTHER = "KSTREAM-JOINTHIS-0000000006-store", "KSTREAM-JOINOTHER-0000000007-store"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kops.core.diagnosis_transactions import transaction_findings
-from kops.core.lag import OpenTransaction
+from kops.core.diagnosis.transactions import transaction_findings
+from kops.core.groups.lag import OpenTransaction
 from kops.core.models import TopicPartition
 
 NOW = 10_000_000

@@ -6,13 +6,14 @@ import zlib
 import pyarrow
 import pytest
 
-from kops.formats import record_compression, record_frames
-from kops.formats.record_batch_compression import CODECS, compressed
-from kops.formats.record_batch_copy import fingerprint
-from kops.formats.record_batch_header import HugeBatch, Producer, batches_of, framed
-from kops.formats.record_batches import columns_of, encode
-from kops.formats.record_columns import decode, decode_in_parts
-from kops.formats.record_compression import TooManyBytes, decompressed
+from kops.formats.batches import compression as record_compression
+from kops.formats.batches import frames as record_frames
+from kops.formats.batches.batch_compression import CODECS, compressed
+from kops.formats.batches.columns import decode, decode_in_parts
+from kops.formats.batches.compression import TooManyBytes, decompressed
+from kops.formats.batches.copy import fingerprint
+from kops.formats.batches.encode import columns_of, encode
+from kops.formats.batches.header import HugeBatch, Producer, batches_of, framed
 
 WRITER = Producer(-1, -1, 0)
 LIMIT = 1 << 20

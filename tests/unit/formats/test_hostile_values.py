@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from kops.core.errors import OperationFailed, UndecodableRecord
-from kops.core.schemas import AVRO, JSON, PROTOBUF, RegisteredSchema
+from kops.core.schemas.models import AVRO, JSON, PROTOBUF, RegisteredSchema
 from kops.formats.avro import AvroSchema, shown
 from kops.formats.avro_guard import MOST_WEIGHTLESS
 from kops.formats.base import MOST_DEPTH

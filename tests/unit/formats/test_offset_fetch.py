@@ -6,7 +6,7 @@ from hypothesis import strategies as some
 from kafka.protocol.consumer import OffsetFetchResponse
 
 from kops.core.errors import UndecodableRecord
-from kops.formats.offset_fetch import OF_ONE_GROUP, VERSION, TopicCommits, read_answer, read_answer_of_one
+from kops.formats.groups.offset_fetch import OF_ONE_GROUP, VERSION, TopicCommits, read_answer, read_answer_of_one
 
 Group = OffsetFetchResponse.OffsetFetchResponseGroup
 Topic = Group.OffsetFetchResponseTopics

@@ -5,13 +5,13 @@ import random
 import pyarrow
 import pytest
 
-from kops.formats.record_batch_changes import NewContent, with_new
-from kops.formats.record_batch_copy import columns_of_table
-from kops.formats.record_batch_header import Producer, batches_of
-from kops.formats.record_batch_merge import merged
-from kops.formats.record_batches import encode
-from kops.formats.record_columns import decode
-from kops.formats.record_frames import compacted, frames_of
+from kops.formats.batches.changes import NewContent, with_new
+from kops.formats.batches.columns import decode
+from kops.formats.batches.copy import columns_of_table
+from kops.formats.batches.encode import encode
+from kops.formats.batches.frames import compacted, frames_of
+from kops.formats.batches.header import Producer, batches_of
+from kops.formats.batches.merge import merged
 
 WHO = Producer(7, 3, 11, transactional=True)
 HEADERS = pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())]))

@@ -8,11 +8,11 @@ import pyarrow
 import pytest
 from kafka.record.default_records import DefaultRecordBatch
 
-from kops.formats.record_batch_compression import CODECS
-from kops.formats.record_batch_copy import can_go_on, columns_of_records, columns_of_table, fingerprint, renewed
-from kops.formats.record_batch_header import Producer, batches_of, is_sound
-from kops.formats.record_batches import encode
-from kops.formats.record_columns import decode
+from kops.formats.batches.batch_compression import CODECS
+from kops.formats.batches.columns import decode
+from kops.formats.batches.copy import can_go_on, columns_of_records, columns_of_table, fingerprint, renewed
+from kops.formats.batches.encode import encode
+from kops.formats.batches.header import Producer, batches_of, is_sound
 
 WRITER = Producer(7, 3, 40, transactional=True)
 START = 1_760_000_000_000

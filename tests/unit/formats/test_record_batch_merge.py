@@ -7,12 +7,12 @@ import numpy
 import pyarrow
 import pytest
 
-from kops.formats.record_batch_copy import columns_of_records
-from kops.formats.record_batch_header import Producer, batches_of
-from kops.formats.record_batch_merge import merged, split_frames
-from kops.formats.record_batches import columns_of, encode, split
-from kops.formats.record_columns import decode, offsets_between
-from kops.formats.record_frames import frames_of
+from kops.formats.batches.columns import decode, offsets_between
+from kops.formats.batches.copy import columns_of_records
+from kops.formats.batches.encode import columns_of, encode, split
+from kops.formats.batches.frames import frames_of
+from kops.formats.batches.header import Producer, batches_of
+from kops.formats.batches.merge import merged, split_frames
 
 SOME = [None, b"", b"k", b"x" * 63, b"y" * 64, b"z" * 9000]
 START, MANY = 1_760_000_000_000, 10_000

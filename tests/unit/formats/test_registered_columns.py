@@ -11,12 +11,12 @@ import pytest
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-from kops.core.column_types import Disagreement, ListOf, MapOf, Struct, ddl, merged
 from kops.core.errors import ConfigError
-from kops.core.schemas import RegisteredSchema
+from kops.core.records.column_types import Disagreement, ListOf, MapOf, Struct, ddl, merged
+from kops.core.schemas.models import RegisteredSchema
 from kops.core.statefile import Form, parse_state_file
 from kops.formats.registered_columns import WRONG, column_of
-from kops.spark.registered import _decoded, arrow_type
+from kops.spark.reading.registered import _decoded, arrow_type
 
 LINE = {"type": "record", "name": "Line", "fields": [{"name": "p", "type": "float"}]}
 EVERY = {

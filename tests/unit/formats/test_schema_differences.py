@@ -1,6 +1,6 @@
 """What is named where a registry only says that Protobuf or JSON Schema is incompatible."""
 
-from kops.core.json_schema_differences import json_schema_differences
+from kops.core.schemas.json_schema_differences import json_schema_differences
 from kops.formats.protobuf import ProtobufSchema
 from kops.formats.protobuf_differences import protobuf_differences
 

@@ -7,8 +7,8 @@ import pytest
 
 from kops.config.connection import Connection
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.journal import Journal
-from kops.operations.protocol import Mutation
+from kops.operations.protocol.engine import Mutation
+from kops.operations.protocol.journal import Journal
 
 
 @dataclass

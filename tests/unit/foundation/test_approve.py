@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from kops.cli.approve import approve, names_to_type
-from kops.cli.options import Approval
+from kops.cli.frame.approve import approve, names_to_type
+from kops.cli.frame.options import Approval
 from kops.config.connection import Connection
 from kops.core.errors import ApprovalRequired
 from kops.core.plan import Severity

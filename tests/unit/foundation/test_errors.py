@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from kops.cli.failure import describe, wants_json
+from kops.cli.frame.failure import describe, wants_json
 from kops.core import errors
 from kops.core.errors import ExitCode, KopsError, Terminated
 

@@ -25,7 +25,7 @@ HEAVY = {
 
 PROGRAM = """
 import sys
-from kops.cli.main import main
+from kops.cli.frame.main import main
 code = main(sys.argv[1:])
 sys.stdout.flush()
 print(*sorted(sys.modules), sep="\\n", file=sys.stderr)

@@ -12,9 +12,9 @@ import pytest
 
 from kops.core.errors import ConfigError, NotFound, Refused
 from kops.core.plan import ItemResult, Status
-from kops.operations.journal import EntryStatus, crashed
-from kops.operations.journal_actions import entry_row, is_unfinished, item_rows, plan_finish, plan_undo, status_of
-from kops.operations.registry import MUTATIONS, mutation_named
+from kops.operations.protocol.journal import EntryStatus, crashed
+from kops.operations.protocol.journal_actions import entry_row, is_unfinished, item_rows, plan_finish, plan_undo, status_of
+from kops.operations.protocol.registry import MUTATIONS, mutation_named
 
 KEYS = {
     "id",

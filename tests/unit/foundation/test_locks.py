@@ -6,12 +6,12 @@ import sys
 import pytest
 
 from kops.core.errors import StateMoved
-from kops.operations.locks import exclusive
+from kops.operations.protocol.locks import exclusive
 
 HOLD = """
 import sys
 from pathlib import Path
-from kops.operations.locks import exclusive
+from kops.operations.protocol.locks import exclusive
 with exclusive(Path(sys.argv[1]), "cluster", ["billing"]):
     print("held", flush=True)
     sys.stdin.read()

@@ -7,9 +7,9 @@ import pytest
 
 from kops.core.errors import Refused
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.core.schemas import Schema, SchemaVersion
-from kops.operations import schemas_register
-from kops.operations.schemas_register import REGISTERING
+from kops.core.schemas.models import Schema, SchemaVersion
+from kops.operations.schemas import register as schemas_register
+from kops.operations.schemas.register import REGISTERING
 
 SCHEMA = Schema("AVRO", '"string"')
 LOST = ItemResult("orders-value", Status.UNKNOWN, error={"code": "timed_out", "message": "no answer"})

@@ -1,6 +1,6 @@
 """A plan as the person sees it who approves it."""
 
-from kops.cli.plan_view import plan_text
+from kops.cli.frame.plan_view import plan_text
 from kops.core.plan import Item, Plan
 
 

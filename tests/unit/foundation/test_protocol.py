@@ -14,8 +14,8 @@ from kops.core.errors import (
     Unreachable,
 )
 from kops.core.plan import Status
-from kops.operations.journal import EntryStatus
-from kops.operations.protocol import InterruptedMutation, carry_out, compare_guard
+from kops.operations.protocol.engine import InterruptedMutation, carry_out, compare_guard
+from kops.operations.protocol.journal import EntryStatus
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import click
 import pytest
 import yaml
 
-from kops.cli.main import NOUNS
+from kops.cli.frame.main import NOUNS
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,10 +12,16 @@ from pathlib import Path
 import click
 import pytest
 
-from kops.cli import cluster, plan_view, records_dead_letters, records_produce, replay_archive, schemas, state, state_snapshot
-from kops.cli.carry_out import RESULT_COLUMNS
+from kops.cli import cluster, schemas
 from kops.cli.connect import look as connectors
-from kops.cli.main import cli
+from kops.cli.frame import plan_view
+from kops.cli.frame.carry_out import RESULT_COLUMNS
+from kops.cli.frame.main import cli
+from kops.cli.records import dead_letters as records_dead_letters
+from kops.cli.records import produce as records_produce
+from kops.cli.replay import archive as replay_archive
+from kops.cli.state import commands as state
+from kops.cli.state import snapshot as state_snapshot
 from kops.cli.topics import files, look
 from kops.output.render import Column, as_columns
 
@@ -143,6 +149,6 @@ def constants(module: str, depth: int) -> set[str]:
     if depth:
         imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
         for name in imported:
-            if name.startswith(("kops.cli", "kops.output", "kops.operations", "kops.core")) and name != "kops.cli.main":
+            if name.startswith(("kops.cli", "kops.output", "kops.operations", "kops.core")) and name != "kops.cli.frame.main":
                 found |= constants(name, depth - 1)
     return found

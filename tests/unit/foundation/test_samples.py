@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kops.cli.main import NOUNS, cli
+from kops.cli.frame.main import NOUNS, cli
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted(

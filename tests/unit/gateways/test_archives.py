@@ -6,7 +6,7 @@ import tarfile
 import pytest
 
 from kops.core.errors import MissingRequirement
-from kops.gateways.archives import unpack
+from kops.gateways.machine.archives import unpack
 
 
 @pytest.fixture(params=["with a filter", "without"])

@@ -12,12 +12,12 @@ from kops.config.connection import Connection
 from kops.config.layers import Sourced
 from kops.config.validate import build
 from kops.core.errors import ConfigError, OperationFailed, StateMoved
-from kops.gateways import ivy
 from kops.gateways.connect import Connect
 from kops.gateways.kafka import Kafka
-from kops.gateways.schema_registry import SchemaRegistry
-from kops.operations import sandbox
+from kops.gateways.machine import ivy
+from kops.gateways.registry.client import SchemaRegistry
 from kops.operations.connect import change
+from kops.operations.sandbox import manage as sandbox
 from support.faulty_connect import Answer, faulty_worker
 
 __all__ = ["faulty_worker"]
@@ -110,7 +110,7 @@ def test_a_cluster_without_an_id_has_one_that_the_journal_can_hold():
 
 PROGRAM = """
 import sys
-from kops.cli import main as it
+from kops.cli.frame import main as it
 def broken(*_, **__):
     raise BrokenPipeError(32, "Broken pipe")
 it.cli.main = broken

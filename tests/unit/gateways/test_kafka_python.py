@@ -13,10 +13,10 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.protocol.broker_version_data import BrokerVersionData
 
 import kops
-from kops.gateways import kafka_python
+from kops.gateways.wire import kafka_python
 
 SOURCE = Path(kops.__file__).parent
-ADAPTERS = {"kafka": SOURCE / "gateways" / "kafka_python.py", "pyspark": SOURCE / "spark" / "pyspark_internals.py"}
+ADAPTERS = {"kafka": SOURCE / "gateways" / "wire" / "kafka_python.py", "pyspark": SOURCE / "spark" / "driver" / "pyspark_internals.py"}
 BELOW = {
     "kafka": ("kafka.net", "kafka.protocol", "kafka.conn", "kafka.cluster", "kafka.client", "kafka.record", "kafka.util", "kafka.codec"),
     "pyspark": (

@@ -9,12 +9,12 @@ import threading
 import time
 from pathlib import Path
 
-from kops.gateways.private_files import keep_renewed, run_folder
+from kops.gateways.machine.private_files import keep_renewed, run_folder
 
 CHILD = """
 import sys, time
 from pathlib import Path
-from kops.gateways.private_files import run_folder
+from kops.gateways.machine.private_files import run_folder
 folder = run_folder(Path(sys.argv[1]))
 (folder / "keystore-1.pem").write_text("secret")
 print(folder, flush=True)
@@ -71,7 +71,7 @@ def test_a_token_is_renewed_before_it_expires(tmp_path, monkeypatch):
             raise OSError
         return time.time() + 1000
 
-    monkeypatch.setattr("kops.gateways.private_files.time.sleep", sleep)
+    monkeypatch.setattr("kops.gateways.machine.private_files.time.sleep", sleep)
     keep_renewed(file, time.time() + 100, renew)
     keep_renewed(file, time.time() + 100, renew)
     assert gone.wait(300)

@@ -12,7 +12,7 @@ from kops.config.connection import Connection
 from kops.core.errors import KopsError
 from kops.core.models import Committed, TopicPartition
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.groups_committed import CommittedOffsets
+from kops.gateways.kafka.groups.committed import CommittedOffsets
 
 PLACE = TopicPartition("orders", 0)
 OFFSETS = {PLACE: Committed(5, "AgAAAAAAAACC", None)}

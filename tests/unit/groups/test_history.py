@@ -4,14 +4,14 @@ import struct
 
 import pytest
 
-from kops.core.diagnosis import group_findings
+from kops.core.diagnosis.groups import group_findings
 from kops.core.errors import UndecodableRecord
-from kops.core.group_history import CommitEvent, GroupHistory, MembersEvent, deletions, jumps, moves_of_tools
-from kops.core.group_look import GroupLook, PartitionLook
-from kops.core.lag import TimeLag
+from kops.core.groups.history import CommitEvent, GroupHistory, MembersEvent, deletions, jumps, moves_of_tools
+from kops.core.groups.lag import TimeLag
+from kops.core.groups.look import GroupLook, PartitionLook
 from kops.core.models import Bounds, Committed, Group, TopicPartition
-from kops.formats.consumer_offsets import decode_value
-from kops.formats.group_members import MembersKey, decode_classic_members, decode_members_key, members_prefixes
+from kops.formats.groups.consumer_offsets import decode_value
+from kops.formats.groups.members import MembersKey, decode_classic_members, decode_members_key, members_prefixes
 
 PLACE = TopicPartition("t", 0)
 NOW = 1_800_000_000_000

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kops.core.lag import (
+from kops.core.groups.lag import (
     FirstRecord,
     Limits,
     OpenTransaction,
@@ -16,7 +16,7 @@ from kops.core.lag import (
     time_lag_of,
 )
 from kops.core.models import Bounds, Setting, TopicPartition
-from kops.operations.groups_headroom import retention_of
+from kops.operations.groups.headroom import retention_of
 
 PLACE = (TopicPartition("orders", 0), 10)
 NOW = 1_000_000

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kops.core.lag_rates import Line, Rates, rate_text, sparkline
+from kops.core.groups.lag_rates import Line, Rates, rate_text, sparkline
 from kops.output.watch import json_lines, live_table, plain_lines
 
 

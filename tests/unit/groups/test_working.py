@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from kops.core.groups import ranges_text
-from kops.gateways.kafka.groups_working import connect_work
+from kops.core.groups.models import ranges_text
+from kops.gateways.kafka.groups.working import connect_work
 
 
 def text(value):

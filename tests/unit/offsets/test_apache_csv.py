@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kops.core.apache_csv import OffsetRow, read_offsets, rows_of_group, write_offsets
 from kops.core.errors import UsageProblem
 from kops.core.models import TopicPartition
+from kops.core.offsets.apache_csv import OffsetRow, read_offsets, rows_of_group, write_offsets
 
 topics = st.from_regex(r"[a-zA-Z0-9._-]{1,40}", fullmatch=True)
 groups = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=40)  # Python 3.10 reads no NUL

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
 from kops.core.models import Bounds, Committed
-from kops.core.offsets import (
+from kops.core.offsets.arithmetic import (
     ShiftBy,
     Target,
     ToCurrent,

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UndecodableRecord
 from kops.core.models import Committed, TopicPartition
-from kops.formats.consumer_offsets import OffsetKey, OffsetValue, decode_key, decode_value, java_hash, key_prefixes, partition_of_group
+from kops.formats.groups.consumer_offsets import (
+    OffsetKey,
+    OffsetValue,
+    decode_key,
+    decode_value,
+    java_hash,
+    key_prefixes,
+    partition_of_group,
+)
 
 
 def short(text):

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
-from kops.core.offsets import ShiftBy, SkipRecords, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
+from kops.core.offsets.arithmetic import ShiftBy, SkipRecords, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 from kops.core.selection import Selection, split_partitions
-from kops.operations.offsets_files import file_offsets, file_wishes
-from kops.operations.offsets_strategies import Choice, mixes_of, seek_of
-from kops.operations.offsets_wishes import Wish, places_of, wish_of
+from kops.operations.offsets.files import file_offsets, file_wishes
+from kops.operations.offsets.strategies import Choice, mixes_of, seek_of
+from kops.operations.offsets.wishes import Wish, places_of, wish_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 NOW_MS = 1795262400000

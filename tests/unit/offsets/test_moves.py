@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
 from kops.core.models import Committed, TopicPartition
-from kops.core.moves import Column, GroupMoves, MoveItems, TopicMoves, moves_json
+from kops.core.offsets.moves import Column, GroupMoves, MoveItems, TopicMoves, moves_json
 from kops.core.plan import Item, Plan, plan_document, plan_from_json, plan_of_document
 
 MOVES = TopicMoves(

@@ -3,10 +3,10 @@ from datetime import datetime, timezone
 import pytest
 
 from kops.core.errors import UsageProblem
-from kops.core.offsets import ShiftBy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
+from kops.core.offsets.arithmetic import ShiftBy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 from kops.core.selection import Selection
-from kops.operations.offsets_files import file_offsets
-from kops.operations.offsets_strategies import Choice, only_one, seek_of, seeks_of, strategy_of
+from kops.operations.offsets.files import file_offsets
+from kops.operations.offsets.strategies import Choice, only_one, seek_of, seeks_of, strategy_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 NOW_MS = 1795262400000

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
 from kops.core.models import Bounds, Committed, TopicPartition
-from kops.core.offsets import ShiftBy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime, metadata_after, resolve
-from kops.gateways.kafka.offsets_many import GroupOffsets
-from kops.operations.offsets_targets import Targets, topic_moves
+from kops.core.offsets.arithmetic import ShiftBy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime, metadata_after, resolve
+from kops.gateways.kafka.groups.offsets_many import GroupOffsets
+from kops.operations.offsets.targets import Targets, topic_moves
 
 STREAMS = "AgAAAAAAAACC"
 PARTITIONS = 4

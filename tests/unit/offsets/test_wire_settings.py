@@ -2,8 +2,8 @@ import pytest
 
 from kops.config.connection import Connection, Oauth, Secret
 from kops.core.errors import AuthorizationFailed, ConfigError, GroupActive, NotFound, OperationFailed, TimedOut
-from kops.gateways.kafka.groups_answers import kafka_words, listed_group
-from kops.gateways.kafka.groups_wire import can_express, kafka_python_settings
+from kops.gateways.kafka.admin import can_express, kafka_python_settings
+from kops.gateways.kafka.groups.answers import kafka_words, listed_group
 from kops.gateways.kafka.translate import translate_kafka_python
 
 BROKERS = ("one:9092", "two:9092")

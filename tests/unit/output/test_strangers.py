@@ -16,16 +16,16 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kops.cli import carry_out
-from kops.cli.failure import report
-from kops.cli.findings_view import findings_text
-from kops.cli.main import main
-from kops.cli.plan_view import plan_text
-from kops.cli.session import Session
+from kops.cli.frame import carry_out
+from kops.cli.frame.failure import report
+from kops.cli.frame.findings_view import findings_text
+from kops.cli.frame.main import main
+from kops.cli.frame.plan_view import plan_text
+from kops.cli.frame.session import Session
 from kops.core.blocks import Block, Blocks
 from kops.core.errors import KopsError, OperationFailed
 from kops.core.findings import Finding, Severity
-from kops.core.lag_rates import Line, Look
+from kops.core.groups.lag_rates import Line, Look
 from kops.core.plan import Item, ItemResult, Plan, Result, Status, plan_document
 from kops.core.visible import escaped_json, indented, visible, visible_bytes, visible_lines
 from kops.output.guard import Guard, for_data, guarded_stderr, guarded_stdout, unguarded
@@ -291,7 +291,7 @@ def home(tmp_path, monkeypatch):
 
 
 def test_the_journal_and_plan_files_hold_no_control_character(tmp_path):
-    from kops.operations.journal import Journal
+    from kops.operations.protocol.journal import Journal
 
     plan = replace(plan_of("\x9b2J\u202e", "\x1b[2K"), cluster_id="c")
     journal = Journal(tmp_path / "journal")

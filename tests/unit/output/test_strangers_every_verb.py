@@ -9,7 +9,7 @@ import click
 import pytest
 
 from kops.core.plan import Item, Plan
-from kops.operations.journal import Journal
+from kops.operations.protocol.journal import Journal
 from kops.sandbox.model import Node, Sandbox, save
 from support.strangers import (
     EVIL,

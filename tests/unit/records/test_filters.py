@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
-from kops.core.record_filters import Filter, compile_filters, parse_filter
-from kops.core.records import Record
+from kops.core.records.filters import Filter, compile_filters, parse_filter
+from kops.core.records.models import Record
 from kops.formats.registry import FORMATS
-from kops.operations.records_rows import Subject
+from kops.operations.records.rows import Subject
 
 BYTES, JSON, LONG, STRING = (FORMATS[name] for name in ("bytes", "json", "long", "string"))
 ORDER = {"id": 7, "price": 10.5, "item": "laptop", "paid": True, "note": None, "lines": [{"sku": "a"}, {"sku": "b"}], "a.b": {"c=d": 1}}

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
-from kops.core.record_format import compile_format
-from kops.core.records import Record
+from kops.core.records.line_format import compile_format
+from kops.core.records.models import Record
 
 RECORD = Record("orders", 3, 42, 1_700_000_000_123, b"k\xff", b"some value", (("a", b"1"), ("n", None)))
 

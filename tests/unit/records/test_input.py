@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
 from kops.core.models import NewRecord
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.formats.registry import FORMATS, format_named
-from kops.operations.records_input import Given, from_json, from_lines, from_whole
-from kops.operations.records_rows import BYTES, stream_row
+from kops.operations.records.input import Given, from_json, from_lines, from_whole
+from kops.operations.records.rows import BYTES, stream_row
 
 
 def lines(data, **given):

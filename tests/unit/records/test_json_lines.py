@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kops.core.errors import UndecodableRecord
-from kops.core.records import Record, timestamp_text
+from kops.core.records.models import Record, timestamp_text
 from kops.formats.registry import FORMATS
-from kops.operations.records_lines import line_maker
-from kops.operations.records_rows import stream_row
+from kops.operations.records.lines import line_maker
+from kops.operations.records.rows import stream_row
 
 TEXTS = st.text().map(lambda text: text.encode("utf-8", "replace"))
 DATA = st.none() | TEXTS | st.binary() | st.just(b'"\\\x01/')

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
 from kops.core.models import Bounds, TopicPartition
-from kops.core.record_ranges import END, START, Span, parse_span, resolve_span
-from kops.core.records import OffsetRange
+from kops.core.records.models import OffsetRange
+from kops.core.records.ranges import END, START, Span, parse_span, resolve_span
 from kops.core.times import Position
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)

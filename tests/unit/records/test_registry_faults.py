@@ -8,10 +8,10 @@ import pytest
 
 from kops.config.connection import Connection
 from kops.core.errors import AuthenticationFailed, AuthorizationFailed, NotFound, OperationFailed, Unreachable, UsageProblem
-from kops.core.schemas import AVRO, Schema, kind_of, parse_reference
-from kops.gateways.schema_registry import IncompatibleSchema
-from kops.gateways.schema_subjects import Subjects
-from kops.operations import schemas
+from kops.core.schemas.models import AVRO, Schema, kind_of, parse_reference
+from kops.gateways.registry.client import IncompatibleSchema
+from kops.gateways.registry.subjects import Subjects
+from kops.operations.schemas import subjects as schemas
 
 INT = Schema(AVRO, '"int"')
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kops.core.statefile.models import Form
-from kops.spark.replay_columns import TYPES, columns_named, literal
+from kops.spark.replay.columns import TYPES, columns_named, literal
 
 BYTES, JSON = Form("bytes"), Form("json", "price double")
 

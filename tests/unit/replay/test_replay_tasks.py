@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kops.core.errors import OperationFailed
-from kops.spark.replay_tasks import Processes
+from kops.spark.replay.tasks import Processes
 
 SECONDS = 240
 

@@ -2,7 +2,7 @@
 
 import threading
 
-from kops.spark.watch import HELD, any_held, records_told, watching
+from kops.spark.driver.watch import HELD, any_held, records_told, watching
 
 
 class Shown:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from kops.core.errors import MissingRequirement
-from kops.gateways import jdk
+from kops.gateways.machine import jdk
 
 
 def fake_jdk(folder: Path, version: str, *tools: str) -> Path:

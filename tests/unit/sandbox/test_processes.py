@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kops.gateways.processes import ProcessIdentity, kill, send, start_detached, start_time, stop, wait_until_gone
+from kops.gateways.machine.processes import ProcessIdentity, kill, send, start_detached, start_time, stop, wait_until_gone
 
 
 @pytest.fixture

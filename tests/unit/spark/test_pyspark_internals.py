@@ -5,7 +5,7 @@ import inspect
 from py4j.java_gateway import JavaGateway, JVMView
 from pyspark import SparkContext, daemon, java_gateway
 
-from kops.spark.pyspark_internals import CONNECTION_FILE
+from kops.spark.driver.pyspark_internals import CONNECTION_FILE
 
 
 def test_context_has_its_jvm_and_gateway():

@@ -13,8 +13,8 @@ from kops.operations.replay.archive_place import Place
 from kops.operations.state.archived_input import cleanup_policy, of_archives, open_archives, with_archives
 from kops.operations.state.cut import Cut
 from kops.operations.state.from_archive import with_shares
-from kops.spark.archived import ArchivedTopic
-from kops.spark.source import TopicRange
+from kops.spark.reading.archived import ArchivedTopic
+from kops.spark.reading.source import TopicRange
 
 
 def run(ranges, records):

@@ -4,8 +4,8 @@ import os
 import time
 from pathlib import Path
 
-from kops.spark import launch
-from kops.spark.launch import Jvm
+from kops.spark.driver import launch
+from kops.spark.driver.launch import Jvm
 
 CLASS_PATH = ["/jars/spark.jar"]
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from kops.core.errors import AuthorizationFailed
-from kops.core.group_history import CommitEvent, GroupHistory
+from kops.core.groups.history import CommitEvent, GroupHistory
 from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.statefile import parse_state_file
 from kops.core.statefile.models import FAUST

@@ -7,15 +7,15 @@ import pytest
 
 from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.statefile import parse_state_file
-from kops.formats.record_batch_gaps import Gaps
-from kops.formats.record_batch_header import CONTROL, Batch
+from kops.formats.batches.gaps import Gaps
+from kops.formats.batches.header import CONTROL, Batch
 from kops.formats.streams.offset_metadata import OffsetMetadata, encode
 from kops.operations.state.compute import Computed
 from kops.operations.state.cut import Cut
 from kops.operations.state.evidence import proof_of
 from kops.operations.state.evidence_input import doubts_of_times, with_input
 from kops.operations.state.exactness import Exactness, of_gaps
-from kops.spark.input_seen import InputSeen, note, seen_of
+from kops.spark.reading.input_seen import InputSeen, note, seen_of
 
 AT = TopicPartition("in", 0)
 TIME = 1_700_000_000_000

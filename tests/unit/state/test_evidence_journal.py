@@ -7,7 +7,7 @@ import pytest
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Plan
 from kops.core.statefile import parse_state_file
-from kops.operations.journal import EntryStatus, Journal
+from kops.operations.protocol.journal import EntryStatus, Journal
 from kops.operations.state.evidence_journal import read_past
 
 AT = TopicPartition("in", 0)

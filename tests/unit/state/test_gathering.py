@@ -6,14 +6,14 @@ import pyarrow
 import pytest
 
 from kops.core.statefile import Form, Windows
-from kops.formats.record_batch_header import Producer, batches_of
-from kops.formats.record_batches import columns_of, encode
-from kops.formats.record_columns import decode
-from kops.spark import gathering, windows_added_up
-from kops.spark.added_up import AddUp, big_endian
-from kops.spark.columns_difference import stage_rows
-from kops.spark.gathering import gathered, newest_of_each_key, whole
-from kops.spark.windows_added_up import AddUpWindows
+from kops.formats.batches.columns import decode
+from kops.formats.batches.encode import columns_of, encode
+from kops.formats.batches.header import Producer, batches_of
+from kops.spark.columns import gathering, windows_added_up
+from kops.spark.columns.added_up import AddUp, big_endian
+from kops.spark.columns.columns_difference import stage_rows
+from kops.spark.columns.gathering import gathered, newest_of_each_key, whole
+from kops.spark.columns.windows_added_up import AddUpWindows
 
 
 @pytest.fixture

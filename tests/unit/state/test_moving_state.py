@@ -7,7 +7,7 @@ import pytest
 
 from kops.core.errors import ConfigError, Refused, UsageProblem
 from kops.core.models import Bounds, Committed, NewTopic, TopicPartition
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.core.statefile import parse_state_file
 from kops.core.times import Position
 from kops.operations.state.query_keys import stored_key, suffix_length

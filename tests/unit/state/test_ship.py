@@ -10,7 +10,7 @@ import kops
 
 SHIP = """
 import sys
-from kops.spark.ship import ship_kops
+from kops.spark.driver.ship import ship_kops
 
 class Session:
     def addArtifacts(self, path, pyfile):

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from kops.core.errors import Unreachable, UsageProblem
-from kops.spark.remote import check_url, connect
+from kops.spark.driver.remote import check_url, connect
 
 
 def test_an_address_carries_no_token():

@@ -3,7 +3,7 @@
 import pytest
 
 from kops.core.plan import Plan
-from kops.operations.registry import MUTATIONS, mutation_named
+from kops.operations.protocol.registry import MUTATIONS, mutation_named
 
 OF_AN_APPLICATION = [name for name in MUTATIONS if name.startswith(("state.", "streams."))]
 OF_A_GROUP = ["offsets.move", "offsets.delete", "records.consume"]

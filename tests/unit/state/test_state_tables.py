@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from kops.cli.session import Session
-from kops.cli.state_view import show_answers, show_differences
+from kops.cli.frame.session import Session
+from kops.cli.state.view import show_answers, show_differences
 
 STORE = "KSTREAM-AGGREGATE-STATE-STORE-0000000003"
 

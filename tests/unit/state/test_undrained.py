@@ -6,13 +6,13 @@ import pytest
 
 from kops.core.errors import Refused
 from kops.core.models import Bounds, Committed, Partition, Topic, TopicPartition
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.core.statefile import parse_state_file
 from kops.operations.state.cut import Cut
 from kops.operations.state.exactness import Exactness
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.undrained import _told_apart, answers_waiting, without_waiting
-from kops.spark.undrained import Sent
+from kops.spark.stores.undrained import Sent
 
 TOPIC = "a-s-repartition"
 AT = TopicPartition("orders", 0)

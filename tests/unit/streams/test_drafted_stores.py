@@ -4,13 +4,13 @@ import pytest
 import yaml
 
 from kops.core.errors import ConfigError
-from kops.core.format_guess import FormatGuess
-from kops.core.state_draft_facts import DAY_MS, SESSION, WINDOW, Facts, StoreFacts, TopicFacts
-from kops.core.state_draft_stores import drafted
+from kops.core.records.format_guess import FormatGuess
 from kops.core.statefile import parse_state_file
+from kops.core.statefile.draft_facts import DAY_MS, SESSION, WINDOW, Facts, StoreFacts, TopicFacts
+from kops.core.statefile.draft_stores import drafted
 from kops.core.statefile.open import refuse_open
-from kops.core.topology import parse_topology
-from kops.core.topology_trace import traces
+from kops.core.streams.topology import parse_topology
+from kops.core.streams.topology_trace import traces
 
 STRING = FormatGuess("string", "text")
 HEAD = "Topologies:\n   Sub-topology: 0\n    Source: KSTREAM-SOURCE-0000000000 (topics: [in])\n      --> {0}\n"

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from kops.core.format_guess import guess_format
+from kops.core.records.format_guess import guess_format
 
 
 @pytest.mark.parametrize(

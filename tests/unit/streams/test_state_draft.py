@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from kops.core.errors import ConfigError
-from kops.core.state_draft import OPEN, Draft, Entry, open_entry
+from kops.core.statefile.draft import OPEN, Draft, Entry, open_entry
 from kops.core.statefile.open import refuse_open
 
 

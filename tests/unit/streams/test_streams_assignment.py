@@ -3,7 +3,7 @@
 import pytest
 
 from kops.core.errors import UndecodableRecord
-from kops.formats.streams_assignment import decode_assignment, decode_subscription
+from kops.formats.groups.streams_assignment import decode_assignment, decode_subscription
 
 VERSION_2 = bytes.fromhex("00000002 00000001 00000000 00000000 00000000 00000001 0003 6f6e65 00001b59 00000001 0002 696e 00000000")
 

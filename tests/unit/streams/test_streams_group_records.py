@@ -3,8 +3,8 @@
 import pytest
 
 from kops.core.errors import UndecodableRecord
-from kops.core.streams_models import Task
-from kops.formats.streams_group_records import StreamsKey, application_of, decode_key, decode_topology, key_prefixes
+from kops.core.streams.models import Task
+from kops.formats.groups.streams_groups import StreamsKey, application_of, decode_key, decode_topology, key_prefixes
 
 GROUP = "stmtry-streams-app"
 MEMBER = "UPiTGeJRSFGqEw03OqmEgw"

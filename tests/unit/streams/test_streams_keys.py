@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kops.core.errors import NotFound, OperationFailed, UsageProblem
-from kops.core.streams_models import CLASSIC, STREAMS, Application, Part, StreamsMember, Task
-from kops.core.streams_parts import merged, stores_of
-from kops.core.topology import parse_topology
+from kops.core.streams.models import CLASSIC, STREAMS, Application, Part, StreamsMember, Task
+from kops.core.streams.subtopologies import merged, stores_of
+from kops.core.streams.topology import parse_topology
 from kops.operations.streams.keys import key_rows
 from kops.operations.streams.look import Look
 from kops.operations.streams.reset import split_topics

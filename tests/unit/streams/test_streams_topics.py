@@ -2,7 +2,7 @@
 
 import pytest
 
-from kops.core.streams_topics import doubts, is_named_of, owner_of, store_of
+from kops.core.streams.topics import doubts, is_named_of, owner_of, store_of
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from kops.core.errors import ConfigError
-from kops.core.topology import parse_topology
+from kops.core.streams.topology import parse_topology
 
 TEXT = """Topologies:
    Sub-topology: 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kops.core.topic_warnings import Effective, change_warnings
+from kops.core.topics.warnings import Effective, change_warnings
 
 PLAIN = {
     "cleanup.policy": "delete",

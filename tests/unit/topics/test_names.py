@@ -3,7 +3,7 @@
 import pytest
 
 from kops.core.errors import UsageProblem
-from kops.core.topic_names import colliding, name_problem, require_names, streams_application
+from kops.core.topics.names import colliding, name_problem, require_names, streams_application
 
 
 @pytest.mark.parametrize("name", ["orders", "a", "A.b-c_9", "x" * 249, "...", "-", "_"])

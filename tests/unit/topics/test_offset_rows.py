@@ -1,6 +1,6 @@
 """Sums over the offsets of partitions."""
 
-from kops.operations.topics_offsets import by_topic, total_text
+from kops.operations.topics.offsets import by_topic, total_text
 
 
 def row(topic, partition, offsets, since=None):

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from kops.core.errors import UsageProblem
-from kops.core.topic_settings import (
+from kops.core.topics.settings import (
     SETTINGS,
     Choice,
     Flag,
@@ -18,7 +18,7 @@ from kops.core.topic_settings import (
     canonical_settings,
     people_value,
 )
-from kops.gateways.jars import class_path
+from kops.gateways.machine.jars import class_path
 
 DUMP = """
 import org.apache.kafka.storage.internals.log.LogConfig;

@@ -3,8 +3,8 @@
 import pytest
 
 from kops.core.errors import UsageProblem
-from kops.core.topic_warnings import Effective, warnings_for
-from kops.core.topic_wish import Wish, wished_settings
+from kops.core.topics.request import Wish, wished_settings
+from kops.core.topics.warnings import Effective, warnings_for
 
 SAFE = {"cleanup.policy": "delete", "retention.ms": "604800000", "min.insync.replicas": "2", "unclean.leader.election.enable": "false"}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kops.cli.changelog.shared import How, choose, engine_of, group, named_of, reading
-from kops.cli.session import Session
+from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
     from kops.operations.changelog.find import Sought, Versions
@@ -79,7 +79,7 @@ class _Found:
 
 
 def _find(session: Session, names: tuple[str, ...], how: How, options: dict[str, Any], *, limit: int | None = None) -> _Found:
-    from kops.core.changelog_filters import Times, parse_times
+    from kops.core.changelog.filters import Times, parse_times
     from kops.operations.changelog.find import read_versions, seek
     from kops.operations.changelog.rows import key_bytes
 

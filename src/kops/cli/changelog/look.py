@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kops.cli.changelog.shared import How, choose, engine_of, group, named_of, reading
-from kops.cli.session import Session
+from kops.cli.frame.session import Session
 
 
 @group.command("inspect")
@@ -35,11 +35,11 @@ def inspect_command(
     Nothing is written, and no group is joined.
     """
     from kops.cli.changelog.view import show_rows
-    from kops.core.changelog_filters import Times, parse_times
+    from kops.core.changelog.filters import Times, parse_times
     from kops.operations.changelog.inspect import inspecting
     from kops.operations.changelog.rows import key_bytes
     from kops.operations.changelog.view import Wanted
-    from kops.operations.records_formats import format_for
+    from kops.operations.records.formats import format_for
 
     named = named_of(session, how)
     if named.key is not None and key_equals is not None:

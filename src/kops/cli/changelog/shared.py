@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kops.cli.lazy import Group
-from kops.cli.options import spark_option
+from kops.cli.frame.lazy import Group
+from kops.cli.frame.options import spark_option
 
 if TYPE_CHECKING:
-    from kops.cli.session import Session
+    from kops.cli.frame.session import Session
     from kops.operations.changelog.rows import Named
     from kops.operations.changelog.settle import Settled
     from kops.operations.changelog.target import Target
@@ -134,7 +134,7 @@ def named_of(session: Session, how: How) -> Named:
     """Return the formats that were named, and the size of the windows."""
     from kops.core.durations import parse_duration
     from kops.operations.changelog.rows import Named
-    from kops.operations.records_formats import format_for
+    from kops.operations.records.formats import format_for
 
     key, value, right = (format_for(session, name) if name else None for name in (how.key_name, how.value_name, how.right_name))
     size = parse_duration(how.window_size, what="window size") if how.window_size else None
@@ -151,7 +151,7 @@ def choose(session: Session, names: Sequence[str], how: How, named: Named) -> Ch
     target, type_name = target_of(session, names, how), how.type_name
     if how.state_file:
         from kops.operations.changelog.from_file import said_by
-        from kops.operations.records_formats import format_for
+        from kops.operations.records.formats import format_for
 
         said = said_by(how.state_file, target.topic)
         key, value = named.key or format_for(session, said.key_name), named.value or format_for(session, said.value_name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kops.cli.session import Session
+from kops.cli.frame.session import Session
 from kops.output.records import as_cells, as_line, columns, shorter_time, window_cells
 from kops.output.render import Column
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from kops.cli.connect.shared import connectors, group, wait_option
-from kops.cli.options import Approval, mutation
-from kops.cli.session import Session
+from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.session import Session
 
 
 def _change(session: Session, patterns: tuple[str, ...], verb: str, wait: str, approval: Approval, *, regex: bool) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from kops.cli.connect.shared import group
-from kops.cli.options import Approval, mutation
-from kops.cli.session import Session
+from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.session import Session
 from kops.core.visible import visible
 
 PROBLEM_COLUMNS = ("connector", "setting", "level", "message", "value", "recommended", "hint")

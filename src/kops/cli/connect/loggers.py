@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from kops.cli.connect.shared import group
-from kops.cli.options import Approval, mutation
-from kops.cli.session import Session
+from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.session import Session
 
 
 @group.group("loggers")

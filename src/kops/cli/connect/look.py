@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kops.cli.connect.shared import connectors, group
-from kops.cli.session import Session
+from kops.cli.frame.session import Session
 from kops.core.visible import indented, visible
 from kops.output.json_text import json_text
 from kops.output.render import Column
 
 if TYPE_CHECKING:
-    from kops.core.connect import Connector
+    from kops.core.connect.models import Connector
 
 LIST_COLUMNS = ("name", "type", "state", Column("shown", "TASKS"), "plugin")
 STATUS_COLUMNS = ("name", "task", "state", "worker", Column("cause", "ERROR"))

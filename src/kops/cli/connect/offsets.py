@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from kops.cli.connect.shared import connectors, group
-from kops.cli.options import Approval, mutation
-from kops.cli.session import Session
+from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.session import Session
 from kops.output.render import Column
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kops.cli.connect.shared import group
-from kops.cli.session import Session
+from kops.cli.frame.session import Session
 from kops.core.visible import visible
 
 WIDEST = 120

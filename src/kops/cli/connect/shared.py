@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kops.cli.lazy import Group
+from kops.cli.frame.lazy import Group
 
 F = TypeVar("F", bound=Callable[..., Any])
 

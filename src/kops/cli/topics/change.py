@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from kops.cli.options import Approval, mutation
-from kops.cli.session import Session
+from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.session import Session
 from kops.cli.topics.shared import group, key_and_value, regex_option, required, streams_option, topic_option
 
 
@@ -45,8 +45,8 @@ def create(
     The plan shows the settings that they get, the brokers' defaults included, and warns about unsafe ones.
     """
     from kops.core.durations import parse_duration
-    from kops.core.topic_wish import Wish
-    from kops.operations.topics_create import plan_create
+    from kops.core.topics.request import Wish
+    from kops.operations.topics.create import plan_create
 
     expire_ms = parse_duration(expire, what="duration for --expire") if expire is not None else None
     wish = Wish(expire_ms=expire_ms, settings=dict(map(key_and_value, settings)), **wishes)
@@ -79,7 +79,7 @@ def alter(
     The plan shows old and new values, and warns about records that go at once and who has yet to read them. Undo restores
     the values, "not set" too, and cannot bring records back.
     """
-    from kops.operations.topics_alter import plan_alter
+    from kops.operations.topics.alter import plan_alter
 
     plan = plan_alter(session, required(patterns, more), dict(map(key_and_value, settings)), remove, regex=regex)
     return session.carry_out(plan, approval)
@@ -110,7 +110,7 @@ def add_partitions(
 
     Records of a key go elsewhere from then on, which breaks compacted topics and Kafka Streams applications.
     """
-    from kops.operations.topics_grow import plan_add_partitions
+    from kops.operations.topics.grow import plan_add_partitions
 
     plan = plan_add_partitions(session, required(patterns, more), partitions, regex=regex, allow_streams=allow_streams)
     return session.carry_out(plan, approval)
@@ -145,7 +145,7 @@ def truncate(
     Records below the position go; an offset that a log does not have becomes the nearest that it has. Partitions are
     named like orders, orders:0 or 'orders-*:0,3-5'. To approve, the topic's name is typed (--confirm NAME).
     """
-    from kops.operations.topics_truncate import plan_truncate, plan_truncate_by_file
+    from kops.operations.topics.truncate import plan_truncate, plan_truncate_by_file
 
     if (to is None) == (file is None):
         raise click.UsageError("one of --to and --offset-json-file is needed", click.get_current_context())
@@ -170,6 +170,6 @@ def delete(
 
     To approve, type the topic's name, or 'N topics' for several; --confirm NAME or --confirm '3 topics' does it in scripts.
     """
-    from kops.operations.topics_delete import plan_delete
+    from kops.operations.topics.delete import plan_delete
 
     return session.carry_out(plan_delete(session, required(patterns, more), regex=regex, if_exists=if_exists), approval)

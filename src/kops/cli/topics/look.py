@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kops.cli.session import Session
+from kops.cli.frame.session import Session
 from kops.cli.topics.shared import group, regex_option, required, topic_option
 from kops.output.render import Column
 
@@ -34,7 +34,7 @@ READER_COLUMNS = ("group", "committed", "active")
 @click.pass_obj
 def list_topics(session: Session, /, *, patterns: tuple[str, ...], regex: bool, internal: bool, long: bool) -> None:
     """List topics: all of them, or those that names and globs match."""
-    from kops.operations.topics import LONG_SETTINGS, list_rows, select
+    from kops.operations.topics.listing import LONG_SETTINGS, list_rows, select
 
     rows = list_rows(session, select(session, patterns, regex=regex, internal=internal).values(), long=long)
     trouble = [column for column in TROUBLE_COLUMNS if session.output_format != "table" or any(row[column.key] for row in rows)]
@@ -65,8 +65,8 @@ def describe(
     Partitions with leaders, replicas and sizes; the settings that are not Kafka's defaults; for compacted topics what
     governs compaction; the groups that read them.
     """
-    from kops.operations.topics import select
-    from kops.operations.topics_describe import describe_bodies
+    from kops.operations.topics.describe import describe_bodies
+    from kops.operations.topics.listing import select
 
     found = select(session, required(patterns, more), regex=regex)
     bodies, problems = describe_bodies(session, found.values(), all_settings=all_settings, brief=brief)
@@ -88,7 +88,7 @@ def offsets(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, 
     Compaction and transactions leave offsets without a record, so there may be fewer records.
     """
     from kops.core.errors import ExitCode
-    from kops.operations.topics_offsets import NO_RECORD, by_topic, offset_report, total_text
+    from kops.operations.topics.offsets import NO_RECORD, by_topic, offset_report, total_text
 
     report = offset_report(session, required(patterns, more), at=at, regex=regex)
     times = [Column("offset_at", "AT"), Column("offsets_since", "SINCE")] if at is not None else []
@@ -156,7 +156,7 @@ def headline(body: dict[str, Any]) -> str:
 
 def readable(setting: dict[str, Any]) -> dict[str, Any]:
     """Return a setting with its value for people."""
-    from kops.core.topic_settings import people_value
+    from kops.core.topics.settings import people_value
 
     if setting["value"] is None:
         return {**setting, "value": "(hidden)" if setting["sensitive"] else None}

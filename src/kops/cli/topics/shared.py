@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from kops.cli.lazy import Group
+from kops.cli.frame.lazy import Group
 from kops.core.errors import UsageProblem
 
 topic_option = click.option("--topic", "more", metavar="NAME", multiple=True, help="A name, as Apache's tools take it.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kops.core.schemas import KIND_OF, RegisteredSchema
+from kops.core.schemas.models import KIND_OF, RegisteredSchema
 from kops.core.statefile.table_models import Table
 from kops.core.statefile.versions import EXPIRES_EXACTLY
 

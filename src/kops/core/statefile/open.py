@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kops.core.errors import ConfigError
-from kops.core.state_draft import OPEN
+from kops.core.statefile.draft import OPEN
 
 
 def refuse_open(path: str, body: Any) -> None:

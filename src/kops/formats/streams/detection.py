@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.formats.streams import store_types
 from kops.formats.streams.detection_bytes import bytes_evidence
 from kops.formats.streams.detection_names import name_evidence, settings_evidence

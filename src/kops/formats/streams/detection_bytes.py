@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kops.core.errors import UndecodableRecord
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.formats.streams import (
     faust,
     foreign_keys,

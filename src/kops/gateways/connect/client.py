@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from kops.config.connection import Connection
-from kops.core.connect import Connector, connector_of
+from kops.core.connect.models import Connector, connector_of
 from kops.core.errors import NotFound, OperationFailed
 from kops.gateways.connect.shapes import loggers_of, mapping_of, message_of, objects_with, offsets_of, shaped, validation_of
 from kops.gateways.connect.workers import Tell, Workers, without_login

@@ -7,11 +7,11 @@ import shutil
 from pathlib import Path
 
 from kops.core.errors import MissingRequirement, UsageProblem
-from kops.gateways import ivy
-from kops.gateways.archives import once, retrieved, unpack
-from kops.gateways.ivy import Artifact, Report
-from kops.gateways.jars import KAFKA_VERSION, repository
-from kops.gateways.jdk import require_jdk
+from kops.gateways.machine import ivy
+from kops.gateways.machine.archives import once, retrieved, unpack
+from kops.gateways.machine.ivy import Artifact, Report
+from kops.gateways.machine.jars import KAFKA_VERSION, repository
+from kops.gateways.machine.jdk import require_jdk
 
 FILE_STREAM = f"org.apache.kafka:connect-file:{KAFKA_VERSION}"
 ARCHIVES = (("plugin", "tar.gz"), ("plugin", "zip"), ("package", "tar.gz"))

@@ -12,12 +12,12 @@ from kops.gateways.kafka.client import Client
 if TYPE_CHECKING:
     from kops.core.models import Cluster, NewRecord
     from kops.gateways.kafka.cluster_details import ClusterDetails
-    from kops.gateways.kafka.groups import Groups
+    from kops.gateways.kafka.groups.groups import Groups
+    from kops.gateways.kafka.groups.offsets_many import ManyOffsets
+    from kops.gateways.kafka.groups.streams import StreamsGroups
     from kops.gateways.kafka.log_dirs import LogDirs
     from kops.gateways.kafka.offsets import Offsets
-    from kops.gateways.kafka.offsets_many import ManyOffsets
     from kops.gateways.kafka.records import Records
-    from kops.gateways.kafka.streams_groups import StreamsGroups
     from kops.gateways.kafka.topics import Topics
     from kops.gateways.kafka.transactions import Transactions
 
@@ -49,14 +49,14 @@ class Kafka:
     @cached_property
     def groups(self) -> Groups:
         """Consumer groups and their committed offsets."""
-        from kops.gateways.kafka.groups import Groups
+        from kops.gateways.kafka.groups.groups import Groups
 
         return Groups(self.client)
 
     @cached_property
     def streams_groups(self) -> StreamsGroups:
         """Groups of Kafka Streams applications, with what their members say of themselves."""
-        from kops.gateways.kafka.streams_groups import StreamsGroups
+        from kops.gateways.kafka.groups.streams import StreamsGroups
 
         return StreamsGroups(self.client)
 
@@ -70,7 +70,7 @@ class Kafka:
     @cached_property
     def group_offsets(self) -> ManyOffsets:
         """Committed offsets of many groups at once."""
-        from kops.gateways.kafka.offsets_many import ManyOffsets
+        from kops.gateways.kafka.groups.offsets_many import ManyOffsets
 
         return ManyOffsets(self.client)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kops.core.cluster import Feature, Quorum, QuorumReplica, RegisteredBroker
+from kops.core.cluster.models import Feature, Quorum, QuorumReplica, RegisteredBroker
 from kops.core.errors import KopsError, Unreachable
 from kops.core.models import TopicPartition
+from kops.gateways.kafka.admin import Wire
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.groups_wire import Wire
-from kops.gateways.kafka_python import request_class, run, send
+from kops.gateways.wire.kafka_python import request_class, run, send
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient

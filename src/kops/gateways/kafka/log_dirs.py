@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kops.core.cluster.log_dirs import LogDir, ReplicaOnDisk
 from kops.core.errors import AuthorizationFailed, KopsError
-from kops.core.log_dirs import LogDir, ReplicaOnDisk
 from kops.core.models import TopicPartition
+from kops.gateways.kafka.admin import Wire
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.groups_wire import Wire
 
 
 class LogDirs:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from kops.core.errors import KopsError, NotFound
 from kops.core.models import Bounds, TopicPartition
-from kops.core.topic_names import topics_not_found
+from kops.core.topics.names import topics_not_found
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.translate import has_no_leader, leader_moved
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kops.core.errors import TimedOut
 from kops.core.models import TopicPartition
-from kops.core.records import OffsetRange, Ranges, Record
+from kops.core.records.models import OffsetRange, Ranges, Record
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.offsets import READ_COMMITTED, Offsets
 from kops.gateways.kafka.records_messages import (

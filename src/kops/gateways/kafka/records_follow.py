@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from kops.core.models import TopicPartition
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.gateways.kafka.client import Client, in_thread
 from kops.gateways.kafka.offsets import Offsets
 from kops.gateways.kafka.records_messages import BATCH, PASSING, POLL_SECONDS, as_record, broken, librdkafka_partition, settings

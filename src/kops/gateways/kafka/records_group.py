@@ -8,7 +8,7 @@ from typing import Any
 
 from kops.core.errors import TimedOut
 from kops.core.models import TopicPartition
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.records_messages import BATCH, PASSING, POLL_SECONDS, SPEED, as_record, broken, librdkafka_partition, speed
 from kops.gateways.kafka.translate import is_authentication, translate

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from kops.core.errors import KopsError, OperationFailed
 from kops.core.models import TopicPartition
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.translate import translate
 

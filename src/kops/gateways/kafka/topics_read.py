@@ -8,7 +8,7 @@ from typing import Any
 from kops.core.durations import MILLISECONDS
 from kops.core.errors import KopsError, NotFound
 from kops.core.models import Partition, Setting, Topic
-from kops.core.topic_names import topics_not_found
+from kops.core.topics.names import topics_not_found
 from kops.gateways.kafka.client import Client, in_thread
 
 SETTINGS_BATCH = 500

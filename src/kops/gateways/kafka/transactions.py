@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from kops.core.errors import KopsError, NotFound, Unreachable
-from kops.core.lag import OpenTransaction
+from kops.core.groups.lag import OpenTransaction
 from kops.core.models import TopicPartition
+from kops.gateways.kafka.admin import Wire
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.groups_wire import Wire
 
 T = TypeVar("T")
 

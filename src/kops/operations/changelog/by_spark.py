@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kops.core.changelog_filters import Times
-from kops.core.changelog_stats import LARGEST, NAMED, Bad, Counts, Large, Stats
+from kops.core.changelog.filters import Times
+from kops.core.changelog.stats import LARGEST, NAMED, Bad, Counts, Large, Stats
 from kops.core.errors import UndecodableRecord
 from kops.core.models import TopicPartition
-from kops.core.records import OffsetRange, Record
-from kops.core.schemas import RegisteredSchema
+from kops.core.records.models import OffsetRange, Record
+from kops.core.schemas.models import RegisteredSchema
 from kops.core.statefile import Form
 from kops.formats.base import Format
 from kops.operations.changelog.check import Check, checker_named, ids_seen, wrong_sql
@@ -28,7 +28,7 @@ from kops.operations.state.engine import Engine
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kops.spark.source import TopicRange
+    from kops.spark.reading.source import TopicRange
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Read:
     @property
     def topic_range(self) -> TopicRange:
         """Return what Spark is asked for."""
-        from kops.spark.source import TopicRange
+        from kops.spark.reading.source import TopicRange
 
         bounds = {place.partition: (wanted.start, wanted.end) for place, wanted in self.ranges.items()}
         return TopicRange(self.target.topic, bounds, self.target.isolation == "read_committed", headers=True)
@@ -59,7 +59,7 @@ class Read:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Tell how far Spark is, and explain what fails."""
-        from kops.spark.failures import explained
+        from kops.spark.driver.failures import explained
 
         with explained(f"read {self.target.topic}"), self.engine.reading(self.topic_range):
             yield
@@ -98,8 +98,8 @@ class BigView:
 def big_view(read: Read, layout: Layout, wanted: Wanted, limit: int | None) -> Iterator[BigView]:
     """Compact with Spark; the rows come one by one."""
     records = read.records()  # waits for the session, whose thread must not import pyspark at the same time
-    from kops.spark.changelog import as_record, kept_on_disk, latest, matching, summed, with_home
-    from kops.spark.observing import watched
+    from kops.spark.driver.observing import watched
+    from kops.spark.stores.changelog import as_record, kept_on_disk, latest, matching, summed, with_home
 
     counted, counts = watched(records, {"read": "count(*)", "unkeyed": "count_if(key is null)"})
     by_key = [wanted.windows.sql(layout.time_sql())] if wanted.windows != Times() else []
@@ -125,7 +125,7 @@ def big_view(read: Read, layout: Layout, wanted: Wanted, limit: int | None) -> I
 
 def versions_by_spark(read: Read, layout: Layout, sought: Sought, limit: int | None) -> Versions:
     """Return all that is left of a key, as ``find.read_versions`` does."""
-    from kops.spark.changelog import as_record, in_between, matching
+    from kops.spark.stores.changelog import as_record, in_between, matching
 
     conditions = [sought.windows.sql(layout.time_sql())] if sought.windows != Times() else []
     found = matching(read.records(), ["key is not null", *conditions], inner=layout.inner_sql(), key=sought.key)
@@ -156,7 +156,7 @@ def count_by_spark(read: Read, shape: Shape) -> Stats:
     layout = shape.layout
     names = (shape.key.name, shape.value.name, shape.right.name)
     every = read.records()
-    from kops.spark.changelog import as_record, kept_on_disk, per_key, per_partition, with_home, with_wrong
+    from kops.spark.stores.changelog import as_record, kept_on_disk, per_key, per_partition, with_home, with_wrong
 
     forms = _forms(every, shape)
     records = with_wrong(every, wrong_sql(layout, *names), partial(checker_named, layout.name, *forms))
@@ -187,7 +187,7 @@ def count_by_spark(read: Read, shape: Shape) -> Stats:
 def _forms(records: DataFrame, shape: Shape) -> list[Form]:
     """Return the formats of a changelog with the schemas that its records have, which tasks cannot ask a registry for."""
     from kops.formats.confluent import Registered
-    from kops.spark.changelog import ids_in
+    from kops.spark.stores.changelog import ids_in
 
     formats = (shape.key, shape.value, shape.right)
     registered = tuple(isinstance(one, Registered) for one in formats)

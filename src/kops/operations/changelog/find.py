@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kops.core.changelog_filters import Times
+from kops.core.changelog.filters import Times
 from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.models import TopicPartition
 from kops.core.murmur2 import partition_for
-from kops.core.records import OffsetRange, Record, timestamp_text
+from kops.core.records.models import OffsetRange, Record, timestamp_text
 from kops.formats.base import Format, readable_text
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.oddities import counted
@@ -19,7 +19,7 @@ from kops.operations.changelog.rows import Named, Skipped, choose_shape, key_byt
 from kops.operations.changelog.settle import Settled
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import MOST_BYTES, OVERHEAD, compacted, require_times
-from kops.operations.records_rows import unstable_notes
+from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
 
 if TYPE_CHECKING:

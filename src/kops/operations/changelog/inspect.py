@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.operations.changelog.oddities import counted, misplaced, misplaced_note, oddities
 from kops.operations.changelog.rows import Named, Shape, Skipped, choose_shape, rows_of
 from kops.operations.changelog.settle import Settled

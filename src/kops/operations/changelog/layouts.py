@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from kops.core.records import timestamp_text
+from kops.core.records.models import timestamp_text
 from kops.formats.streams import foreign_keys, join_buffers, session_keys, stream_joins, window_keys
 from kops.formats.streams import store_types as types
 from kops.formats.streams.writing import Headers

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kops.core.changelog_settings import Difference, differences
+from kops.core.changelog.settings import Difference, differences
+from kops.core.cluster.log_dirs import LogDir, sizes_by_replica
 from kops.core.errors import KopsError, NotFound
-from kops.core.log_dirs import LogDir, sizes_by_replica
 from kops.core.models import TopicPartition
-from kops.core.streams_topics import doubts, is_internal_name, is_named_of, owner_of, store_of
+from kops.core.streams.topics import doubts, is_internal_name, is_named_of, owner_of, store_of
 from kops.operations.changelog.settle import samples, settle_by
 from kops.operations.changelog.target import Target, frozen
-from kops.operations.groups import similar
+from kops.operations.groups.matching import similar
 from kops.operations.services import Services
 
 OFF, EMPTY, COMPACTED, CLOSED, ACTIVE = "off", "empty", "compacted", "no-sign", "active"

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from kops.core.extras import installed
 from kops.core.murmur2 import partition_for
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.formats.streams import store_types as types
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import View
-from kops.operations.records_rows import unstable_notes
+from kops.operations.records.rows import unstable_notes
 
 COLUMNS_FROM = 20_000
 """From this many keys on, hashing them as an Arrow column is worth importing Arrow, where it is installed."""

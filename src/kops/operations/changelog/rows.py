@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kops.core.errors import UndecodableRecord
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.formats.base import Format, Place, decode_at, readable_text
 from kops.formats.registry import FORMATS
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.settle import Settled
 from kops.operations.changelog.values import Value
-from kops.operations.records_rows import record_row
+from kops.operations.records.rows import record_row
 
 _WIDTHS = {8: "long, or double", 4: "int, or float", 2: "short"}
 _LAST = ("value", "value_encoding", "headers", "tombstone")

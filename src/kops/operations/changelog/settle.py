@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kops.core.errors import UndecodableRecord
 from kops.core.models import TopicPartition
-from kops.core.records import OffsetRange, Record
+from kops.core.records.models import OffsetRange, Record
 from kops.formats.streams import detection, session_keys, store_types, suppression, window_keys
 from kops.formats.streams.detection import NAMED, Guess
 from kops.operations.changelog.layouts import KEY_VALUE, LAYOUTS, SUPPRESSED_SESSIONS, SUPPRESSED_WINDOWS, Layout

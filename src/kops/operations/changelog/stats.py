@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
-from kops.core.changelog_stats import LARGEST, NAMED, Bad, Counts, Large, Stats, total
+from kops.core.changelog.stats import LARGEST, NAMED, Bad, Counts, Large, Stats, total
 from kops.core.errors import Refused
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.formats.base import as_text_or_base64
 from kops.operations.changelog.check import Check, checker
 from kops.operations.changelog.layouts import Layout

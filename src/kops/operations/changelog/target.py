@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.models import Bounds, Setting, Topic, TopicPartition
-from kops.core.records import OffsetRange
+from kops.core.records.models import OffsetRange
 from kops.core.selection import Selection
-from kops.core.streams_topics import CHANGELOG, store_of
+from kops.core.streams.topics import CHANGELOG, store_of
 from kops.operations.services import Services
 
 

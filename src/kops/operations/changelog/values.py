@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kops.core.records import timestamp_text
+from kops.core.records.models import timestamp_text
 from kops.formats.streams import foreign_keys, join_buffers, stream_joins, suppression
 from kops.formats.streams.record_context import RecordContext
 from kops.formats.streams.writing import Headers

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kops.core.changelog_filters import Times
+from kops.core.changelog.filters import Times
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import TopicPartition
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.target import Target
 from kops.operations.services import Services

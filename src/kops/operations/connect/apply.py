@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kops.core.connect import own_config
-from kops.core.connect_files import Declared
-from kops.core.connect_secrets import hidden_names
+from kops.core.connect.files import Declared
+from kops.core.connect.models import own_config
+from kops.core.connect.secrets import hidden_names
 from kops.core.errors import UsageProblem
 from kops.core.plan import Plan
 from kops.operations.connect.change import Wish, plan_changes

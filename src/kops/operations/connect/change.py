@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from kops.core.connect import PAUSED, RUNNING, STOPPED, Connector, own_config
-from kops.core.connect_secrets import masked, scrubbed, secret_texts
+from kops.core.connect.models import PAUSED, RUNNING, STOPPED, Connector, own_config
+from kops.core.connect.secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.connect.files import CHANGE, CREATE, DELETE, read_declaration, shown_changes
@@ -17,7 +17,7 @@ from kops.operations.connect.restart import Watch
 from kops.operations.connect.sealed import Sealed, config_digest, digest_key, seal
 from kops.operations.connect.select import counted, named, select
 from kops.operations.connect.states import failures
-from kops.operations.protocol import compare_guard
+from kops.operations.protocol.engine import compare_guard
 from kops.operations.services import Services
 
 NAME = "connect.change"

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kops.core.connect import Connector, own_config
-from kops.core.connect_files import Declaration, Declared, parse_declaration
-from kops.core.connect_secrets import is_masked, masked
+from kops.core.connect.files import Declaration, Declared, parse_declaration
+from kops.core.connect.models import Connector, own_config
+from kops.core.connect.secrets import is_masked, masked
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.selection import is_glob, names_matching
 from kops.operations.connect.look import password_settings
 from kops.operations.services import Services
-from kops.operations.topics_files import documents, files_at
+from kops.operations.topics.files import documents, files_at
 
 SUFFIXES = (".yaml", ".yml", ".json")
 CREATE, CHANGE, DELETE = "create", "update", "delete"

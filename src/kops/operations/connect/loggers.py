@@ -12,7 +12,7 @@ from kops.core.errors import KopsError, UsageProblem, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done
 from kops.operations.connect.select import matching
-from kops.operations.protocol import failed
+from kops.operations.protocol.engine import failed
 from kops.operations.services import Services
 
 NAME = "connect.loggers"

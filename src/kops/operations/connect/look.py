@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from kops.core.connect import FAILED, RUNNING, Connector, Task, first_line, own_config, root_cause
-from kops.core.connect_secrets import masked, scrubbed, secret_texts
+from kops.core.connect.models import FAILED, RUNNING, Connector, Task, first_line, own_config, root_cause
+from kops.core.connect.secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError
 from kops.operations.connect.select import counted
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from kops.core.connect import FAILED, RUNNING, Connector, root_cause
-from kops.core.connect_secrets import scrubbed, secret_texts
+from kops.core.connect.models import FAILED, RUNNING, Connector, root_cause
+from kops.core.connect.secrets import scrubbed, secret_texts
 from kops.core.errors import KopsError, OperationFailed
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
-from kops.operations.protocol import Mutation, failed
+from kops.operations.protocol.engine import Mutation, failed
 from kops.operations.services import Services
 
 POLL_SECONDS = 0.25

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kops.core.connect import Connector
+from kops.core.connect.models import Connector
 from kops.core.errors import KopsError
 from kops.core.models import Bounds, TopicPartition
 from kops.operations.services import Services

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-from kops.core.connect import PAUSED, RUNNING, STOPPED, Connector
+from kops.core.connect.models import PAUSED, RUNNING, STOPPED, Connector
 from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, TimedOut, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, look_until, states_text

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kops.core.connect import Connector
+from kops.core.connect.models import Connector
 from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.models import Committed, TopicPartition
-from kops.core.offsets import ShiftBy, SkipRecords, Strategy, ToCurrent, resolve
+from kops.core.offsets.arithmetic import ShiftBy, SkipRecords, Strategy, ToCurrent, resolve
 from kops.core.plan import Plan
 from kops.core.selection import parse_selection
 from kops.operations.connect.offsets import OFFSET, PARTITION, TOPIC, name_of, partition_of, position_of
 from kops.operations.connect.offsets_change import Move, plan_moves
 from kops.operations.connect.select import select
-from kops.operations.offsets_plan import at_times, selected
-from kops.operations.offsets_strategies import seeks_of
+from kops.operations.offsets.plan import at_times, selected
+from kops.operations.offsets.strategies import seeks_of
 from kops.operations.services import Services
 
 Pair = tuple[Mapping[str, Any], Mapping[str, Any] | None]

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from kops.core.connect import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED, Connector, root_cause
-from kops.core.connect_secrets import scrubbed, secret_texts
+from kops.core.connect.models import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED, Connector, root_cause
+from kops.core.connect.secrets import scrubbed, secret_texts
 from kops.core.errors import NotFound, OperationFailed, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done, each, states_text, states_value

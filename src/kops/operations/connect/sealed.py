@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kops.core.connect import own_config
-from kops.core.connect_secrets import digest, is_masked, masked
+from kops.core.connect.models import own_config
+from kops.core.connect.secrets import digest, is_masked, masked
 from kops.operations.services import Services
 
 _KEY_BYTES = 32

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from kops.core.connect import Connector
+from kops.core.connect.models import Connector
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.selection import names_matching
 

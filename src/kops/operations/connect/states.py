@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from kops.core.connect import FAILED, PAUSED, RUNNING, STOPPED, Connector, root_cause
-from kops.core.connect_secrets import scrubbed, secret_texts
+from kops.core.connect.models import FAILED, PAUSED, RUNNING, STOPPED, Connector, root_cause
+from kops.core.connect.secrets import scrubbed, secret_texts
 from kops.core.errors import Refused, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.connect.mutation import (
@@ -21,7 +21,7 @@ from kops.operations.connect.mutation import (
     states_value,
 )
 from kops.operations.connect.select import named, select, select_some
-from kops.operations.protocol import compare_guard
+from kops.operations.protocol.engine import compare_guard
 from kops.operations.services import Services
 
 NAME = "connect.state"

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from kops.core.connect_files import CLASS, Declared
-from kops.core.connect_plugins import how_to_get
-from kops.core.connect_secrets import has_reference, masked, scrubbed, secret_texts
+from kops.core.connect.files import CLASS, Declared
+from kops.core.connect.plugins import how_to_get
+from kops.core.connect.secrets import has_reference, masked, scrubbed, secret_texts
 from kops.core.errors import NotFound, OperationFailed, UsageProblem
-from kops.gateways.jars import KAFKA_VERSION
+from kops.gateways.machine.jars import KAFKA_VERSION
 from kops.operations.connect.files import read_declaration
 from kops.operations.connect.plugins import ALIKE, plugin_class
 from kops.operations.services import Services

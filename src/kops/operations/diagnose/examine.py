@@ -6,24 +6,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kops.core.cluster_health import cluster_findings, partition_findings
-from kops.core.cluster_observed import Observed, partition_trouble
-from kops.core.connect import Connector, concerns, connector_findings
-from kops.core.diagnosis import group_findings
-from kops.core.diagnosis_transactions import transaction_findings
+from kops.core.cluster.health import cluster_findings, partition_findings
+from kops.core.cluster.observed import Observed, partition_trouble
+from kops.core.connect.models import Connector, concerns, connector_findings
+from kops.core.diagnosis.groups import group_findings
+from kops.core.diagnosis.transactions import transaction_findings
 from kops.core.durations import duration_text
 from kops.core.errors import KopsError
 from kops.core.findings import Finding, Severity, by_severity, counted, for_connection, names_text
-from kops.core.group_look import GroupLook
+from kops.core.groups.look import GroupLook
 from kops.core.models import INTERNAL_TOPICS
 from kops.core.times import time_text, to_milliseconds
-from kops.operations.cluster_observe import Gaps, observe
+from kops.operations.cluster.observe import Gaps, observe
 from kops.operations.diagnose.looks import look_at_groups, with_transactions
 from kops.operations.diagnose.past import COMMIT_HISTORY
 from kops.operations.diagnose.scope import Scope, scope_of
 from kops.operations.diagnose.streams_topics import streams_findings
+from kops.operations.groups.open_transactions import HeldBack, held_back, stable_offsets
 from kops.operations.services import Services
-from kops.operations.transactions_open import HeldBack, held_back, stable_offsets
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,24 @@ from dataclasses import replace
 from typing import Any
 
 from kops.core.errors import KopsError, NotFound
-from kops.core.group_look import NOT_KNOWN, GroupLook, PartitionLook
-from kops.core.lag import Place
+from kops.core.groups.lag import Place
+from kops.core.groups.look import NOT_KNOWN, GroupLook, PartitionLook
 from kops.core.models import Bounds, Committed, Setting, TopicPartition
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.gateways.kafka.offsets import READ_COMMITTED, READ_UNCOMMITTED
-from kops.operations.cluster_observe import Gaps
+from kops.operations.cluster.observe import Gaps
 from kops.operations.diagnose.past import with_history
 from kops.operations.diagnose.scope import Scope
 from kops.operations.diagnose.skews import with_skews
-from kops.operations.groups import is_live_streams
-from kops.operations.groups_headroom import headrooms
-from kops.operations.groups_lag import LagReport, lag
-from kops.operations.groups_time_lag import MOST_PLACES, time_lags
-from kops.operations.records import Stream
-from kops.operations.records_ends import read_first
-from kops.operations.records_rows import BYTES, stream_row
+from kops.operations.groups.headroom import headrooms
+from kops.operations.groups.lag import LagReport, lag
+from kops.operations.groups.matching import is_live_streams
+from kops.operations.groups.open_transactions import HeldBack
+from kops.operations.groups.time_lag import MOST_PLACES, time_lags
+from kops.operations.records.consume import Stream
+from kops.operations.records.ends import read_first
+from kops.operations.records.rows import BYTES, stream_row
 from kops.operations.services import Services
-from kops.operations.transactions_open import HeldBack
 
 MOST_RECORDS = 10
 """Records that are read to show where a group is stuck."""

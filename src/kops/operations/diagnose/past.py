@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kops.core.errors import AuthorizationFailed, KopsError, NotFound
-from kops.core.group_history import GroupHistory, deletions
-from kops.core.group_look import GroupLook, PartitionLook
+from kops.core.groups.history import GroupHistory, deletions
+from kops.core.groups.look import GroupLook, PartitionLook
 from kops.core.models import Bounds, TopicPartition
 from kops.core.times import to_milliseconds
-from kops.operations.cluster_observe import Gaps
+from kops.operations.cluster.observe import Gaps
 from kops.operations.diagnose.scope import Scope
 from kops.operations.services import Services
 
@@ -28,8 +28,8 @@ def with_history(services: Services, looks: Sequence[GroupLook], scope: Scope, g
     looks = [replace(look, at=at) for look in looks]
     if since is None or not looks:
         return looks
-    from kops.formats.consumer_offsets import TOPIC
-    from kops.operations.group_log import read_group_log
+    from kops.formats.groups.consumer_offsets import TOPIC
+    from kops.operations.groups.log import read_group_log
 
     names = [look.group.group_id for look in looks]
     try:

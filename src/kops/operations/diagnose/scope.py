@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from kops.core.connect import Connector
+from kops.core.connect.models import Connector
 from kops.core.errors import NotFound
 from kops.core.models import Group, TopicPartition
 from kops.core.own_names import is_meant
 from kops.core.selection import is_glob, names_matching
-from kops.operations.groups import WITH_OFFSETS, similar
+from kops.operations.groups.matching import WITH_OFFSETS, similar
 from kops.operations.services import Services
-from kops.operations.topics_readers import readers_of
+from kops.operations.topics.readers import readers_of
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kops.core.group_look import GroupLook, Skew, skew_of
+from kops.core.groups.look import GroupLook, Skew, skew_of
 from kops.core.models import TopicPartition
 from kops.core.times import to_milliseconds
-from kops.operations.cluster_observe import Gaps
+from kops.operations.cluster.observe import Gaps
 from kops.operations.services import Services
 
 NEW_MS = 600_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from kops.core.findings import Finding
-from kops.core.group_look import GroupLook
-from kops.core.streams_missing import MissingTopic, missing_finding, missing_topics
-from kops.core.streams_topics import CHANGELOG, is_named_of, looks_like_streams, owner_of
-from kops.operations.cluster_observe import Gaps
+from kops.core.groups.look import GroupLook
+from kops.core.streams.missing import MissingTopic, missing_finding, missing_topics
+from kops.core.streams.topics import CHANGELOG, is_named_of, looks_like_streams, owner_of
+from kops.operations.cluster.observe import Gaps
 from kops.operations.services import Services
 
 _PREFIXES = ("state.", "topics.", "streams.")
@@ -47,7 +47,7 @@ def _noted(services: Services, application: str, existing: Collection[str]) -> I
 
     A changelog that somebody deleted by itself may be missed; what a change of state or a reset deleted, the application creates again.
     """
-    from kops.operations.journal import Journal
+    from kops.operations.protocol.journal import Journal
 
     seen: set[str] = set()
     cluster_id = services.kafka.cluster().cluster_id

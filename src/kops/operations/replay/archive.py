@@ -14,8 +14,8 @@ from kops.core.models import Committed
 from kops.core.own_names import is_own_group
 from kops.core.selection import parse_selection
 from kops.core.times import time_text, to_milliseconds
-from kops.core.topic_settings import own_settings
-from kops.operations.locks import exclusive
+from kops.core.topics.settings import own_settings
+from kops.operations.protocol.locks import exclusive
 from kops.operations.replay.archive_manifest import Archive, Run, archive_json, archive_of_json
 from kops.operations.replay.archive_place import Place, place_of, refuse_others
 from kops.operations.replay.source import Range, range_of, settings_of, source_of
@@ -147,8 +147,8 @@ def _new_ranges(found: Range, archive: Archive, *, accept_gap: bool) -> tuple[di
 
 def _written(engine: Engine, place: Place, archive: Archive, settings: Mapping[str, str], ranges: Mapping[int, tuple[int, int]]) -> Run:
     """Write a run's records where no manifest names them yet."""
-    from kops.spark.archive import read_topic, write_archive
-    from kops.spark.failures import explained
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.archive import read_topic, write_archive
 
     services, session = engine.services, engine.session  # has started before anything else imports pyspark
     place.forget_others([run.name for run in archive.runs])

@@ -9,7 +9,7 @@ from typing import Any
 
 from kops.core.errors import ConfigError
 from kops.core.models import Committed, NewTopic
-from kops.operations.offsets_items import committed_json
+from kops.operations.offsets.items import committed_json
 from kops.operations.state.snapshot_manifest import held_json
 
 VERSION = 1

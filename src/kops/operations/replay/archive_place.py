@@ -66,7 +66,7 @@ class Place:
             _write_local(self.folder, json.dumps(body, indent=2, ensure_ascii=False))
             return
         number = _newest(engine, self.manifests)[0] + 1
-        from kops.spark.manifests import write_manifest
+        from kops.spark.reading.manifests import write_manifest
 
         write_manifest(engine.session, self.manifests, number, json.dumps(body, ensure_ascii=False))
 
@@ -166,6 +166,6 @@ def _write_local(folder: Path, text: str) -> None:
 
 def _newest(engine: Engine, path: str) -> tuple[int, str | None]:
     session = engine.session  # has started before anything else imports pyspark
-    from kops.spark.manifests import newest_manifest
+    from kops.spark.reading.manifests import newest_manifest
 
     return newest_manifest(session, path)

@@ -32,8 +32,8 @@ def rows_compared(engine: Engine, place: Place, archive: Archive) -> DataFrame |
     :raises Refused: when it holds something else than its manifest says
     """
     session = engine.session  # has started before anything else imports pyspark
-    from kops.spark.archive import contents_of, read_archive
-    from kops.spark.failures import explained
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.archive import contents_of, read_archive
 
     paths = paths_of(place, archive)
     if not paths:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kops.core.plan import Plan, Status
-from kops.operations.journal import Entry, EntryStatus, Journal
+from kops.operations.protocol.journal import Entry, EntryStatus, Journal
 from kops.operations.services import Services
 
 

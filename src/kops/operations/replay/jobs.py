@@ -24,10 +24,10 @@ from kops.operations.state.engine import Engine, folder_of_this_process, start_e
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kops.spark.replay_jobs import Job, Outcome, Part
-    from kops.spark.replay_parts import Sent
-    from kops.spark.replay_tasks import Tasks
-    from kops.spark.source import TopicRange
+    from kops.spark.reading.source import TopicRange
+    from kops.spark.replay.jobs import Job, Outcome, Part
+    from kops.spark.replay.parts import Sent
+    from kops.spark.replay.tasks import Tasks
 
 _LARGEST_BATCH = 900_000
 ROWS: Mapping[str, str] = {
@@ -69,7 +69,7 @@ class Work:
     @property
     def _in_processes(self) -> bool:
         """Tell whether what makes no rows runs in processes of this machine: unless Spark is elsewhere, or runs here already."""
-        from kops.spark.session import has_session
+        from kops.spark.driver.session import has_session
 
         return self._is_local and not has_session()
 
@@ -78,7 +78,7 @@ class Work:
 
         :param ends: of the targets, as they are before
         """
-        from kops.spark.watch import any_held, records_told, watching
+        from kops.spark.driver.watch import any_held, records_told, watching
 
         told = self._told
         return (
@@ -96,13 +96,13 @@ class Work:
         if self.makes_rows or not self._is_local:
             _ = self.engine
         elif self._in_processes:
-            from kops.spark.replay_tasks import Processes
+            from kops.spark.replay.tasks import Processes
 
             Processes(1).begin()
 
     def tasks(self, parts: int) -> Tasks:
         """Return what runs tasks that make no rows."""
-        from kops.spark.replay_tasks import Processes, SparkTasks
+        from kops.spark.replay.tasks import Processes, SparkTasks
 
         return Processes(self._slots(parts)) if self._in_processes else SparkTasks(self.engine.session)
 
@@ -117,8 +117,8 @@ class Work:
 
     def job(self, parts: int) -> Job:
         """Return the job for so many parts at once."""
-        from kops.spark.replay_jobs import Job
-        from kops.spark.replay_rounds import Places
+        from kops.spark.replay.jobs import Job
+        from kops.spark.replay.rounds import Places
 
         given = self.arguments
         places = Places(
@@ -150,8 +150,8 @@ class Work:
 
     def rows(self, parts: Sequence[Part]) -> DataFrame:
         """Return the rows to send, a task a part."""
-        from kops.spark.batch_source import BatchSource
-        from kops.spark.replay_rows import by_function, changed, decoded, placed, routed
+        from kops.spark.reading.batch_source import BatchSource
+        from kops.spark.replay.rows import by_function, changed, decoded, placed, routed
 
         given = self.arguments
         if "rows" in given:
@@ -169,7 +169,7 @@ class Work:
 
     def new_content(self, parts: Sequence[Part]) -> DataFrame:
         """Return the offsets of the records to send, and what is new of them, a task a part."""
-        from kops.spark.replay_columns import TYPES, columns_named
+        from kops.spark.replay.columns import TYPES, columns_named
 
         changes, (key, value) = self.changes, self._forms
         try:
@@ -178,9 +178,9 @@ class Work:
             return self._new_content(parts, tuple(TYPES))
 
     def _new_content(self, parts: Sequence[Part], columns: tuple[str, ...]) -> DataFrame:
-        from kops.spark.batch_source import BatchSource
-        from kops.spark.replay_columns import SomeColumns, schema_of
-        from kops.spark.replay_rows import decoded, new_content
+        from kops.spark.reading.batch_source import BatchSource
+        from kops.spark.replay.columns import SomeColumns, schema_of
+        from kops.spark.replay.rows import decoded, new_content
 
         changes, given, (key, value) = self.changes, self.arguments, self._forms
         source = BatchSource(self.engine.session, self.source_settings())
@@ -197,7 +197,7 @@ class Work:
         )
 
     def _range(self, parts: Sequence[Part]) -> TopicRange:
-        from kops.spark.source import TopicRange
+        from kops.spark.reading.source import TopicRange
 
         ranges = {part.partition: (part.start, part.end) for part in parts}
         return TopicRange(self.arguments["source"], ranges, read_committed=True, headers=True, split=False)
@@ -227,13 +227,13 @@ class Work:
 
     def _send(self, parts: Sequence[Part], job: Job) -> list[Outcome]:
         if not self.makes_rows:
-            from kops.spark.replay_copy import copy
+            from kops.spark.replay.copy import copy
 
             return copy(self.tasks(len(parts)), job, parts, self._told)
         _ = self.engine.session  # has started before anything else imports pyspark
-        from kops.spark.failures import explained
-        from kops.spark.replay_columns import literal, send_changed
-        from kops.spark.replay_jobs import send_rows
+        from kops.spark.driver.failures import explained
+        from kops.spark.replay.columns import literal, send_changed
+        from kops.spark.replay.jobs import send_rows
 
         with explained(f"replay {job.source}"):
             if self.changes.function or "rows" in self.arguments:
@@ -254,7 +254,7 @@ def parts_of(plan: Plan, done: Mapping[int, int]) -> list[Part]:
 
     :param done: how far each partition is
     """
-    from kops.spark.replay_jobs import Part
+    from kops.spark.replay.jobs import Part
 
     ranges = {int(number): bounds for number, bounds in plan.arguments["ranges"].items()}
     return [Part(number, start, end) for number, (start, end) in sorted(ranges.items()) if done.get(number, start) < end]

@@ -16,9 +16,9 @@ from typing import Any
 from kops.core.durations import duration_text
 from kops.core.errors import AlreadyExists, AuthorizationFailed, KopsError, OperationFailed
 from kops.core.models import NewRecord, NewTopic, TopicPartition
-from kops.core.records import OffsetRange
-from kops.core.topic_names import PROGRESS_TOPIC
-from kops.core.topic_settings import POLICY
+from kops.core.records.models import OffsetRange
+from kops.core.topics.names import PROGRESS_TOPIC
+from kops.core.topics.settings import POLICY
 from kops.operations.services import Services
 from kops.operations.state.tail import wait_until_stable
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from kops.core.errors import Refused
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
-from kops.core.records import OffsetRange
+from kops.core.records.models import OffsetRange
 from kops.formats.base import as_text_or_base64
 from kops.operations.replay.jobs import Work
 from kops.operations.replay.source import Source
 
 if TYPE_CHECKING:
-    from kops.spark.replay_jobs import Part
+    from kops.spark.replay.jobs import Part
 
 SAMPLES = 5
 SAMPLE_WIDTH = 60
@@ -25,7 +25,7 @@ def topics_by_reading(work: Work, parts: Sequence[Part]) -> list[str]:
 
     :raises Refused: when a record goes nowhere
     """
-    from kops.spark.failures import explained
+    from kops.spark.driver.failures import explained
 
     if not parts:
         return []
@@ -58,7 +58,7 @@ def preview(work: Work, source: Source, parts: Sequence[Part]) -> tuple[dict[str
 
 
 def _of_rows(work: Work, parts: Sequence[Part]) -> tuple[dict[str, int], list[dict[str, Any]]]:
-    from kops.spark.failures import explained
+    from kops.spark.driver.failures import explained
 
     rows = work.rows(parts)
     with explained(f"read {work.arguments['source']}"):
@@ -68,7 +68,7 @@ def _of_rows(work: Work, parts: Sequence[Part]) -> tuple[dict[str, int], list[di
 
 
 def _of_batches(work: Work, source: Source, parts: Sequence[Part]) -> tuple[dict[str, int], list[dict[str, Any]]]:
-    from kops.spark.replay_copy import counted
+    from kops.spark.replay.copy import counted
 
     topic, target = work.arguments["source"], work.arguments["anchor"]
     count = counted(work.tasks(len(parts)), work.job(len(parts)), parts)

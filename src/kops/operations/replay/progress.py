@@ -14,14 +14,14 @@ from kops.core.errors import AuthorizationFailed, KopsError, OperationFailed, Re
 from kops.core.findings import counted
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Plan
-from kops.core.topic_names import PROGRESS_TOPIC
-from kops.operations.offsets_items import partition_of
+from kops.core.topics.names import PROGRESS_TOPIC
+from kops.operations.offsets.items import partition_of
 from kops.operations.replay.history import known_positions
 from kops.operations.replay.memory import create_memory, recall, remember
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.spark.replay_parts import Sent
+    from kops.spark.replay.parts import Sent
 
 _SHOWN = 5
 
@@ -33,8 +33,8 @@ def progress_of(services: Services, name: str, partitions: Iterable[int], *, sta
     :param stable: wait for a transaction that is being decided, which after a crash takes up to its time-out
     :param settled: likewise where the groups are gone: ``memory.recall``
     """
-    from kops.spark.replay_jobs import group_of
-    from kops.spark.replay_parts import sent_of
+    from kops.spark.replay.jobs import group_of
+    from kops.spark.replay.parts import sent_of
 
     groups = {group_of(name, number): number for number in partitions}
     try:
@@ -61,8 +61,8 @@ def begin_progress(services: Services, plan: Plan, partitions: Iterable[int]) ->
 
     :raises KopsError: when the brokers do not take it; nothing was sent
     """
-    from kops.spark.replay_jobs import group_of
-    from kops.spark.replay_parts import Sent
+    from kops.spark.replay.jobs import group_of
+    from kops.spark.replay.parts import Sent
 
     given = plan.arguments
     starts = {group_of(given["replay"], number): Sent(given["ranges"][str(number)][0]) for number in partitions}
@@ -113,7 +113,7 @@ def refuse_forgotten(services: Services, plan: Plan, done: Mapping[int, Sent]) -
 
 def forget_progress(services: Services, name: str, partitions: Iterable[int]) -> list[KopsError]:
     """Delete what was noted; return why some is still there."""
-    from kops.spark.replay_jobs import group_of
+    from kops.spark.replay.jobs import group_of
 
     groups = [group_of(name, number) for number in partitions]
     errors = [error for error in services.kafka.groups.delete(groups).values() if error is not None]

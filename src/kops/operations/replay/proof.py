@@ -10,14 +10,14 @@ from kops.core.errors import AuthorizationFailed, OperationFailed, TimedOut, Ver
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.plan import ItemResult, Plan, Status
-from kops.operations.offsets_items import partition_of
+from kops.operations.offsets.items import partition_of
 from kops.operations.replay.history import known_producers
 from kops.operations.replay.jobs import Work
 from kops.operations.replay.wanted import KEEP
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.spark.replay_copy import Found
+    from kops.spark.replay.copy import Found
 
 OTHERS = "records_of_others"
 """Key of what others wrote to the targets since the plan was made."""
@@ -74,7 +74,7 @@ class Seen:
 
 def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -> Seen:
     """Return what the targets hold since the plan was made."""
-    from kops.spark.replay_copy import found_in
+    from kops.spark.replay.copy import found_in
 
     before = {partition_of(place): end for place, end in plan.arguments["ends"].items()}
     after = services.kafka.offsets.bounds(before)

@@ -16,8 +16,8 @@ from kops.core.errors import NotFound, OperationFailed, Refused
 from kops.core.findings import counted
 from kops.core.intervals import Intervals, below, intervals_of, intervals_text, joined
 from kops.core.models import Committed, TopicPartition
-from kops.core.topic_names import PROGRESS_TOPIC, no_topics
-from kops.operations.journal import Journal
+from kops.core.topics.names import PROGRESS_TOPIC, no_topics
+from kops.operations.protocol.journal import Journal
 from kops.operations.replay.memory import create_memory, memory_of, recall, remember
 from kops.operations.replay.progress import progress_of
 from kops.operations.services import Services

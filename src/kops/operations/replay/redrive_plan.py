@@ -13,7 +13,7 @@ from kops.core.errors import KopsError, Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.intervals import Intervals, joined
 from kops.core.plan import Item, Plan
-from kops.core.topic_names import PROGRESS_TOPIC
+from kops.core.topics.names import PROGRESS_TOPIC
 from kops.operations.replay.jobs import Work
 from kops.operations.replay.redrive_done import (
     OPERATION,
@@ -36,8 +36,8 @@ from kops.operations.services import Services
 from kops.operations.state.engine import chosen_master
 
 if TYPE_CHECKING:
-    from kops.spark.redrive import Group
-    from kops.spark.replay_jobs import Part
+    from kops.spark.replay.jobs import Part
+    from kops.spark.replay.redrive import Group
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,9 @@ def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], 
 def _read(work: Work, found: Range, done: Mapping[int, Done], wanted: Redriven) -> tuple[list[Group], dict[int, Intervals], int]:
     """Return what there is by cause, the offsets to send, and how many records were read."""
     session = work.engine.session  # has started before anything else imports pyspark
-    from kops.spark.failures import explained
-    from kops.spark.redrive import grouped, offsets_chosen
-    from kops.spark.replay_jobs import Part
+    from kops.spark.driver.failures import explained
+    from kops.spark.replay.jobs import Part
+    from kops.spark.replay.redrive import grouped, offsets_chosen
 
     del session
     parts: list[Part] = []

@@ -12,7 +12,7 @@ from kops.operations.replay.wanted import parse_form
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kops.spark.replay_jobs import Part
+    from kops.spark.replay.jobs import Part
 
 BY_ORIGIN = "to_partition"
 """The expression that sends each record to the partition it came from."""
@@ -23,10 +23,10 @@ def letters_of(work: Work, parts: Sequence[Part], offsets: Mapping[int, Interval
 
     :param offsets: sets by partition; ``inside``: those of the sets, else all others
     """
-    from kops.spark.batch_source import BatchSource
-    from kops.spark.redrive import SCHEMA, Letters, judged
-    from kops.spark.replay_rows import changed, decoded
-    from kops.spark.source import TopicRange
+    from kops.spark.reading.batch_source import BatchSource
+    from kops.spark.reading.source import TopicRange
+    from kops.spark.replay.redrive import SCHEMA, Letters, judged
+    from kops.spark.replay.rows import changed, decoded
 
     given, changes = work.arguments, work.changes
     key, value = parse_form(changes.key), parse_form(changes.value)
@@ -41,8 +41,8 @@ def letters_of(work: Work, parts: Sequence[Part], offsets: Mapping[int, Interval
 
 def rows_of_dead_letters(work: Work, parts: Sequence[Part]) -> DataFrame:
     """Return what is sent of the dead letters that the plan names."""
-    from kops.spark.redrive import sent_back, unchanged_where_parked
-    from kops.spark.replay_rows import changed, routed
+    from kops.spark.replay.redrive import sent_back, unchanged_where_parked
+    from kops.spark.replay.rows import changed, routed
 
     given, changes = work.arguments, work.changes
     chosen = letters_of(work, parts, claims_of(given), inside=True, where=None)

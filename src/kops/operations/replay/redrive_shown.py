@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.findings import counted
 from kops.formats.base import as_text_or_base64
-from kops.operations.dead_letters import NO_HEADERS
+from kops.operations.records.dead_letters import NO_HEADERS
 from kops.operations.replay.preview import sample_text
 
 if TYPE_CHECKING:
-    from kops.spark.redrive import Group
+    from kops.spark.replay.redrive import Group
 
 _SHOWN = 20
 _LEFT = {

@@ -15,9 +15,9 @@ def abort_open(services: Services, topic: str, anchor: str) -> None:
     :param anchor: a topic that the cluster has
     :raises KopsError: when the brokers do not let us; nothing was sent
     """
-    from kops.spark.fencing import fence
-    from kops.spark.replay_jobs import group_of
-    from kops.spark.transaction_requests import Names
+    from kops.gateways.kafka.fencing import fence
+    from kops.gateways.wire.transaction_requests import Names
+    from kops.spark.replay.jobs import group_of
 
     partitions = range(len(services.kafka.topics.existing([topic])[topic].partitions))
     left = _unfinished(read_done(services, topic, partitions))

@@ -10,13 +10,13 @@ from typing import ClassVar
 from kops.core.errors import NotFound, OperationFailed, StateMoved
 from kops.core.models import NewTopic, TopicPartition
 from kops.core.plan import ItemResult, Plan, Status
-from kops.operations.protocol import failed
+from kops.operations.protocol.engine import failed
 from kops.operations.replay.progress import forget_progress, progress_of, refuse_forgotten
 from kops.operations.replay.proof import proven
 from kops.operations.replay.restore_groups import MOVE, commit_groups, refuse_active_groups, verified_groups
 from kops.operations.replay.run import Replay
 from kops.operations.services import Services
-from kops.operations.topics_settle import POLL_SECONDS, SETTLE_SECONDS
+from kops.operations.topics.settle import POLL_SECONDS, SETTLE_SECONDS
 
 _SENDING = ("send", "prove")
 

@@ -10,10 +10,10 @@ from kops.core.errors import KopsError, NotFound, OperationFailed
 from kops.core.findings import counted
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.groups import refuse_active
-from kops.operations.offsets_items import not_as_written, offset_of
-from kops.operations.offsets_move import group_or_none
-from kops.operations.protocol import failed
+from kops.operations.groups.matching import refuse_active
+from kops.operations.offsets.items import not_as_written, offset_of
+from kops.operations.offsets.move import group_or_none
+from kops.operations.protocol.engine import failed
 from kops.operations.replay.archive_manifest import Archive
 from kops.operations.replay.jobs import Work
 from kops.operations.services import Services
@@ -45,8 +45,8 @@ def translated(archive: Archive, rows: DataFrame | None, groups: Mapping[str, Ma
 
     :param rows: of the archive; None when it has no records
     """
-    from kops.spark.archive import records_before
-    from kops.spark.failures import explained
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.archive import records_before
 
     offsets: dict[int, list[int]] = {}
     for committed in groups.values():
@@ -127,8 +127,8 @@ def verified_groups(services: Services, plan: Plan, results: Sequence[ItemResult
 
 def new_offsets(services: Services, plan: Plan, producers: Sequence[int]) -> dict[tuple[int, int], int]:
     """Return the offset in the target that comes after so many restored records: markers of transactions are between them."""
-    from kops.spark.archive_positions import positions
-    from kops.spark.failures import explained
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.archive_positions import positions
 
     given: Mapping[str, Any] = plan.arguments
     wanted: dict[int, set[int]] = {}

@@ -22,7 +22,7 @@ from kops.operations.replay.targets import Targets, guard_of, placement, targets
 from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Changes, Wanted
 from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
-from kops.operations.topics_create import new_topic_json, prepare_creation
+from kops.operations.topics.create import new_topic_json, prepare_creation
 
 OPERATION = "replay.restore"
 

@@ -11,13 +11,13 @@ from kops.operations.replay.jobs import Work
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kops.spark.replay_jobs import Part
+    from kops.spark.replay.jobs import Part
 
 
 def rows_of_archive(work: Work, parts: Sequence[Part]) -> DataFrame:
     """Return what is sent of an archive, a task a partition, in the order of the offsets."""
-    from kops.spark.archive import in_parts, read_archive
-    from kops.spark.replay_rows import COLUMNS
+    from kops.spark.reading.archive import in_parts, read_archive
+    from kops.spark.replay.rows import COLUMNS
 
     given = work.arguments
     place = Place(given["path"])

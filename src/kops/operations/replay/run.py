@@ -11,8 +11,8 @@ from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, Ti
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.offsets_items import partition_of
-from kops.operations.protocol import Mutation, failed
+from kops.operations.offsets.items import partition_of
+from kops.operations.protocol.engine import Mutation, failed
 from kops.operations.replay.history import finished_by
 from kops.operations.replay.jobs import Work, parts_of
 from kops.operations.replay.progress import begin_progress, forget_progress, progress_of, refuse_forgotten
@@ -22,8 +22,8 @@ from kops.operations.replay.undo import plan_undo
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.spark.replay_jobs import Outcome
-    from kops.spark.replay_parts import Sent
+    from kops.spark.replay.jobs import Outcome
+    from kops.spark.replay.parts import Sent
 
 T = TypeVar("T")
 _PATIENCE_SECONDS = 120.0
@@ -136,7 +136,7 @@ REPLAY = Replay()
 
 def _told(plan: Plan, after: Mapping[int, Sent], outcomes: Sequence[Outcome]) -> dict[int, Sent]:
     """Return what tasks know to be committed where the coordinator does not tell yet: of a group's first offset it says nothing at all."""
-    from kops.spark.replay_parts import Sent
+    from kops.spark.replay.parts import Sent
 
     starts = {int(number): start for number, (start, _) in plan.arguments["ranges"].items()}
     return {

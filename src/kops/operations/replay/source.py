@@ -10,8 +10,8 @@ from typing import Any
 from kops.config.connection import Connection
 from kops.core.errors import NotFound, Refused, UsageProblem
 from kops.core.models import Bounds, TopicPartition
-from kops.core.record_ranges import Span, parse_span, resolve_span
-from kops.core.records import OffsetRange
+from kops.core.records.models import OffsetRange
+from kops.core.records.ranges import Span, parse_span, resolve_span
 from kops.core.selection import parse_selection, partitions_selected
 from kops.gateways.kafka import Kafka
 from kops.operations.replay.wanted import Wanted
@@ -68,7 +68,7 @@ def settings_of(connection: Connection, what: str) -> dict[str, str]:
     :raises Refused: when they cannot
     """
     from kops.config.librdkafka import librdkafka_settings
-    from kops.spark.connections import not_honoured
+    from kops.gateways.wire.connections import not_honoured
 
     settings: dict[str, Any] = librdkafka_settings(connection)
     names = not_honoured(settings)

@@ -10,7 +10,7 @@ from kops.core.durations import duration_text
 from kops.core.errors import Refused
 from kops.core.findings import counted
 from kops.core.models import Bounds, Setting, TopicPartition
-from kops.core.topic_names import no_topics
+from kops.core.topics.names import no_topics
 from kops.operations.replay.wanted import BY_KEY, KEEP, Wanted
 from kops.operations.services import Services
 

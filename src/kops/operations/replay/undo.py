@@ -13,7 +13,7 @@ from kops.operations.replay.history import known_producers
 from kops.operations.replay.progress import forget_progress, progress_of
 from kops.operations.replay.proof import Seen, found_in_targets
 from kops.operations.services import Services
-from kops.operations.topics_truncate import TruncateTopics, plan_truncate_at
+from kops.operations.topics.truncate import TruncateTopics, plan_truncate_at
 
 
 class TakeBack(TruncateTopics):

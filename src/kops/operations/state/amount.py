@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kops.core.cluster.log_dirs import sizes_by_replica
 from kops.core.errors import KopsError
-from kops.core.log_dirs import sizes_by_replica
 from kops.core.models import TopicPartition
 from kops.core.sizes import size_text
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.spark.source import TopicRange
+    from kops.spark.reading.source import TopicRange
 
 
 def amount_text(services: Services, inputs: Sequence[TopicRange], changelogs: Sequence[TopicRange]) -> str:

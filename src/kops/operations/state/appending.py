@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import OperationFailed, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.protocol import failed
+from kops.operations.protocol.engine import failed
 from kops.operations.state.engine import Engine
 
 if TYPE_CHECKING:
-    from kops.spark.writer import Target, Written
+    from kops.spark.staging.writer import Target, Written
 
 
 def target_of(engine: Engine, plan: Plan, name: str, partitions: int, *, headers: bool = False) -> Target:
@@ -20,7 +20,7 @@ def target_of(engine: Engine, plan: Plan, name: str, partitions: int, *, headers
     :param partitions: of the changelog
     """
     from kops.config.librdkafka import librdkafka_settings
-    from kops.spark.writer import Target
+    from kops.spark.staging.writer import Target
 
     store, arguments = plan.arguments["stores"][name], plan.arguments
     total = sum(content["records"] for content in store["contents"].values())

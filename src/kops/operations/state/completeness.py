@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile
-from kops.core.topic_names import streams_application
+from kops.core.topics.names import streams_application
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed
 from kops.operations.state.evidence import partitions_text

@@ -12,7 +12,7 @@ from kops.core.models import Bounds, Committed, Group, TopicPartition
 from kops.core.sizes import size_text
 from kops.core.statefile import StateFile
 from kops.core.times import Position, parse_position
-from kops.operations.groups import find_group, refuse_active
+from kops.operations.groups.matching import find_group, refuse_active
 from kops.operations.services import Services
 from kops.operations.state.facts import StoreFacts
 

@@ -18,17 +18,17 @@ from kops.config.connection import Connection
 from kops.core.errors import ConfigError, MissingRequirement
 from kops.core.extras import STATE, needs
 from kops.core.models import TopicPartition
-from kops.gateways.private_files import keep_renewed, run_folder
+from kops.gateways.machine.private_files import keep_renewed, run_folder
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kops.spark.archived import ArchivedTopic
-    from kops.spark.batch_source import BatchSource
-    from kops.spark.input_seen import InputSeen
-    from kops.spark.session import StartingSession
-    from kops.spark.source import KafkaSource, TopicRange
+    from kops.spark.driver.session import StartingSession
+    from kops.spark.reading.archived import ArchivedTopic
+    from kops.spark.reading.batch_source import BatchSource
+    from kops.spark.reading.input_seen import InputSeen
+    from kops.spark.reading.source import KafkaSource, TopicRange
 
 STAGES_KEPT_DAYS = 30
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
@@ -77,8 +77,8 @@ class Engine:
     def kafka(self) -> KafkaSource:
         """Return the source for this connection; its settings carry everything in themselves when tasks run elsewhere."""
         from kops.config.java import java_settings, java_system_properties
-        from kops.spark.session import set_system_properties
-        from kops.spark.source import KafkaSource
+        from kops.spark.driver.session import set_system_properties
+        from kops.spark.reading.source import KafkaSource
 
         directory = run_folder(self.services.directories.state / "spark") if self.is_local else None
         settings = java_settings(self.services.connection, directory)
@@ -94,13 +94,13 @@ class Engine:
 
     def seen(self, topic: str, partition: int, start: int, end: int) -> InputSeen | None:
         """Return what tasks noted of a range that they read as whole batches, or a scan of it; None where nothing did."""
-        from kops.spark.input_seen import seen_of
+        from kops.spark.reading.input_seen import seen_of
 
         return seen_of(self._told, topic, partition, start, end) or self._scanned.get((topic, partition, start, end))
 
     def scan(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> None:
         """Look for gaps in what no task has read as whole batches, where that can be done here."""
-        from kops.spark.input_scan import scan
+        from kops.spark.reading.input_scan import scan
 
         batches = self._batches()
         unseen = {number: ends for number, ends in ranges.items() if ends[0] < ends[1] and not self.seen(topic, number, *ends)}
@@ -113,15 +113,15 @@ class Engine:
     def _batches(self) -> BatchSource | None:
         """Return what reads whole record batches: on this machine, over a connection that its tasks can make."""
         from kops.config.librdkafka import librdkafka_settings
-        from kops.spark.batch_source import BatchSource
-        from kops.spark.connections import can_connect
+        from kops.gateways.wire.connections import can_connect
+        from kops.spark.reading.batch_source import BatchSource
 
         settings = librdkafka_settings(self.services.connection)
         return BatchSource(self.session, settings, self._told) if self.is_local and can_connect(settings) else None
 
     def reading(self, *ranges: TopicRange) -> AbstractContextManager[None]:
         """Tell how many records were read, while something reads them."""
-        from kops.spark.watch import records_read, records_told, watching
+        from kops.spark.driver.watch import records_read, records_told, watching
 
         total = sum(wanted.records for wanted in ranges)
         by_spark, told_before = records_read(self.session), records_told(self._told)
@@ -143,7 +143,7 @@ def _keep_token(connection: Connection, directory: Path) -> None:
 
 def writing(services: Services, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
     """Tell how many records partitions have more than before, while something writes."""
-    from kops.spark.watch import watching
+    from kops.spark.driver.watch import watching
 
     def written() -> int:
         return sum(bound.log_end_offset - ends[partition] for partition, bound in services.kafka.offsets.bounds(ends).items())
@@ -157,7 +157,7 @@ def chosen_master(services: Services, master: str | None) -> str:
     :raises MissingRequirement: without the extra ``state``
     """
     needs(STATE, "computing on records needs")
-    from kops.spark.session import DEFAULT_MASTER
+    from kops.spark.driver.session import DEFAULT_MASTER
 
     return master or services.connection.spark.master or DEFAULT_MASTER
 
@@ -169,10 +169,10 @@ def start_engine(services: Services, master: str | None = None) -> Engine:
     :raises UsageProblem: when that address carries a token
     :raises MissingRequirement: without the extra ``state``; when there is no Java, or no jars of Spark's Kafka source
     """
-    from kops.gateways.jars import jars_of, spark_kafka_set
-    from kops.gateways.jdk import require_jdk
-    from kops.spark.remote import check_url
-    from kops.spark.session import SparkNeeds, start_session
+    from kops.gateways.machine.jars import jars_of, spark_kafka_set
+    from kops.gateways.machine.jdk import require_jdk
+    from kops.spark.driver.remote import check_url
+    from kops.spark.driver.session import SparkNeeds, start_session
 
     spark = services.connection.spark
     chosen = chosen_master(services, master)
@@ -239,8 +239,8 @@ def _needed_stages(services: Services) -> set[str] | None:
 
     :returns: None where an entry cannot be read: any stage may be its
     """
-    from kops.operations.journal import Journal
-    from kops.operations.journal_actions import is_unfinished
+    from kops.operations.protocol.journal import Journal
+    from kops.operations.protocol.journal_actions import is_unfinished
 
     needed: set[str] = set()
     damaged: list[ConfigError] = []

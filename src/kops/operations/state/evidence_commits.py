@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kops.core.errors import KopsError
-from kops.core.group_history import CommitEvent
+from kops.core.groups.history import CommitEvent
 from kops.core.models import Committed, TopicPartition
-from kops.core.offsets import is_streams_metadata
+from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import FAUST
 from kops.core.times import time_text
-from kops.operations.group_log import read_group_log
+from kops.operations.groups.log import read_group_log
 from kops.operations.services import Services
 from kops.operations.state.evidence import Proof
 from kops.operations.state.evidence_journal import Past

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.models import Committed, TopicPartition
-from kops.core.moves import moves_of_json
+from kops.core.offsets.moves import moves_of_json
 from kops.core.plan import MOVES, Plan
 from kops.core.statefile import Store
-from kops.operations.journal import Entry, EntryStatus, Journal
-from kops.operations.offsets_items import committed_of_json
+from kops.operations.offsets.items import committed_of_json
+from kops.operations.protocol.journal import Entry, EntryStatus, Journal
 from kops.operations.services import Services
 from kops.operations.state.exactness import Exactness, contradicted
 

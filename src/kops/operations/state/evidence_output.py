@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from kops.core.records import timestamp_text
+from kops.core.records.models import timestamp_text
 from kops.core.statefile import StateFile
-from kops.operations.records_formats import format_for
+from kops.operations.records.formats import format_for
 from kops.operations.state.compute import Computed, changelog_range
 from kops.operations.state.engine import Engine
 from kops.operations.state.evidence_written import Written
@@ -29,9 +29,9 @@ def with_output(engine: Engine, state_file: StateFile, found: Computed, *, place
 
     :param places_known: something shows in which partition of the changelog each key belongs, which an output topic does not
     """
-    from kops.spark.failures import explained
-    from kops.spark.outputs import EXTRA, OTHER, SAME, contradicting, judged_keys, verdicts
-    from kops.spark.source import TopicRange
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.source import TopicRange
+    from kops.spark.staging.outputs import EXTRA, OTHER, SAME, contradicting, judged_keys, verdicts
 
     facts, proof = found.facts, found.proof
     output = facts.store.output

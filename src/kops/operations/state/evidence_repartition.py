@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kops.core.models import Bounds, TopicPartition
 from kops.core.murmur2 import partition_for
-from kops.core.records import OffsetRange
+from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from kops.core.models import Bounds
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.operations.services import Services
@@ -39,8 +39,8 @@ class Views:
 
     def records(self, found: Computed) -> Iterator[Record]:
         """Yield the live keys of a store, in no order."""
-        from kops.spark.difference import to_append
-        from kops.spark.stage import read_stage
+        from kops.spark.staging.difference import to_append
+        from kops.spark.staging.stage import read_stage
 
         topic = found.facts.store.changelog
         rows = to_append(read_stage(self.engine.session, found.stage)).where("value is not null").toLocalIterator(prefetchPartitions=True)

@@ -10,7 +10,7 @@ from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
 from kops.core.statefile.models import READ_COMMITTED, READ_UNCOMMITTED
-from kops.core.topic_names import no_topics
+from kops.core.topics.names import no_topics
 from kops.operations.services import Services
 from kops.operations.state.archived_input import Archived, cleanup_policy, of_archives, with_archives
 from kops.operations.state.buffers import judge_buffers

@@ -14,7 +14,7 @@ from kops.core.statefile.fields import nearest
 from kops.core.statefile.open import refuse_open
 
 if TYPE_CHECKING:
-    from kops.core.reducers import Reducer
+    from kops.core.statefile.reducers import Reducer
 
 
 def read_state_file(path: str, stores: Sequence[str] = ()) -> StateFile:
@@ -75,7 +75,7 @@ def _with_reducer(store: Store, path: str) -> Store:
     """Replace the name of a reducer by what executors import, once it is known to be there."""
     if store.aggregate.kind != "reducer":
         return store
-    from kops.core.reducers import load_reducer
+    from kops.core.statefile.reducers import load_reducer
     from kops.plugins.loader import reducer_reference
 
     try:
@@ -91,7 +91,7 @@ def _beside(reference: str, path: str) -> str:
     """Return a reducer with the source of its module where that stands beside the state file; one that is installed wins."""
     from importlib.util import find_spec
 
-    from kops.core.reducers import Carried
+    from kops.core.statefile.reducers import Carried
 
     module = reference.partition(":")[0]
     beside = Path(path).parent / f"{module}.py"
@@ -104,7 +104,7 @@ def _beside(reference: str, path: str) -> str:
 
 
 def _refuse_without_subtraction(store: Store, reducer: Reducer) -> None:
-    from kops.core.reducers import Subtractor
+    from kops.core.statefile.reducers import Subtractor
 
     if store.table is not None and not isinstance(reducer, Subtractor):
         raise ConfigError(f"{store.aggregate.expression} cannot subtract what left a group", hint="give it remove(key, value, aggregate)")

@@ -35,7 +35,7 @@ def with_shares(engine: Engine, archived: Mapping[str, Archived], cut: Cut, at: 
         rows = rows_compared(engine, one.place, one.archive)
         if rows is not None:
             _refuse_time(topic, one, rows, at)
-        from kops.spark.archived import ArchivedTopic
+        from kops.spark.reading.archived import ArchivedTopic
 
         ends = {number: end for number, (_, end) in one.spans.items()}
         engine.archives[topic] = ArchivedTopic(topic, paths_of(one.place, one.archive), ends)
@@ -75,8 +75,8 @@ def _refuse_time(topic: str, one: Archived, rows: DataFrame, at: Position) -> No
     """Refuse a time that lies where only the archive has records: the application could not resume there."""
     if at.kind != "time":
         return
-    from kops.spark.archived import from_time_on
-    from kops.spark.failures import explained
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.archived import from_time_on
 
     with explained(f"read the archive {one.place.path}"):
         ends = {number: min(end, one.logs[number].log_start_offset) for number, (_, end) in one.spans.items()}
@@ -104,10 +104,10 @@ def _left_behind(topic: str, one: Archived, cut: Cut) -> list[str]:
 def _share(engine: Engine, topic: str, one: Archived, rows: DataFrame | None, cut: Cut) -> Share:
     """Return how much is read of the archive, and how much of the topic."""
     from kops.operations.replay.archive_read import paths_of
-    from kops.spark.archive import records_before
-    from kops.spark.archived import file_bytes
-    from kops.spark.failures import explained
-    from kops.spark.source import TopicRange
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.archive import records_before
+    from kops.spark.reading.archived import file_bytes
+    from kops.spark.reading.source import TopicRange
 
     reached = {number: cut.offsets.get(TopicPartition(topic, number), 0) for number in one.logs}
     inside = {number: [reached[number]] for number, (_, end) in one.spans.items() if reached[number] < end}

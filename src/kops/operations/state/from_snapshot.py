@@ -163,9 +163,9 @@ def check_base(engine: Engine, state_file: StateFile, base: Base | None) -> None
     """
     if base is None:
         return
-    from kops.spark.base import wrong_in_base
-    from kops.spark.failures import explained
-    from kops.spark.snapshot import held, read_snapshot
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.snapshot import held, read_snapshot
+    from kops.spark.stores.base import wrong_in_base
 
     for store in state_file.stores:
         kept, path = base.store(store), base.path(store)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kops.core.records import timestamp_text
+from kops.core.records.models import timestamp_text
 from kops.core.statefile import Store
 from kops.core.statefile.models import VERSIONED
-from kops.operations.records_formats import format_for
+from kops.operations.records.formats import format_for
 from kops.operations.state.engine import Engine
 from kops.operations.state.query_keys import stored_key, version_of, window_size
 from kops.operations.state.shown import as_base64, shown
@@ -54,7 +54,7 @@ def key_rows(engine: Engine, store: Store, stage: str, limit: int) -> list[dict[
 
 
 def _rows(engine: Engine, stage: str, limit: int, where: str) -> list[Any]:
-    from kops.spark.stage import differing_rows
+    from kops.spark.staging.stage import differing_rows
 
     return list(differing_rows(engine.session, stage, limit, where))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 UNKNOWN = -1
-"""As ``kops.spark.partitions`` has it."""
+"""As ``kops.spark.stores.partitions`` has it."""
 
 
 class Placed(Protocol):
@@ -51,9 +51,9 @@ def _spare(facts: StoreFacts, removed: Mapping[int, int]) -> Exactness:
 
 
 def _strays(session: SparkSession, facts: StoreFacts, stage: str, removed: Collection[int]) -> Exactness:
-    from kops.spark.failures import explained
-    from kops.spark.partitions import strays
-    from kops.spark.windows_keys import suffix_of
+    from kops.spark.driver.failures import explained
+    from kops.spark.stores.partitions import strays
+    from kops.spark.stores.windows_keys import suffix_of
 
     store = facts.store
     if not removed or not store.moves or store.custom_partitioner:

@@ -14,7 +14,7 @@ from kops.core.statefile.models import VERSIONED
 from kops.core.times import to_milliseconds
 from kops.formats.streams import offset_metadata
 from kops.formats.streams.offset_metadata import OffsetMetadata
-from kops.operations.offsets_items import committed_json
+from kops.operations.offsets.items import committed_json
 from kops.operations.services import Services
 from kops.operations.state.archived_input import open_archives
 from kops.operations.state.completeness import local_state, still_open, uncovered_changelogs, uncovered_note
@@ -179,7 +179,7 @@ def _refuse_versions(computed: Sequence[Computed]) -> None:
 def refuse_time_zero(services: Services, state_file: StateFile, store: Store, earliest: int) -> None:
     """Refuse a timestamp of 0 where only librdkafka can write: to it, 0 means now."""
     from kops.config.librdkafka import librdkafka_settings
-    from kops.spark.writer import Target, writes_time_zero
+    from kops.spark.staging.writer import Target, writes_time_zero
 
     transactional_id = "" if state_file.exactly_once else None
     target = Target(store.changelog, librdkafka_settings(services.connection), transactional_id)
@@ -245,8 +245,8 @@ def move_items(cut: Cut, commits: Mapping[TopicPartition, Committed]) -> list[It
 
 def moved_offsets(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: Cut) -> dict[TopicPartition, Committed]:
     """Return what to commit for the application, with the partition time that Kafka Streams would have stored."""
-    from kops.spark.jobs import partition_times
-    from kops.spark.source import TopicRange
+    from kops.spark.reading.source import TopicRange
+    from kops.spark.stores.jobs import partition_times
 
     commits = {}
     for topic in sorted({partition.topic for partition in cut.moves}):

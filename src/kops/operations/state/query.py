@@ -12,11 +12,11 @@ from typing import Any
 
 from kops.core.errors import UsageProblem
 from kops.core.models import Setting, TopicPartition
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.core.times import Position, parse_position
-from kops.operations.records_rows import unstable_notes
+from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
 from kops.operations.state.cut import COMMITTED, application_group, find_cut
 from kops.operations.state.expected import computed_views

@@ -50,7 +50,7 @@ def stored_key(kind: str, data: bytes, size_ms: int | None = None) -> StoredKey:
 
 
 def version_of(key: bytes, value: bytes) -> tuple[bytes, bytes | None]:
-    """Return the key and the value of a versioned store's row (``kops.spark.versioned``)."""
+    """Return the key and the value of a versioned store's row (``kops.spark.stores.versioned``)."""
     return key[:-8], value[1:] if value[:1] == b"\x01" else None
 
 

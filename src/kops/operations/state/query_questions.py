@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import KopsError
 from kops.core.models import TopicPartition
-from kops.core.records import Record, timestamp_text
+from kops.core.records.models import Record, timestamp_text
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import REGISTERED
-from kops.operations.records_formats import format_for
+from kops.operations.records.formats import format_for
 from kops.operations.services import Services
 from kops.operations.state.query_keys import stored_key, window_size
 from kops.operations.state.shown import shown

@@ -8,11 +8,11 @@ from dataclasses import replace
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.models import Bounds, TopicPartition
 from kops.core.murmur2 import partition_for
-from kops.core.records import OffsetRange, Record, latest_by_key
+from kops.core.records.models import OffsetRange, Record, latest_by_key
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.core.times import Position
-from kops.core.topic_names import topics_not_found
+from kops.core.topics.names import topics_not_found
 from kops.operations.services import Services
 from kops.operations.state.query_questions import Question
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from kops.core.errors import KopsError, Refused, VerificationFailed
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.aftermath import Traces
-from kops.operations.offsets_items import committed_of_json, offset_of, partition_of, verified
-from kops.operations.protocol import Mutation, compare_guard, failed
+from kops.operations.offsets.items import committed_of_json, offset_of, partition_of, verified
+from kops.operations.protocol.aftermath import Traces
+from kops.operations.protocol.engine import Mutation, compare_guard, failed
 from kops.operations.services import Services
 from kops.operations.state.appending import read_back_judged, target_of, written_results
 from kops.operations.state.completeness import before_starting
@@ -78,8 +78,8 @@ class Rebuild(Mutation):
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - all of it goes back
         """Return the plan that writes what was there before: the same stage, the other way round."""
-        from kops.spark.difference import to_append
-        from kops.spark.stage import contents_of, read_stage
+        from kops.spark.staging.difference import to_append
+        from kops.spark.staging.stage import contents_of, read_stage
 
         refuse_running(services, plan)
         refuse_after_loss(plan)
@@ -174,7 +174,7 @@ def _guard_now(services: Services, plan: Plan) -> dict[str, Any]:
 
 def _append(engine: Engine, plan: Plan, name: str, items: Mapping[str, Item]) -> Iterator[ItemResult]:
     """Write one store's records and yield a result for each partition."""
-    from kops.spark.writer import write_stage
+    from kops.spark.staging.writer import write_stage
 
     store, arguments = plan.arguments["stores"][name], plan.arguments
     _refuse_without_stage(engine, store)
@@ -188,11 +188,11 @@ def _append(engine: Engine, plan: Plan, name: str, items: Mapping[str, Item]) ->
 
 def _unlike(engine: Engine, plan: Plan, name: str) -> dict[str, str]:
     """Return the changelog partitions of a store whose new records are not those of the stage, and how."""
-    from kops.spark.difference import to_append
-    from kops.spark.failures import explained
-    from kops.spark.readback import unlike
-    from kops.spark.source import TopicRange
-    from kops.spark.stage import Content, read_stage
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.source import TopicRange
+    from kops.spark.staging.difference import to_append
+    from kops.spark.staging.readback import unlike
+    from kops.spark.staging.stage import Content, read_stage
 
     store, exactly_once = plan.arguments["stores"][name], plan.arguments["exactly_once"]
     topic, before = store["changelog"], _ends_of(plan, store["changelog"])

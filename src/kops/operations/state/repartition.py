@@ -10,10 +10,10 @@ from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, NewTopic, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.core.statefile import StateFile
-from kops.core.topic_names import no_topics
-from kops.operations.journal import EntryStatus, Journal, crashed
-from kops.operations.journal_actions import is_unfinished
-from kops.operations.offsets_items import committed_json, move_item, partition_of
+from kops.core.topics.names import no_topics
+from kops.operations.offsets.items import committed_json, move_item, partition_of
+from kops.operations.protocol.journal import EntryStatus, Journal, crashed
+from kops.operations.protocol.journal_actions import is_unfinished
 from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
 from kops.operations.state.losses import losses_text
@@ -197,9 +197,9 @@ def _unfinished(services: Services, application: str, partitions: int) -> Plan |
 
 def _kept(session: Any, store: Mapping[str, Any]) -> dict[str, list[int]]:
     """Return what is kept of a changelog, by partition: number of records, and both halves of the sum of their hashes."""
-    from kops.spark.difference import to_append
-    from kops.spark.snapshot import held, read_snapshot
-    from kops.spark.stage import contents_of, read_stage
+    from kops.spark.reading.snapshot import held, read_snapshot
+    from kops.spark.staging.difference import to_append
+    from kops.spark.staging.stage import contents_of, read_stage
 
     path = store["prior_stage"]
     if store["with_headers"]:

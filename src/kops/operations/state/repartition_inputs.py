@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, TopicPartition
 from kops.core.murmur2 import partition_for
-from kops.core.records import OffsetRange
+from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile
-from kops.core.topic_names import topics_not_found
+from kops.core.topics.names import topics_not_found
 from kops.operations.services import Services
 from kops.operations.state.snapshot_topics import unprocessed
 from kops.operations.state.switch_offsets import emissions_of

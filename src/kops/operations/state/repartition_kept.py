@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from kops.core.errors import ConfigError, Refused
-from kops.operations.journal import EntryStatus, Journal
+from kops.operations.protocol.journal import EntryStatus, Journal
 from kops.operations.services import Services
 from kops.operations.state.engine import STAGES_KEPT_DAYS, drop_stage, new_stage
 

@@ -18,7 +18,7 @@ from kops.operations.state.switch_refusals import refuse_time_zero
 from kops.operations.state.switch_topics import TopicChange
 
 if TYPE_CHECKING:
-    from kops.spark.repartition import Repartitioned
+    from kops.spark.stores.repartition import Repartitioned
 
 BUFFER_SUFFIX, SESSION_SUFFIX = 8, 16
 """Bytes after the application's key in a buffer of suppress: a window's start, or a session's bounds
@@ -105,9 +105,9 @@ def stage_changelogs(
 def _stage(
     engine: Engine, state_file: StateFile, store: Movable, change: TopicChange, bounds: Mapping[int, Bounds], *, partitions: int
 ) -> Moved:
-    from kops.spark.failures import explained
-    from kops.spark.repartition import stage_repartitioned
-    from kops.spark.source import TopicRange
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.source import TopicRange
+    from kops.spark.stores.repartition import stage_repartitioned
 
     ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in bounds.items()}
     changelog = TopicRange(store.changelog, ranges, read_committed=state_file.exactly_once, headers=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from kops.core.plan import ItemResult, Plan, Status
-from kops.operations.journal import Journal
-from kops.operations.journal_actions import is_unfinished
+from kops.operations.protocol.journal import Journal
+from kops.operations.protocol.journal_actions import is_unfinished
 from kops.operations.services import Services
 from kops.operations.state.completeness import before_starting
 from kops.operations.state.switch import Switch

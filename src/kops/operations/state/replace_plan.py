@@ -11,8 +11,8 @@ from kops.core.plan import Item, Plan, Severity
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION, SLIDING, VERSIONED, WINDOW, Store
 from kops.core.times import to_milliseconds
-from kops.core.topic_settings import own_settings
-from kops.operations.offsets_items import committed_json
+from kops.core.topics.settings import own_settings
+from kops.operations.offsets.items import committed_json
 from kops.operations.services import Services
 from kops.operations.state.completeness import still_open, uncovered_changelogs, uncovered_note
 from kops.operations.state.compute import Computed, changelog_range, compute_stores, job_of
@@ -29,7 +29,7 @@ from kops.operations.state.switch_topics import TopicChange, changes_json, topic
 from kops.operations.state.witnesses import question_of
 
 if TYPE_CHECKING:
-    from kops.spark.stage import Staged
+    from kops.spark.staging.stage import Staged
 
 _DAY_MS = 86_400_000
 """What Kafka Streams adds to a retention (``windowstore.changelog.additional.retention.ms``), and to a history."""
@@ -159,8 +159,8 @@ def _replacement(engine: Engine, state_file: StateFile, found: Computed, cut: Cu
     change, unfinished = _change(services, facts)
     stage = new_stage(services, state_file.application)
     if facts.store.type == VERSIONED:
-        from kops.spark.failures import explained
-        from kops.spark.versioned import stage_versions
+        from kops.spark.driver.failures import explained
+        from kops.spark.stores.versioned import stage_versions
 
         with explained(f"compute {facts.store.name}"):
             staged = stage_versions(engine.kafka(), job_of(state_file, facts, cut, skip_undecodable=skip_undecodable), stage)
@@ -177,8 +177,8 @@ def _replacement(engine: Engine, state_file: StateFile, found: Computed, cut: Cu
 
 def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[str, Staged, int]:
     """Stage what a changelog holds, and count its records with headers, which a stage does not keep."""
-    from kops.spark.failures import explained
-    from kops.spark.versioned import stage_held
+    from kops.spark.driver.failures import explained
+    from kops.spark.stores.versioned import stage_held
 
     path, changelog = new_stage(engine.services, state_file.application), replace(changelog_range(state_file, facts), headers=True)
     engine.services.progress.step(f"keeping {changelog.records:,} records of {changelog.topic}")
@@ -189,7 +189,7 @@ def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[st
 
 def _contents_before(unfinished: Unfinished) -> Staged | None:
     """Return what is staged of a changelog that an earlier attempt deleted."""
-    from kops.spark.stage import Content, Staged
+    from kops.spark.staging.stage import Content, Staged
 
     contents = {int(number): Content(**content) for number, content in unfinished.prior_contents.items()}
     return Staged(contents, {}) if contents else None

@@ -12,7 +12,7 @@ from kops.core.errors import UsageProblem
 from kops.core.plan import ItemResult, Plan, Status
 from kops.core.statefile import StateFile, Store
 from kops.core.times import time_text, to_milliseconds
-from kops.operations.journal import Entry, Journal
+from kops.operations.protocol.journal import Entry, Journal
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed
 from kops.operations.state.engine import Engine, start_engine
@@ -21,7 +21,7 @@ from kops.output.report import BAD, GOOD, NEUTRAL, Report, Section, Table, repor
 from kops.output.report_chart import Chart
 
 if TYPE_CHECKING:
-    from kops.spark.report import Times
+    from kops.spark.staging.report import Times
 
 BARS = 60
 SHOWN_KEYS = 50
@@ -176,7 +176,7 @@ def _compared(engine: Engine, found: Computed) -> Section:
 
 
 def _chart(engine: Engine, stage: str) -> Chart | None:
-    from kops.spark.report import times_of
+    from kops.spark.staging.report import times_of
 
     times: Times | None = times_of(engine.session, stage, BARS)
     if times is None:

@@ -10,7 +10,7 @@ from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, NewTopic, Topic, TopicPartition
 from kops.core.plan import Plan
 from kops.core.statefile.fields import nearest
-from kops.operations.offsets_items import committed_json, move_item
+from kops.operations.offsets.items import committed_json, move_item
 from kops.operations.services import Services
 from kops.operations.state.cut import refuse_alive
 from kops.operations.state.engine import start_engine
@@ -19,7 +19,7 @@ from kops.operations.state.restore_stage import Files, Staging, stage_stores
 from kops.operations.state.snapshot_manifest import Manifest, read_manifest
 from kops.operations.state.switch import GROW, Switch, guard_now, local_state_warning
 from kops.operations.state.switch_topics import TopicChange, changes_json
-from kops.operations.topics_create import prepare_creation
+from kops.operations.topics.create import prepare_creation
 
 
 class Restore(Switch):

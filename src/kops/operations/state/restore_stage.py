@@ -15,8 +15,8 @@ from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, hel
 from kops.operations.state.switch_refusals import refuse_time_zero
 
 if TYPE_CHECKING:
-    from kops.spark.source import TopicRange
-    from kops.spark.stage import Staged
+    from kops.spark.reading.source import TopicRange
+    from kops.spark.staging.stage import Staged
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,9 @@ def stage_stores(engine: Engine, files: Files, manifest: Manifest, existing: Map
 
 
 def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> Staging:
-    from kops.spark.failures import explained
-    from kops.spark.snapshot import held, read_snapshot, stage_view
-    from kops.spark.source import TopicRange
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.snapshot import held, read_snapshot, stage_view
+    from kops.spark.reading.source import TopicRange
 
     engine.services.progress.step(f"checking {store.name}: {store.records:,} records")
     view = read_snapshot(engine.session, str(folder))
@@ -138,9 +138,9 @@ def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int,
 
     :raises Refused: when it holds anything else
     """
-    from kops.spark.failures import explained
-    from kops.spark.snapshot import held, snapshot_view
-    from kops.spark.stage import Staged
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.snapshot import held, snapshot_view
+    from kops.spark.staging.stage import Staged
 
     engine.services.progress.step(f"comparing {store.topic.name}")
     with explained(f"compare {store.topic.name}"):
@@ -158,7 +158,7 @@ def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int,
 
 def _with_headers(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> Staging:
     """Return a store whose records have headers: all of it is written, from the snapshot itself, into a changelog that does not exist."""
-    from kops.spark.snapshot import Held
+    from kops.spark.reading.snapshot import Held
 
     contents = [Held(**kept) for kept in store.contents.values()]
     refuse_time_zero(engine.services, store.topic.name, contents, exactly_once=manifest.exactly_once, headers=True)

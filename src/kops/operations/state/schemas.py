@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from kops.core.column_types import Disagreement
 from kops.core.errors import ConfigError, NotFound, OperationFailed, Refused
-from kops.core.schemas import KIND_OF, RegisteredSchema
+from kops.core.records.column_types import Disagreement
+from kops.core.schemas.models import KIND_OF, RegisteredSchema
 from kops.core.statefile import Form
 from kops.core.statefile.models import REGISTERED
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.gateways.schema_registry import SchemaRegistry
-    from kops.spark.jobs import Job
-    from kops.spark.registered import Met
-    from kops.spark.source import KafkaSource, TopicRange
+    from kops.gateways.registry.client import SchemaRegistry
+    from kops.spark.reading.registered import Met
+    from kops.spark.reading.source import KafkaSource, TopicRange
+    from kops.spark.stores.jobs import Job
 
 T = TypeVar("T")
 
@@ -30,8 +30,8 @@ def with_schemas(services: Services, kafka: KafkaSource, jobs: list[Job]) -> lis
     """
     if not any(True for job in jobs for _ in _parts(job)):
         return jobs
-    from kops.gateways.schema_registry import SchemaRegistry
-    from kops.spark.failures import explained
+    from kops.gateways.registry.client import SchemaRegistry
+    from kops.spark.driver.failures import explained
 
     registry = SchemaRegistry(services.connection)
     topics = dict.fromkeys(topic.topic for job in jobs for topic, _, _ in _parts(job))
@@ -50,7 +50,7 @@ class _Met:
 
     def of(self, topic: TopicRange, part: str) -> list[Met]:
         """Return the ids in the keys or values of a topic."""
-        from kops.spark.registered import ids_met
+        from kops.spark.reading.registered import ids_met
 
         place = (topic.topic, part, tuple(sorted(topic.ranges.items())))
         if place not in self._found:

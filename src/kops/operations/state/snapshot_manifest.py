@@ -10,9 +10,9 @@ from typing import Any
 
 from kops.core.errors import ConfigError
 from kops.core.models import Committed, NewTopic, TopicPartition
-from kops.operations.offsets_items import committed_json, committed_of_json
+from kops.operations.offsets.items import committed_json, committed_of_json
 from kops.operations.state.losses import losses_text, lossy
-from kops.operations.topics_create import new_topic_json
+from kops.operations.topics.create import new_topic_json
 
 VERSION = 1
 FILE = "manifest.json"
@@ -26,7 +26,7 @@ class SnapshotStore:
     :param type: as in a state file; a guess from the topic's settings when no state file was named
     :param topic: the changelog, as it is to be created
     :param cut: the offsets that were read, by partition: from, and up to
-    :param contents: what the files hold, by partition: ``kops.spark.snapshot.Held`` as JSON
+    :param contents: what the files hold, by partition: ``kops.spark.reading.snapshot.Held`` as JSON
     """
 
     name: str

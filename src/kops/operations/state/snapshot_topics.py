@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from kops.core.errors import NotFound, Refused, StateMoved
 from kops.core.models import Bounds, Committed, NewTopic, Setting, TopicPartition
-from kops.core.records import OffsetRange
+from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile
-from kops.core.topic_names import streams_application
-from kops.core.topic_settings import own_settings
-from kops.operations.groups import find_group
+from kops.core.topics.names import streams_application
+from kops.core.topics.settings import own_settings
+from kops.operations.groups.matching import find_group
 from kops.operations.services import Services
 from kops.operations.state.cut import refuse_alive
 

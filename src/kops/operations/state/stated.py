@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kops.core.durations import duration_text
-from kops.core.state_draft_facts import DAY_MS
 from kops.core.statefile import StateFile, Store
+from kops.core.statefile.draft_facts import DAY_MS
 from kops.core.statefile.models import SLIDING, TABLE, WALL_CLOCK
 from kops.core.statefile.versions import (
     GROUPED_UPDATES,

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 from kops.core.errors import NotFound, Refused, StateMoved
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
-from kops.operations.aftermath import Traces
-from kops.operations.offsets_items import offset_of, partition_of
-from kops.operations.protocol import compare_guard, failed
+from kops.operations.offsets.items import offset_of, partition_of
+from kops.operations.protocol.aftermath import Traces
+from kops.operations.protocol.engine import compare_guard, failed
 from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
 from kops.operations.state.guard import guard_of, log_ends, records_of
@@ -32,7 +32,7 @@ from kops.operations.state.switch_topics import (
     topic_ids,
     verified_topic,
 )
-from kops.operations.topics_settle import settled
+from kops.operations.topics.settle import settled
 
 GROW = "grow"
 

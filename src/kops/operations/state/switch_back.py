@@ -27,8 +27,8 @@ def store_back(services: Services, plan: Plan, store: Mapping[str, Any], topics:
 
     :param topics: the changes that are taken back; a topic that is still as it was is not among them
     """
-    from kops.spark.difference import to_append
-    from kops.spark.stage import contents_of, read_stage
+    from kops.spark.staging.difference import to_append
+    from kops.spark.staging.stage import contents_of, read_stage
 
     change = next((change for change in changes_of_json(plan.arguments["topics"]) if change.name == store["changelog"]), None)
     if change is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kops.core.errors import NotFound
 from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile
-from kops.core.topic_names import topics_not_found
+from kops.core.topics.names import topics_not_found
 from kops.operations.services import Services
 from kops.operations.state.compare import Comparison
 from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR
@@ -16,7 +16,7 @@ from kops.operations.state.key_rows import key_rows
 from kops.operations.state.switch_names import renamed
 
 if TYPE_CHECKING:
-    from kops.spark.source import TopicRange
+    from kops.spark.reading.source import TopicRange
 
 
 def diff_against(services: Services, state_file: StateFile, other: str, *, limit: int, master: str | None = None) -> Comparison:
@@ -28,8 +28,8 @@ def diff_against(services: Services, state_file: StateFile, other: str, *, limit
     :param limit: the most rows for each store
     :raises NotFound: when a changelog does not exist
     """
-    from kops.spark.failures import explained
-    from kops.spark.snapshot import stage_difference_of
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.snapshot import stage_difference_of
 
     engine = start_engine(services, master)
     named = renamed(state_file, other)
@@ -63,7 +63,7 @@ def diff_against(services: Services, state_file: StateFile, other: str, *, limit
 
 
 def _range(services: Services, topic: str, isolation: str, state_file: StateFile) -> TopicRange:
-    from kops.spark.source import TopicRange
+    from kops.spark.reading.source import TopicRange
 
     partitions, problems = services.kafka.offsets.partitions_or_errors([topic])
     if isinstance(problems.get(topic), NotFound):

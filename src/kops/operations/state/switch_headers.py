@@ -17,8 +17,8 @@ def append_with_headers(engine: Engine, plan: Plan, name: str, items: Mapping[st
 
     :param plan: with where each partition of the changelog ends
     """
-    from kops.spark.snapshot import read_snapshot
-    from kops.spark.writer import write_records
+    from kops.spark.reading.snapshot import read_snapshot
+    from kops.spark.staging.writer import write_records
 
     store = plan.arguments["stores"][name]
     target = target_of(engine, plan, name, len(_ends(plan, store["changelog"])), headers=True)
@@ -28,9 +28,9 @@ def append_with_headers(engine: Engine, plan: Plan, name: str, items: Mapping[st
 
 def verified_with_headers(engine: Engine, plan: Plan, name: str, results: Sequence[ItemResult]) -> list[ItemResult]:
     """Return results after reading a store back: number of records and sum of hashes, headers included."""
-    from kops.spark.failures import explained
-    from kops.spark.snapshot import Held, held, snapshot_view
-    from kops.spark.source import TopicRange
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.snapshot import Held, held, snapshot_view
+    from kops.spark.reading.source import TopicRange
 
     store, exactly_once = plan.arguments["stores"][name], plan.arguments["exactly_once"]
     topic, before = store["changelog"], _ends(plan, store["changelog"])

@@ -11,7 +11,7 @@ from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
-from kops.operations.offsets_items import committed_json, move_item
+from kops.operations.offsets.items import committed_json, move_item
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed, job_of
 from kops.operations.state.cut import COMMITTED, Cut, refuse_alive
@@ -26,7 +26,7 @@ from kops.operations.state.switch_planned import with_topics
 from kops.operations.state.switch_refusals import refuse_time_zero
 from kops.operations.state.switch_topics import TopicChange, changes_json
 from kops.operations.state.witnesses import question_of
-from kops.operations.topics_create import prepare_creation
+from kops.operations.topics.create import prepare_creation
 
 
 class Into(Switch):
@@ -116,8 +116,8 @@ def _writable(engine: Engine, named: StateFile, found: Computed, cut: Cut, *, sk
             f"{found.facts.store.changelog} is a versioned store's and differs in {found.differing:,} versions, which would stay",
             hint=f"delete it first: kops topics delete {found.facts.store.changelog}",
         )
-    from kops.spark.failures import explained
-    from kops.spark.versioned import stage_versions
+    from kops.spark.driver.failures import explained
+    from kops.spark.stores.versioned import stage_versions
 
     drop_stage(found.stage)
     with explained(f"compute {found.facts.store.name}"):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from kops.core.errors import Refused
 from kops.core.models import NewTopic
 from kops.core.statefile import StateFile, Store
-from kops.core.topic_settings import own_settings
+from kops.core.topics.settings import own_settings
 from kops.operations.services import Services
 from kops.operations.state.replace_plan import streams_settings
 from kops.operations.state.snapshot_manifest import own_name

@@ -9,8 +9,8 @@ from kops.core.errors import Refused
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.spark.snapshot import Held
-    from kops.spark.stage import Content
+    from kops.spark.reading.snapshot import Held
+    from kops.spark.staging.stage import Content
 
 
 def refuse_time_zero(
@@ -21,7 +21,7 @@ def refuse_time_zero(
     :raises Refused: naming the topic
     """
     from kops.config.librdkafka import librdkafka_settings
-    from kops.spark.writer import Target, writes_time_zero
+    from kops.spark.staging.writer import Target, writes_time_zero
 
     earliest = min((content.earliest for content in contents if content.records), default=1)
     target = Target(topic, librdkafka_settings(services.connection), "" if exactly_once else None, headers=headers)

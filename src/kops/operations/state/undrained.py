@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
 from kops.core.models import TopicPartition
-from kops.core.records import OffsetRange
+from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile, Store
 from kops.core.suffixes import suffix_lengths
 from kops.operations.services import Services
@@ -26,7 +26,7 @@ from kops.operations.state.schemas import with_schemas
 from kops.operations.state.snapshot_topics import unprocessed
 
 if TYPE_CHECKING:
-    from kops.spark.undrained import Sent
+    from kops.spark.stores.undrained import Sent
 
 _MOST = 200_000
 """Records that wait: no more are held in memory."""
@@ -111,8 +111,8 @@ def _sent(
     engine: Engine, state_file: StateFile, facts: StoreFacts, cut: Cut, waiting: Waiting, *, skip_undecodable: bool
 ) -> dict[bytes, list[Sent]]:
     """Return the records that were sent on last, of the keys of which some wait."""
-    from kops.spark.failures import explained
-    from kops.spark.undrained import last_sent
+    from kops.spark.driver.failures import explained
+    from kops.spark.stores.undrained import last_sent
 
     sent_from = {place: found.offset for place, found in cut.committed.items()}
     up_to_commits = replace(cut, offsets={place: sent_from.get(place, 0) for place in cut.offsets})

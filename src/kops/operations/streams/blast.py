@@ -8,10 +8,10 @@ from typing import Any
 from kops.core.errors import KopsError
 from kops.core.models import Bounds, TopicPartition
 from kops.core.plan import Item, Plan
-from kops.core.streams_topics import CHANGELOG, store_of
+from kops.core.streams.topics import CHANGELOG, store_of
 from kops.operations.services import Services
 from kops.operations.streams.look import Look
-from kops.operations.topics_readers import Readers, group_names, readers_of
+from kops.operations.topics.readers import Readers, group_names, readers_of
 
 LOCAL_STATE = "<state.dir>/{application} (state.dir is /tmp/kafka-streams unless it was set), or call KafkaStreams#cleanUp() before start()"
 

@@ -7,20 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kops.core.errors import NotFound, UndecodableRecord, UsageProblem
-from kops.core.format_guess import Registered, guess_format
 from kops.core.models import TopicPartition
-from kops.core.records import Record
-from kops.core.state_draft import Draft
-from kops.core.state_draft_facts import KEY_VALUE, NOTHING, SESSION, VERSIONED, WINDOW, Facts, StoreFacts, TopicFacts
-from kops.core.state_draft_stores import drafted
-from kops.core.streams_models import Part
-from kops.core.streams_topics import CHANGELOG, REPARTITION
-from kops.core.topology import PROCESSOR, Node, Topology
-from kops.core.topology_trace import GROUPED, JOINED, OTHER, Trace, table_trace, traces
+from kops.core.records.format_guess import Registered, guess_format
+from kops.core.records.models import Record
+from kops.core.statefile.draft import Draft
+from kops.core.statefile.draft_facts import KEY_VALUE, NOTHING, SESSION, VERSIONED, WINDOW, Facts, StoreFacts, TopicFacts
+from kops.core.statefile.draft_stores import drafted
+from kops.core.streams.models import Part
+from kops.core.streams.topics import CHANGELOG, REPARTITION
+from kops.core.streams.topology import PROCESSOR, Node, Topology
+from kops.core.streams.topology_trace import GROUPED, JOINED, OTHER, Trace, table_trace, traces
 from kops.formats.streams import session_keys, window_keys
 from kops.operations.changelog.settle import Settled, samples, settle_by
 from kops.operations.changelog.target import Target, frozen
-from kops.operations.records_formats import registered_format
+from kops.operations.records.formats import registered_format
 from kops.operations.services import Services
 from kops.operations.streams.look import Look, look_at
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from kops.core.errors import KopsError, NotFound, OperationFailed, Refused, Unreachable
 from kops.core.models import Group
-from kops.core.offsets import is_streams_metadata
-from kops.core.streams_models import CLASSIC, STREAMS, Application
-from kops.core.streams_topics import is_internal_name, owner_of
-from kops.operations.groups import find_group, similar
+from kops.core.offsets.arithmetic import is_streams_metadata
+from kops.core.streams.models import CLASSIC, STREAMS, Application
+from kops.core.streams.topics import is_internal_name, owner_of
+from kops.operations.groups.matching import find_group, similar
 from kops.operations.services import Services
 from kops.operations.streams.records import read_application
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from kops.core.errors import NotFound, OperationFailed
 from kops.core.murmur2 import partition_for
-from kops.core.streams_models import Instance, Task
-from kops.core.streams_parts import StoreLook
+from kops.core.streams.models import Instance, Task
+from kops.core.streams.subtopologies import StoreLook
 from kops.operations.streams.look import Look
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from kops.core.errors import ConfigError
 from kops.core.models import Committed, TopicPartition
-from kops.core.offsets import is_streams_metadata
-from kops.core.streams_models import STREAMS, Application
-from kops.core.streams_parts import StoreLook, internal_name, merged, stores_of
-from kops.core.streams_topics import CHANGELOG, Doubt, doubts, is_internal_name, is_named_of, owner_of
-from kops.core.topology import Topology, parse_topology
+from kops.core.offsets.arithmetic import is_streams_metadata
+from kops.core.streams.models import STREAMS, Application
+from kops.core.streams.subtopologies import StoreLook, internal_name, merged, stores_of
+from kops.core.streams.topics import CHANGELOG, Doubt, doubts, is_internal_name, is_named_of, owner_of
+from kops.core.streams.topology import Topology, parse_topology
 from kops.operations.services import Services
 from kops.operations.streams.find import find_application
 

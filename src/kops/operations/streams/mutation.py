@@ -8,14 +8,14 @@ from typing import ClassVar
 
 from kops.core.errors import Refused, VerificationFailed
 from kops.core.plan import ItemResult, Plan, Status
-from kops.operations.offsets_items import committed_of_json
-from kops.operations.offsets_move import MOVE
-from kops.operations.protocol import Mutation
+from kops.operations.offsets.items import committed_of_json
+from kops.operations.offsets.move import MOVE
+from kops.operations.protocol.engine import Mutation
 from kops.operations.services import Services
 from kops.operations.streams.blast import local_state
 from kops.operations.streams.reset import NAME, compose, with_metadata
-from kops.operations.topics_delete import DELETE
-from kops.operations.topics_settle import settled
+from kops.operations.topics.delete import DELETE
+from kops.operations.topics.settle import settled
 
 
 class Reset(Mutation):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kops.core.models import TopicPartition
-from kops.core.records import OffsetRange
-from kops.core.streams_models import Application
-from kops.formats.consumer_offsets import TOPIC, partition_of_group
-from kops.formats.streams_group_records import application_of, key_prefixes
+from kops.core.records.models import OffsetRange
+from kops.core.streams.models import Application
+from kops.formats.groups.consumer_offsets import TOPIC, partition_of_group
+from kops.formats.groups.streams_groups import application_of, key_prefixes
 from kops.gateways.kafka.offsets import READ_COMMITTED
 from kops.operations.services import Services
 

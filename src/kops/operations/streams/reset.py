@@ -12,22 +12,22 @@ from pathlib import Path
 from kops.core.durations import parse_duration
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, Group, TopicPartition
-from kops.core.offsets import ShiftBy, Strategy
+from kops.core.offsets.arithmetic import ShiftBy, Strategy
 from kops.core.plan import Item, Plan, Severity
 from kops.core.selection import Selection, parse_selection
-from kops.core.topic_names import topics_not_found
-from kops.core.topology import Topology
-from kops.operations.groups import refuse_active, wait_until_empty
-from kops.operations.offsets_files import file_offsets
-from kops.operations.offsets_items import committed_json, places
-from kops.operations.offsets_move import group_or_none
-from kops.operations.offsets_plan import plan_strategies, selected
-from kops.operations.offsets_strategies import Choice, strategy_of
+from kops.core.streams.topology import Topology
+from kops.core.topics.names import topics_not_found
+from kops.operations.groups.matching import refuse_active, wait_until_empty
+from kops.operations.offsets.files import file_offsets
+from kops.operations.offsets.items import committed_json, places
+from kops.operations.offsets.move import group_or_none
+from kops.operations.offsets.plan import plan_strategies, selected
+from kops.operations.offsets.strategies import Choice, strategy_of
 from kops.operations.services import Services
 from kops.operations.streams.blast import blast_radius
 from kops.operations.streams.find import find_application
 from kops.operations.streams.look import Look, look_at
-from kops.operations.topics_delete import plan_delete_of
+from kops.operations.topics.delete import plan_delete_of
 
 NAME = "streams.reset"
 

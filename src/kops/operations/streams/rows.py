@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kops.core.groups import ranges_text
-from kops.core.streams_models import Instance, Part, Task
-from kops.core.streams_parts import StoreLook, task_count
-from kops.core.streams_topics import CHANGELOG, store_of
+from kops.core.groups.models import ranges_text
+from kops.core.streams.models import Instance, Part, Task
+from kops.core.streams.subtopologies import StoreLook, task_count
+from kops.core.streams.topics import CHANGELOG, store_of
 from kops.operations.streams.find import Found
 from kops.operations.streams.look import Look
 

@@ -3,7 +3,7 @@
 import struct
 
 from kops.core.models import TopicPartition
-from kops.core.records import Record
+from kops.core.records.models import Record
 from kops.formats.streams import positions
 from kops.formats.streams import store_types as types
 from kops.formats.streams.detection import HIGH, LOW, MEDIUM, NAMED, detect

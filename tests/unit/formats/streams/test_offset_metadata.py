@@ -3,7 +3,7 @@
 import pytest
 
 from kops.core.errors import UndecodableRecord, UsageProblem
-from kops.core.offsets import is_streams_metadata
+from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.formats.streams import offset_metadata
 from kops.formats.streams.offset_metadata import OffsetMetadata
 

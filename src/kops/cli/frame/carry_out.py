@@ -1,0 +1,180 @@
+"""A plan on the command line: shown, saved, approved, carried out, and its result rendered."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kops.cli.frame.approve import approve
+from kops.cli.frame.options import Approval
+from kops.cli.frame.plan_view import COLUMNS as PLAN_COLUMNS
+from kops.cli.frame.plan_view import MOST_ITEMS, plan_text
+from kops.core.errors import Terminated, UsageProblem
+from kops.core.plan import ItemResult, Plan, Result, Status, plan_document
+from kops.core.visible import indented, visible
+from kops.operations.protocol.engine import carry_out as run_protocol
+from kops.operations.protocol.engine import mark_covered, refuse_read_only
+from kops.operations.protocol.registry import mutation_named
+from kops.output.json_text import write_json
+from kops.output.render import cell
+from kops.output.yaml_text import write_yaml
+
+if TYPE_CHECKING:
+    from kops.cli.frame.session import Session
+    from kops.operations.protocol.journal import Entry
+
+RESULT_COLUMNS = ("target", "status", "value", "error")
+SHOWN_ITEMS = 40
+WITHOUT_IDS = "these brokers give topics no ids: kops cannot see whether a topic is deleted and created again before or after this change"
+
+
+def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str = "", finishes: str = "") -> int:
+    """Show, save, approve and run a plan; return the exit code."""
+    plan = _with_blind_spot(session, plan)
+    if approval.plan_out:
+        save_plan(plan, Path(approval.plan_out))
+        session.note(f"the plan is saved; `kops apply {approval.plan_out}` carries it out")
+        return 0
+    if approval.dry_run:
+        show_plan_as_data(session, plan)
+        return 0
+    if not plan.has_changes:
+        note_remarks(session, plan)
+        session.note(f"nothing to do: {visible(plan.summary)}")
+        finish(session, Result(tuple(unchanged(plan))), None)
+        if finishes:
+            session.journal.mark_finished(finishes, by=finishes)
+        else:
+            mark_covered(session.journal, plan, mutation_named(plan.operation))
+        return 0
+    refuse_read_only(session.connection)
+    result, entry = run_protocol(
+        session,
+        plan,
+        mutation_named(plan.operation),
+        approve=lambda shown: approve(shown, approval, session.connection, lambda it, asking: show_plan(session, it, always=asking)),
+        journal=session.journal,
+        undoes=undoes,
+        finishes=finishes,
+    )
+    try:
+        finish(session, result, entry)
+    except (KeyboardInterrupt, Terminated):
+        said = f"interrupted while the result was shown; the plan was carried out: {result.status.value}"
+        session.note(f"\n{said}; `kops journal show {entry.id}` shows all of it")
+    return int(result.exit_code)
+
+
+def _with_blind_spot(session: Session, plan: Plan) -> Plan:
+    """Return the plan with a warning where its topics have no ids, by which kops knows a topic that was recreated."""
+    kafka = session.__dict__.get("kafka")  # not made for a plan that asks no broker
+    if kafka is None or not kafka.topics.any_without_id or WITHOUT_IDS in plan.warnings:
+        return plan
+    return replace(plan, warnings=(*plan.warnings, WITHOUT_IDS))
+
+
+def save_plan(plan: Plan, path: Path) -> None:
+    """Write a plan to a file of its own, readable by its owner only.
+
+    :raises UsageProblem: when the file exists or cannot be written
+    """
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            write_json(plan_document(plan), file)
+    except OSError as error:
+        raise UsageProblem(f"cannot write the plan to {path}: {error.strerror}", hint="name a file that does not exist yet") from error
+
+
+def plan_rows(plan: Plan) -> list[dict[str, Any]]:
+    """Return the plan's items as rows."""
+    return [item.as_json() for item in plan.items]
+
+
+def remarks(plan: Plan) -> list[str]:
+    """Return what the plan says beside its items: its notes, its warnings, and what is lost by it."""
+    warnings, losses = map(indented, plan.warnings), map(indented, plan.losses)
+    return [*map(indented, plan.notes), *(f"warning: {one}" for one in warnings), *(f"lost by this: {one}" for one in losses)]
+
+
+def note_remarks(session: Session, plan: Plan) -> None:
+    """Say the plan's notes and warnings on stderr."""
+    for remark in remarks(plan):
+        session.note(remark)
+
+
+def show_plan(session: Session, plan: Plan, *, always: bool) -> None:
+    """Show the plan to the person who approves it, on stderr.
+
+    :param always: also when kops is to be quiet: a question follows
+    """
+    if session.quiet and not always:
+        return
+    lines = [visible(f"{plan.summary}  [{plan.context}]"), plan_text(plan, SHOWN_ITEMS, terminal=sys.stderr.isatty())]
+    sys.stderr.write("\n".join([*lines, *remarks(plan)]) + "\n")
+
+
+def show_plan_as_data(session: Session, plan: Plan) -> None:
+    """Write the plan to stdout in the chosen format, for --dry-run."""
+    if session.output_format == "json":
+        write_json(plan_document(plan), sys.stdout)
+    elif session.output_format == "yaml":
+        write_yaml(json.loads(json.dumps(plan_document(plan))), sys.stdout)
+    else:
+        session.note(visible(f"{plan.summary}  [{plan.context}]"))
+        if session.output_format == "table":
+            sys.stdout.write(plan_text(plan, terminal=sys.stdout.isatty()) + "\n")
+        else:
+            session.render(plan_rows(plan), PLAN_COLUMNS)
+        note_remarks(session, plan)
+        session.note("dry run: nothing was changed")
+
+
+def unchanged(plan: Plan) -> list[ItemResult]:
+    """Return results for a plan without changes."""
+    return [ItemResult(item.target, Status.UNCHANGED) for item in plan.items]
+
+
+def finish(session: Session, result: Result, entry: Entry | None) -> None:
+    """Write the result to stdout, and where it is journalled to stderr."""
+    journal_id = {"journal_id": entry.id} if entry else {}
+    if session.output_format == "json":
+        write_json(result.as_json(in_blocks=True) | journal_id, sys.stdout)
+    elif session.output_format == "yaml":
+        write_yaml(json.loads(json.dumps(result.as_json() | journal_id)), sys.stdout)
+    else:
+        _finish_for_people(session, result)
+    for message in result.messages:
+        session.note(message)
+    if entry:
+        session.note(f"{result.status.value}; journal {entry.id}{_way_back(result, entry)}")
+
+
+def _way_back(result: Result, entry: Entry) -> str:
+    from kops.operations.protocol.registry import mutation_named
+
+    if result.status is Status.FAILED:
+        return ""
+    if not mutation_named(entry.plan.operation).can_be_undone(entry.plan):
+        return "; this cannot be undone"
+    return f"; to undo: `kops undo {entry.id}`"
+
+
+def _finish_for_people(session: Session, result: Result) -> None:
+    """Write the items; as a table of many, those that are not done, and how many are."""
+    items: Sequence[ItemResult] = result.items
+    if session.output_format == "table" and len(items) > MOST_ITEMS:
+        counts = Counter(item.status.value for item in items)
+        session.note(f"{', '.join(f'{count:,} {status}' for status, count in counts.items())}; -o json or csv lists each")
+        items = [item for item in items if item.status not in (Status.DONE, Status.UNCHANGED)]
+    rows = [{**item.as_json(), "value": cell(item.value), "error": (item.error or {}).get("message")} for item in items]
+    if session.output_format != "table":
+        session.render(rows, RESULT_COLUMNS)
+    elif rows:
+        used = {column for column in RESULT_COLUMNS for row in rows if row[column] not in (None, "-")}
+        session.render(rows, [column for column in RESULT_COLUMNS if column in used])

@@ -1,0 +1,99 @@
+"""Completes names of topics, groups and contexts: within a second, and without a word when it cannot.
+
+Which names an argument or option takes follows from its metavar, so that a new command is completed without doing anything for it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+from threading import TIMEOUT_MAX, Thread
+
+import click
+from click.shell_completion import CompletionItem
+
+from kops.cli.frame.options import META
+from kops.core.visible import visible
+from kops.operations.names import CONNECTORS, CONTEXTS, GROUPS, SUBJECTS, TOPICS
+
+BUDGET_SECONDS = 0.7
+"""For the question to the brokers; the rest of the second is Python's start."""
+BUDGET = "KOPS_COMPLETION_SECONDS"
+"""Names another budget, for brokers that are far away."""
+
+_WORD = re.compile(r"[A-Z]+(?:_[A-Z]+)*")
+_KINDS = {"TOPIC": TOPICS, "GROUP": GROUPS, "APPLICATION": GROUPS, "CONTEXT": CONTEXTS, "SUBJECT": SUBJECTS}
+_KINDS |= {"CONNECTOR": CONNECTORS, "CONNECTOR_OR_GLOB": CONNECTORS}
+_OPTIONS = {"--topic": TOPICS, "--group": GROUPS, "--application": GROUPS, "--application-id": GROUPS, "--context": CONTEXTS}
+_NOUNS = {"topics": TOPICS, "groups": GROUPS, "context": CONTEXTS}
+_NEW = ("create", "add", "import")
+"""Verbs whose name must not be there yet."""
+
+
+def complete_topics(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Return the topics that begin with what was typed."""
+    return _complete(ctx, [TOPICS], incomplete)
+
+
+def complete_groups(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Return the groups that begin with what was typed."""
+    return _complete(ctx, [GROUPS], incomplete)
+
+
+def complete_contexts(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Return the contexts that begin with what was typed."""
+    return _complete(ctx, [CONTEXTS], incomplete)
+
+
+def complete_named(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Return the names that a parameter takes, when it takes names."""
+    return _complete(ctx, kinds_of(ctx, param), incomplete)
+
+
+def kinds_of(ctx: click.Context, param: click.Parameter) -> list[str]:
+    """Return which names a parameter takes: by its option, else by the words of its metavar, else by the noun of its command."""
+    named = [_OPTIONS[option] for option in param.opts if option in _OPTIONS]
+    if named and ctx.info_name not in _NEW:
+        return named
+    by_metavar = [_KINDS[word] for word in _WORD.findall(param.metavar or "") if word in _KINDS]
+    if by_metavar:
+        return by_metavar
+    is_object = isinstance(param, click.Argument) and (param.metavar is None or "NAME" in param.metavar)
+    noun = ctx.parent.info_name if ctx.parent is not None else None
+    return [_NOUNS[noun]] if is_object and noun in _NOUNS and ctx.info_name not in _NEW else []
+
+
+def _complete(ctx: click.Context, kinds: Iterable[str], incomplete: str) -> list[CompletionItem[str]]:
+    """Ask for the names beside the main thread, which waits no longer than the budget."""
+    found: list[str] = []
+    budget = _budget()
+
+    def ask() -> None:
+        from kops.cli.frame.session import Session
+        from kops.operations.names import names
+
+        try:
+            session = Session({**ctx.meta.get(META, {}), "quiet": True, "verbose": False})
+            for kind in kinds:
+                found.extend(names(session, kind, incomplete, seconds=budget))
+        except Exception:  # noqa: S110 - there is nobody to tell: a shell waits for names
+            pass
+
+    asking = Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(budget)
+    if asking.is_alive() and "_KOPS_COMPLETE" in os.environ:
+        # Leaving in the usual way would wait for the client to give up.
+        sys.stdout.flush()
+        os._exit(0)
+    return [CompletionItem(name) for name in found if visible(name) == name]  # others would act on the shell's line
+
+
+def _budget() -> float:
+    """Return the seconds that completion may take; what is no number is passed over, since there is nobody to tell."""
+    try:
+        return min(float(os.environ[BUDGET]), TIMEOUT_MAX)
+    except (KeyError, ValueError):
+        return BUDGET_SECONDS

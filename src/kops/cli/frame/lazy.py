@@ -1,0 +1,119 @@
+"""Groups and commands of kops: lazily loaded, with the shared options on every verb.
+
+The root's help comes from a static table, so ``kops --help`` imports no command.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from kops.cli.frame.options import SHARED_OPTIONS
+
+
+class _Text(click.types.StringParamType):
+    """Text, completed with names where the parameter takes names of topics, groups or contexts."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """Return what a shell may complete with."""
+        from kops.cli.frame.completing import complete_named
+
+        return list(complete_named(ctx, param, incomplete))
+
+
+class _SharedOptions(click.Command):
+    """Takes the shared options after its own, and lists them apart. Every text that is a name is completed by shells."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._own = len(self.params)
+        self.params = [*self.params, *(make() for make in SHARED_OPTIONS)]
+        for param in self.params:
+            if type(param.type) is click.types.StringParamType:
+                param.type = _TEXT
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write its own options, then the shared ones."""
+        help_option = self.get_help_option(ctx)
+        own = [param for param in self.params[: self._own] if isinstance(param, click.Option)]
+        own += [help_option] if help_option else []
+        for title, params in (("Options", own), ("Shared options", self.params[self._own :])):
+            records = [record for param in params if (record := param.get_help_record(ctx))]
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+_TEXT = _Text()
+
+
+class Command(_SharedOptions):
+    """A verb."""
+
+
+class Group(_SharedOptions, click.Group):
+    """A noun, or a group of verbs."""
+
+    command_class = Command
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a verb, or say which one was probably meant."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and not ctx.resilient_parsing:
+            suggest(ctx, cmd_name, self.list_commands(ctx))
+        return found
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs first: they are what the reader looks for."""
+        self.format_commands(ctx, formatter)
+        super().format_options(ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each verb with its whole first sentence, where click would cut it off."""
+        verbs = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.get_short_help_str(limit=1000)) for name, verb in verbs if verb and not verb.hidden])
+
+
+Group.group_class = Group
+
+
+def suggest(ctx: click.Context, name: str, known: list[str]) -> None:
+    """Raise a usage error that names the nearest command, when one is near."""
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=1)
+    if near:
+        raise click.UsageError(f"No such command {name!r}. Did you mean {near[0]!r}?", ctx)
+
+
+class LazyGroup(Group):
+    """The root: nouns from a table of ``name -> (module:attribute, one line of help)``; what is not there may be a plugin's."""
+
+    def __init__(self, *args: Any, nouns: Mapping[str, tuple[str, str]], plugin: Callable[[str], Any], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.nouns = nouns
+        self._plugin = plugin
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click calls it
+        """Return the nouns in the table's order."""
+        return list(self.nouns)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one noun, or one plugin's command."""
+        if cmd_name in self.nouns:
+            module, attribute = self.nouns[cmd_name][0].split(":")
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+            return command
+        plugin: click.Command | None = self._plugin(cmd_name)
+        if plugin is None and not ctx.resilient_parsing:
+            suggest(ctx, cmd_name, list(self.nouns))
+        return plugin
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click calls it
+        """Write the table; nothing is imported."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.nouns.items()])

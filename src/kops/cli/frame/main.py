@@ -1,0 +1,142 @@
+"""The root command, and the only place where an exception becomes an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from kops import __version__
+from kops.cli.frame.lazy import LazyGroup
+from kops.cli.frame.options import META
+from kops.output.guard import guarded_stderr
+
+NOUNS = {
+    "context": ("kops.cli.context.commands:group", "Clusters that kops knows, and how to reach them."),
+    "cluster": ("kops.cli.cluster:group", "Brokers and controllers: describe, health, brokers."),
+    "topics": ("kops.cli.topics:group", "Topics: list, describe, create, change, truncate, delete; apply files."),
+    "records": ("kops.cli.records.commands:group", "Consume, produce, and peek where a group reads."),
+    "groups": ("kops.cli.groups.commands:group", "Consumer groups: list, describe, lag, delete."),
+    "offsets": ("kops.cli.offsets.commands:group", "Committed offsets: show, seek, reset, export."),
+    "connect": ("kops.cli.connect:group", "Kafka Connect: plugins, connectors from files, states, offsets."),
+    "schemas": ("kops.cli.schemas:group", "Schemas of the registry: list, show, register, check."),
+    "changelog": ("kops.cli.changelog:group", "Read the changelog of a Kafka Streams store."),
+    "streams": ("kops.cli.streams.commands:group", "Kafka Streams applications: list, describe, reset."),
+    "state": ("kops.cli.state.commands:group", "Rebuild, verify, query, snapshot and move Kafka Streams state."),
+    "replay": ("kops.cli.replay.commands:group", "Send records of a topic again: unchanged, transformed or routed."),
+    "diagnose": ("kops.cli.diagnose:diagnose", "What is wrong with groups and topics, and what to do about it."),
+    "apply": ("kops.cli.journal:apply", "Run a plan saved with --plan-out."),
+    "journal": ("kops.cli.journal:group", "What was changed, by whom, and what is unfinished."),
+    "undo": ("kops.cli.journal:undo", "Undo a change from the journal."),
+    "sandbox": ("kops.cli.sandbox.commands:group", "A real Kafka on this machine."),
+    "doctor": ("kops.cli.doctor:doctor", "Check what kops needs on this machine."),
+    "demo": ("kops.cli.sandbox.demo:demo", "The tour: an application's state broken and rebuilt, on a real Kafka."),
+    "plugins": ("kops.cli.plugins:group", "Installed plugins."),
+    "completion": ("kops.cli.completion:completion", "Shell completion for bash, zsh and fish."),
+}
+
+WIDEST_HELP = 80
+"""Columns: lines of text are not read more easily where they are longer."""
+
+COMPLETION = "_KOPS_COMPLETE"
+"""Set by a shell that asks for completion (click's ``_PROGRAM_COMPLETE``)."""
+
+
+def plugin_command(name: str) -> click.Command | None:
+    """Return a plugin's command, looked up only when kops has none of that name."""
+    from kops.plugins.loader import load_command
+
+    command: click.Command | None = load_command(name)
+    return command
+
+
+@click.group(cls=LazyGroup, nouns=NOUNS, plugin=plugin_command, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kops")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Operate Kafka: topics, groups, offsets, and the state of Kafka Streams applications.
+
+    Nothing changes by surprise: every change is planned, shown, approved, verified, and can be undone.
+    """
+    from kops.cli.frame.session import Session
+    from kops.output.guard import guarded_stdout
+
+    _terminate_orderly()
+    ctx.obj = ctx.with_resource(Session(ctx.meta.setdefault(META, {})))
+    ctx.with_resource(guarded_stdout(lambda: ctx.obj.output_format == "table"))
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run kops and return its exit code."""
+    argv = list(sys.argv[1:] if arguments is None else arguments)
+    with guarded_stderr():
+        return _run(argv)
+
+
+def _run(argv: list[str]) -> int:
+    try:
+        code: Any = cli.main(argv, prog_name="kops", standalone_mode=False, terminal_width=_columns())
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        if not _nobody_reads():  # it is a pipe to something else: a worker, a JVM
+            from kops.cli.frame.failure import report
+
+            return report(error, argv)
+        # The reader has gone (`| head`): nothing is left to say, not even at interpreter exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except SystemExit as gone:  # click's own answer to a closed pipe
+        return gone.code if isinstance(gone.code, int) else 1
+    except BaseException as error:
+        if COMPLETION in os.environ:
+            return 0  # a shell completes a line that a person types: nothing may appear in it
+        from kops.cli.frame.failure import report
+
+        return report(error, argv)
+    return code if isinstance(code, int) else 0
+
+
+def _nobody_reads() -> bool:
+    """Tell whether a reader of stdout or stderr has gone."""
+    import select
+
+    for stream in (sys.stdout, sys.stderr):
+        watched = select.poll()
+        try:
+            watched.register(stream.fileno(), 0)
+        except (OSError, ValueError):  # no pipe at all
+            continue
+        if watched.poll(0):  # asked for no event: only a lost reader is one
+            return True
+    return False
+
+
+def _terminate_orderly() -> None:
+    """Let SIGTERM, and SIGHUP (the terminal is gone), end a mutation as Ctrl-C does: said and journalled."""
+    import signal
+
+    from kops.core.errors import Terminated
+
+    def terminate(_number: int, _frame: object) -> None:
+        raise Terminated
+
+    try:
+        signal.signal(signal.SIGTERM, terminate)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup: to go on without a terminal
+            signal.signal(signal.SIGHUP, terminate)
+    except ValueError:  # not the main thread: the embedding program decides
+        return
+
+
+def _columns() -> int:
+    """Return how wide help is: what click would find, but without ``shutil``, which imports every compression."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns or WIDEST_HELP
+    except (ValueError, OSError):
+        columns = WIDEST_HELP
+    return max(min(columns, WIDEST_HELP) - 2, 50)

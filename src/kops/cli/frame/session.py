@@ -1,0 +1,141 @@
+"""One session a process: what every command is handed. It makes things when they are first used."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timezone
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from kops.cli.frame.options import Approval
+from kops.core.visible import indented
+
+if TYPE_CHECKING:
+    from kops.config.connection import Connection
+    from kops.config.paths import Directories
+    from kops.core.blocks import Row
+    from kops.core.plan import Plan
+    from kops.core.progress import Progress
+    from kops.gateways.connect import Connect
+    from kops.gateways.kafka import Kafka
+    from kops.operations.protocol.journal import Journal
+    from kops.output.render import Column
+
+
+class Session:
+    """Implements ``kops.operations.services.Services``, renders, and carries plans out.
+
+    :param settings: the shared options, by name; read late, because those after the verb count too
+    """
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the connections."""
+        if "kafka" in self.__dict__:
+            self.kafka.close()
+
+    @property
+    def output_format(self) -> str:
+        """Return the format of stdout."""
+        return str(self.settings.get("output") or "table")
+
+    @property
+    def quiet(self) -> bool:
+        """Tell whether stderr carries errors and questions only."""
+        return bool(self.settings.get("quiet"))
+
+    @cached_property
+    def directories(self) -> Directories:
+        """Where kops keeps things."""
+        from kops.config.paths import directories
+
+        return directories(os.environ)
+
+    @cached_property
+    def connection(self) -> Connection:
+        """The connection that flags, environment and configuration give."""
+        from kops.config.load import resolve
+
+        found = resolve(
+            self.directories,
+            os.environ,
+            context=self.settings.get("context"),
+            bootstrap_servers=self.settings.get("bootstrap_server"),
+            properties=self.settings.get("properties", ()),
+            command_config=self.settings.get("command_config"),
+        )
+        for warning in found.warnings:
+            self.note(f"warning: {warning}")
+        timeout = self.settings.get("timeout")
+        return replace(found, timeout=timeout) if timeout else found
+
+    @cached_property
+    def kafka(self) -> Kafka:
+        """The cluster; connects when first asked.
+
+        :raises ConfigError: when nothing says where its brokers are
+        """
+        from kops.config.load import require_brokers
+        from kops.gateways.kafka import Kafka
+
+        require_brokers(self.connection, self.directories)
+        return Kafka(self.connection, verbose=bool(self.settings.get("verbose")))
+
+    @cached_property
+    def connect(self) -> Connect:
+        """The Connect cluster; its workers are asked over one HTTP session."""
+        from kops.gateways.connect import Connect
+
+        return Connect(self.connection, tell=self.progress.step)
+
+    @cached_property
+    def journal(self) -> Journal:
+        """The journal of this user."""
+        from kops.operations.protocol.journal import Journal
+
+        return Journal(self.directories.state / "journal")
+
+    @cached_property
+    def progress(self) -> Progress:
+        """Progress on stderr, unless quiet."""
+        from kops.core.progress import Silent
+        from kops.output.progress import StreamProgress
+
+        return Silent() if self.quiet else StreamProgress(sys.stderr, terminal=sys.stderr.isatty())
+
+    def now(self) -> datetime:
+        """Return the time, in UTC."""
+        return datetime.now(timezone.utc)
+
+    def note(self, text: str) -> None:
+        """Tell the person something that is not data; when nobody reads stderr any more, what is going on goes on."""
+        if not self.quiet:
+            with suppress(BrokenPipeError):
+                sys.stderr.write(f"{indented(text)}\n")
+
+    def render(self, rows: Iterable[Row], columns: Sequence[str | Column]) -> None:
+        """Write rows to stdout in the chosen format."""
+        from kops.output.render import render_rows
+
+        render_rows(rows, columns, self.output_format, sys.stdout, terminal=sys.stdout.isatty())
+
+    def render_object(self, body: Row, *, name: str = "name") -> None:
+        """Write one object to stdout in the chosen format."""
+        from kops.output.render import render_object
+
+        render_object(body, self.output_format, sys.stdout, name=name, terminal=sys.stdout.isatty())
+
+    def carry_out(self, plan: Plan, approval: Approval, *, undoes: str = "", finishes: str = "") -> int:
+        """Run a plan through the safety protocol and return the exit code."""
+        from kops.cli.frame.carry_out import carry_out
+
+        return carry_out(self, plan, approval, undoes=undoes, finishes=finishes)

@@ -1,0 +1,140 @@
+"""``kops groups``: list, describe, lag, delete."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from kops.cli.frame.lazy import Group
+from kops.cli.frame.options import Approval, mutation
+from kops.cli.frame.session import Session
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+WATCH_INTERVAL = "2s"
+_regex = click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")
+_ISOLATION = "Where lag ends: at the high watermark, or where an open transaction begins. [default: read_uncommitted]"
+_TIME = "Read the age of the first unread records, and open transactions. [default: up to 2,000 partitions]"
+
+
+def _named(command: F) -> F:
+    """Take groups as arguments, or by the options of Apache's tools: names, globs, or with ``--regex`` regular expressions."""
+
+    @click.argument("names", metavar="GROUP...", nargs=-1)
+    @click.option("--group", "group_options", metavar="GROUP", multiple=True, help="A group, as Apache's tools take it; repeatable.")
+    @click.option("--all-groups", is_flag=True, help="Every group, as Apache's tools take it: '*'.")
+    @_regex
+    @functools.wraps(command)
+    def wrapped(*args: Any, names: tuple[str, ...], group_options: tuple[str, ...], all_groups: bool, **kwargs: Any) -> Any:
+        watch = kwargs.get("watch")
+        if watch and not watch[:1].isdigit():  # `--watch billing`: its interval may be left out, and the next word was taken for one
+            names, kwargs["watch"] = (watch, *names), WATCH_INTERVAL
+        if all_groups:
+            names = (*names, ".*" if kwargs.get("regex") else "*")
+        if not names and not group_options:
+            raise click.UsageError("name a GROUP, or a glob such as '*' for all", click.get_current_context())
+        return command(*args, names=(*names, *group_options), **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
+@click.group(cls=Group)
+def group() -> None:
+    """Consumer groups: list, describe, lag, delete.
+
+    Names may be globs, such as 'billing-*'.
+    """
+
+
+@group.command("list")
+@click.argument("names", metavar="[GROUP]...", nargs=-1)
+@_regex
+@click.option("--state", "states", metavar="STATE", multiple=True, help="Only groups in this state, such as empty or stable; repeatable.")
+@click.option("--type", "types", metavar="TYPE", multiple=True, help="Only classic, consumer, streams, share or connect; repeatable.")
+@click.option("--all", "own", is_flag=True, help="Also the groups in which kops notes how far replays and redrives came.")
+@click.pass_obj
+def list_groups(
+    session: Session, *, names: tuple[str, ...], regex: bool, states: tuple[str, ...], types: tuple[str, ...], own: bool
+) -> int:
+    """List the groups of every type."""
+    from kops.core.errors import ExitCode
+    from kops.operations.groups.matching import list_groups as rows
+    from kops.operations.groups.matching import unseen
+    from kops.operations.groups.unlisted import unlisted
+
+    found = rows(session, names, regex=regex, states=states, types=types, own=own)
+    session.render(found, ["group", "type", "state"])
+    if sentence := unseen(found):
+        session.note(sentence)
+    if missing := unlisted(session):
+        session.note(f"warning: {missing.message}")
+    return int(ExitCode.PARTIAL if missing else ExitCode.DONE)
+
+
+@group.command("describe")
+@_named
+@click.pass_obj
+def describe(session: Session, *, names: tuple[str, ...], regex: bool) -> None:
+    """Show state, coordinator and members of groups."""
+    from kops.operations.groups.matching import describe_groups, describe_table, member_table
+
+    found = describe_groups(session, names, regex=regex)
+    if session.output_format in ("json", "yaml"):
+        session.render(found, ["group"])
+        return
+    session.render(describe_table(found), ["group", "type", "state", "members", "protocol", "coordinator"])
+    members = member_table(found)
+    if members and session.output_format == "table":
+        click.echo()
+        session.render(members, ["client_id", "host", "assignment"] if len(found) == 1 else ["group", "client_id", "host", "assignment"])
+    for row in found:
+        if row["members"] is None:
+            session.note(f"the members of {row['group']} are not known: this broker or client has no request for {row['type']} groups")
+        if row["kafka_streams"]:
+            session.note(f"{row['group']} is a Kafka Streams application")
+
+
+@group.command("lag")
+@_named
+@click.option("--by", type=click.Choice(["partition", "topic", "group"]), default="partition", show_default=True, help="Sum the lag up.")
+@click.option("--isolation", type=click.Choice(["read_uncommitted", "read_committed"]), default="read_uncommitted", help=_ISOLATION)
+@click.option("--time/--no-time", "times", default=None, help=_TIME)
+@click.option("--within", metavar="DURATION", help="Also show what retention will delete unread within this time, such as 1h.")
+@click.option("--max-lag", metavar="N", type=click.IntRange(min=0), help="Exit 1 when a partition (or what --by sums up) lags more.")
+@click.option("--max-time", metavar="DURATION", help="Exit 1 when one is behind for longer, such as 5m.")
+@click.option("--watch", metavar="[INTERVAL]", is_flag=False, flag_value=WATCH_INTERVAL, help="Look again and again, until Ctrl-C. [2s]")
+@click.option("--count", metavar="N", type=click.IntRange(min=1), help="End --watch after N polls.")
+@click.pass_obj
+def lag(session: Session, /, **options: Any) -> int:
+    """Show how far groups are behind, in records and in time.
+
+    Lag is log end minus committed offset (or minus log start if that is higher). Time lag is the age of the oldest unread record.
+    """
+    from kops.cli.groups.lag import Question, once
+
+    watch, count = options.pop("watch"), options.pop("count")
+    question = Question.of(**options)
+    if watch is None:
+        return once(session, question)
+    from kops.cli.groups.watch import watched
+
+    return watched(session, question, watch, count)
+
+
+@group.command("delete")
+@_named
+@mutation
+@click.pass_obj
+def delete(session: Session, *, names: tuple[str, ...], regex: bool, approval: Approval) -> int:
+    """Delete empty groups with their offsets.
+
+    A group with members is refused, or left alone where a glob matches it.
+
+    The journal keeps the offsets: `kops undo` makes the groups again where they stood.
+    """
+    from kops.operations.groups.delete import plan_delete
+
+    return session.carry_out(plan_delete(session, names, regex=regex), approval)

@@ -1,0 +1,96 @@
+"""``kops offsets reset``: Apache's flags, for one group or many, alone or mixed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kops.cli.frame.lazy import Command
+from kops.cli.frame.options import Approval
+from kops.cli.frame.session import Session
+from kops.cli.offsets.options import moving
+
+_ORDER = "kops.offsets.order"
+
+
+class Ordered(Command):
+    """A command that remembers the order of its options: each strategy is for the topics before it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, and keep the names of the options as they came."""
+        ctx.meta[_ORDER] = [param.name for param in self.make_parser(ctx).parse_args(args=list(args))[2]]
+        return super().parse_args(ctx, args)
+
+
+@click.command("reset", cls=Ordered)
+@click.argument("names", metavar="[GROUP...]", nargs=-1)
+@click.option("--group", "group_options", metavar="GROUP", multiple=True, help="A group, as Apache's tools take it; repeatable.")
+@click.option("--all-groups", is_flag=True, help="Every group that has committed offsets.")
+@click.option("--topic", metavar="TOPIC[:PARTITIONS]", multiple=True, help="What to move: orders, orders:0,3-5 or 'orders-*'; repeatable.")
+@click.option("--all-topics", is_flag=True, help="Every partition that a group has committed.")
+@click.option("--regex", is_flag=True, help="Names of groups and topics are regular expressions that match whole names.")
+@click.option("--to", metavar="POSITION", multiple=True, help="start, end, current, an offset, or a time such as @-1h.")
+@click.option("--to-earliest", count=True, help="To the log start.")
+@click.option("--to-latest", count=True, help="To the log end.")
+@click.option("--to-current", count=True, help="Stay; partitions without a commit go to the log end.")
+@click.option("--to-offset", type=int, multiple=True, metavar="OFFSET", help="To one offset, or the nearest that the log has.")
+@click.option(
+    "--to-datetime",
+    metavar="TIME",
+    multiple=True,
+    help="To the first record at or after YYYY-MM-DDTHH:mm:SS.sss, UTC unless it has a zone, or @-1h.",
+)
+@click.option("--by-duration", metavar="DURATION", multiple=True, help="To the first record of the last PnDTnHnMnS, or 6h.")
+@click.option("--shift-by", type=int, multiple=True, metavar="N", help="By N offsets forwards, or backwards if negative.")
+@click.option("--to-history", metavar="TIME", multiple=True, help="To where it stood at a time such as @-1h, see `kops offsets history`.")
+@click.option(
+    "--from-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    multiple=True,
+    help="To what a file says: an export as CSV or JSON, or a list of positions.",
+)
+@click.option("--execute", is_flag=True, help="As in Apache's tools. The plan is shown and approved all the same.")
+@moving
+@click.pass_context
+def reset(
+    ctx: click.Context,
+    /,
+    *,
+    names: tuple[str, ...],
+    group_options: tuple[str, ...],
+    all_groups: bool,
+    all_topics: bool,
+    regex: bool,
+    execute: bool,
+    new_group: bool,
+    wait_empty: str | None,
+    approval: Approval,
+    **given: Any,
+) -> int:
+    """Move groups, with the flags of Apache's tools.
+
+    Offsets that the log does not have become the nearest that it has; a time after the last record is the log end.
+
+    GROUPs and topics may be globs. A pattern matches topics that a group has committed, and moves no group in topics that it has not;
+    groups with members that a pattern finds are left alone, reported, and make the exit code 6.
+
+    Each strategy is for the --topic before it, a single one for all: `--topic a --to-earliest --topic b --to @-1h`.
+    A file of positions is a YAML or JSON list of group (optional), topic, partitions (optional) and position.
+    """
+    from kops.operations.offsets.reset import Scope, plan_resets
+    from kops.operations.offsets.strategies import mixes_of
+
+    session: Session = ctx.obj
+    if execute and approval.dry_run:
+        raise click.UsageError("--execute and --dry-run exclude each other", ctx)
+    scope = Scope(regex=regex, all_groups=all_groups, all_topics=all_topics, new_group=new_group, wait_empty=wait_empty)
+    plan = plan_resets(session, (*names, *group_options), mixes_of(in_order(ctx, given)), scope)
+    return session.carry_out(plan, approval)
+
+
+def in_order(ctx: click.Context, given: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return the options as they stand on the command line, each with its value."""
+    left = {name: [True] * value if isinstance(value, int) else list(value) for name, value in given.items()}
+    return [(name, left[name].pop(0)) for name in ctx.meta[_ORDER] if left.get(name)]

@@ -1,0 +1,189 @@
+"""``kops records``: consume, produce, peek, dead-letters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kops.cli.frame.lazy import Group
+from kops.cli.frame.session import Session
+
+FORMATS = "string, bytes, long, int, short, double, float, json, uuid, avro, json-schema, protobuf, or a plugin's."
+isolation_option = click.option(
+    "--isolation",
+    type=click.Choice(["read_committed", "read_uncommitted"]),
+    default="read_committed",
+    show_default=True,
+    help="Whether to leave out aborted and open transactions.",
+)
+on_error_option = click.option(
+    "--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="What to do with an undecodable record."
+)
+
+
+@click.group(cls=Group)
+def group() -> None:
+    """Consume and produce records, or peek where a group reads.
+
+    Partitions are named like orders, orders:0 or orders:0,3-5; times like @-1h, @2026-11-20T14:05 (UTC) or @1700000000000.
+    """
+
+
+@group.command()
+@click.argument("topic", metavar="TOPIC[:PARTITIONS]")
+@click.argument("span", metavar="[FROM..TO]", required=False)
+@click.option(
+    "--range", "range_option", metavar="FROM..TO", help="start..end, 100..200, @-1h..@-30m, @2026-11-20T14:05..; TO is not in it."
+)
+@click.option("--last", type=click.IntRange(1, 10_000), metavar="N", help="The newest N records of all partitions. [default: 10]")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="End after N records; without a range, the newest N.")
+@click.option(
+    "--filter", "filters", metavar="FILTER", multiple=True, help="Only matching records, of a range or of all; repeatable, all must match."
+)
+@click.option("--follow", is_flag=True, help="Continue with new records, until Ctrl-C.")
+@click.option("--latest", is_flag=True, help="The last record of each key only, as compaction would leave them.")
+@click.option("--tombstones", is_flag=True, help="With --latest: the deleted keys too.")
+@click.option("--key", "--key-format", "key_name", metavar="FORMAT", help="Format of the keys; text or base64 when not named.")
+@click.option("--value", "--value-format", "value_name", metavar="FORMAT", help=f"Format of the values: {FORMATS}")
+@click.option("--raw", is_flag=True, help="Only the values, as unchanged bytes, each followed by a newline.")
+@click.option("--format", "template", metavar="FORMAT", help=r"As kcat: '%t %p %o %T %k %s %h %K %S %R\n'.")
+@click.option(
+    "--group", "group_id", metavar="GROUP", help="Join this group, read from its offsets, and commit. Otherwise nothing is committed."
+)
+@on_error_option
+@isolation_option
+@click.option("--confirm", metavar="CONTEXT", help="With --group, the name of a protected context.")
+@click.pass_obj
+def consume(session: Session, /, *, topic: str, span: str | None, range_option: str | None, **options: Any) -> int:
+    """Show records: the newest 10, or those of a range of offsets or times.
+
+    It ends at the end as it is when it begins, unless --follow. No group is joined and nothing committed, unless --group.
+
+    \b
+    Filters: key=abc  key~^a  value.price>100  value.items[0].id!=7
+             header.trace-id=abc  value=null (tombstones)  partition=3
+
+    \b
+    Examples:
+      kops records consume orders @-1h.. --filter 'value.price>100'
+      kops records consume orders:0 1200..1210 -o json
+      kops records consume orders --follow --format '%p %o %k %s\\n'
+    """  # noqa: D301 - click wants a real backspace to keep these lines
+    from kops.cli.records.consume import consume as run
+
+    if span is not None and range_option is not None:
+        raise click.UsageError("name the range once: as the second argument, or with --range")
+    return run(session, topic, span if span is not None else range_option, **options)
+
+
+@group.command()
+@click.argument("topic", metavar="TOPIC")
+@click.option("--file", "files", metavar="FILE", multiple=True, help="Read this in place of stdin; repeatable.")
+@click.option(
+    "--input",
+    "kind",
+    type=click.Choice(["lines", "json", "whole"]),
+    default="lines",
+    show_default=True,
+    help="Each line a value; each line JSON as of `consume -o json`; all a value.",
+)
+@click.option("--key", metavar="TEXT", help="The key of every record.")
+@click.option("--value", metavar="TEXT", help="Produce one record with this value, and read nothing.")
+@click.option("--tombstone", is_flag=True, help="Produce one record without a value, and read nothing.")
+@click.option("--key-separator", metavar="TEXT", help=r"Lines are key, this, value; \t is a tab.")
+@click.option("--null", metavar="TEXT", help="A key or value of a line that is this text is null: a true tombstone.")
+@click.option("--header", "headers", metavar="NAME=VALUE", multiple=True, help="A header of every record; repeatable.")
+@click.option("--timestamp", metavar="TIME", help="The time of every record, such as @2026-11-20T14:05. [default: the input's, or now]")
+@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="The partition of every record.")
+@click.option("--repartition", is_flag=True, help="Leave the partitions that JSON lines name to the partitioner.")
+@click.option(
+    "--partitioner",
+    type=click.Choice(["murmur2", "crc32", "fnv1a", "random"]),
+    default="murmur2",
+    show_default=True,
+    help="Where keys go: as Java's clients, as librdkafka's, as Sarama's, anywhere.",
+)
+@click.option(
+    "--acks", type=click.Choice(["all", "1"]), default="all", show_default=True, help="Who must have it: all in sync, the leader."
+)
+@click.option("--key-format", metavar="FORMAT", help="Format to write keys in: string, long, json, ...; bytes as they are when not named.")
+@click.option("--value-format", metavar="FORMAT", help="Format to write values in.")
+@click.option(
+    "--key-schema", metavar="SCHEMA", help="For avro and json-schema: an id, SUBJECT or SUBJECT:VERSION. [default: TOPIC-key, the latest]"
+)
+@click.option("--value-schema", metavar="SCHEMA", help="The same for values. [default: TOPIC-value, the latest]")
+@click.option("-n", "--dry-run", is_flag=True, help="Read the input and count it; produce nothing.")
+@click.option("--confirm", metavar="CONTEXT", help="Name a protected context, in place of typing it.")
+@click.pass_obj
+def produce(session: Session, /, *, topic: str, **options: Any) -> int:
+    """Produce records from stdin, files or flags.
+
+    Piping records in, or naming them, is the approval: nothing is asked, except in a protected context. A read-only one
+    refuses. Each record is acknowledged or reported. What is produced cannot be undone; the journal keeps the offsets.
+
+    \b
+    Examples:
+      echo 'k1:hello' | kops records produce orders --key-separator :
+      kops records produce orders --key k1 --value '{"price": 7}'
+      kops records produce orders --key k1 --tombstone
+      kops records consume a start.. -o json |
+        kops records produce b --input json
+    """  # noqa: D301 - click wants a real backspace to keep these lines
+    from kops.cli.records.produce import produce as run
+
+    return run(session, topic, **options)
+
+
+@group.command()
+@click.argument("group_id", metavar="GROUP")
+@click.option("--topic", "topics", metavar="TOPIC[:PARTITIONS]", multiple=True, help="Only these; repeatable.")
+@click.option(
+    "--before", type=click.IntRange(0, 1000), default=2, show_default=True, metavar="N", help="Records before the committed offset."
+)
+@click.option("--after", type=click.IntRange(0, 1000), default=3, show_default=True, metavar="N", help="Records from it on.")
+@click.option("--key", "--key-format", "key_name", metavar="FORMAT", help="Format of the keys; text or base64 when not named.")
+@click.option("--value", "--value-format", "value_name", metavar="FORMAT", help=f"Format of the values: {FORMATS}")
+@isolation_option
+@click.pass_obj
+def peek(session: Session, /, *, group_id: str, topics: tuple[str, ...], **options: Any) -> int:
+    """Show the records around a group's committed offsets.
+
+    The one that it reads next, perhaps the one that it fails on, is marked with >. The group is not joined.
+    """
+    from kops.cli.records.peek import peek as run
+
+    return run(session, group_id, topics, **options)
+
+
+@group.command("dead-letters")
+@click.argument("topic", metavar="[TOPIC[:PARTITIONS]]", required=False)
+@click.option("--connector", metavar="CONNECTOR", help="The dead-letter topic of this connector's configuration.")
+@click.option("--range", "span", metavar="FROM..TO", help="start..end, 100..200, @-1h..; without it, the newest, or with --count all.")
+@click.option("--last", type=click.IntRange(1, 10_000), metavar="N", help="The newest N records of all partitions. [default: 10]")
+@click.option("--count", is_flag=True, help="Count by cause and task, the most frequent first.")
+@click.option(
+    "--filter",
+    "filters",
+    metavar="FILTER",
+    multiple=True,
+    help="Only matching records, as for `records consume`; repeatable, all must match.",
+)
+@click.option("--key", "key_name", metavar="FORMAT", help="Format of the keys; what is not of it is shown as bytes.")
+@click.option("--value", "value_name", metavar="FORMAT", help=f"Format of the values: {FORMATS}")
+@isolation_option
+@click.pass_obj
+def dead_letters(session: Session, /, *, topic: str | None, span: str | None, **options: Any) -> int:
+    """Show dead letters with their errors in words, or count them by cause and task.
+
+    Understands the error headers of Kafka Connect, Kafka Streams (KIP-1034), share groups (KIP-1191) and Spring.
+
+    \b
+    Examples:
+      kops records dead-letters --connector prices-sink --count
+      kops records dead-letters orders.DLT --range @-1h.. -o json
+      kops records dead-letters dlq --filter header.__connect.errors.stage=TASK_PUT
+    """  # noqa: D301 - click wants a real backspace to keep these lines
+    from kops.cli.records.dead_letters import run
+
+    return run(session, topic, span, **options)

@@ -1,0 +1,133 @@
+"""``kops records consume``, loaded when it runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from kops.cli.frame.session import Session
+from kops.cli.records.sinks import Shown, sink_for, write_values
+from kops.core.errors import ExitCode, Terminated, UsageProblem
+from kops.core.records.filters import parse_filter
+from kops.core.records.models import Record
+from kops.core.records.ranges import parse_span
+from kops.core.selection import parse_selection
+from kops.operations.records import consume as records
+from kops.operations.records.consume import Stream
+from kops.operations.records.formats import format_for
+from kops.operations.records.rows import BYTES
+from kops.output.guard import unguarded
+from kops.output.lines import write_bytes
+
+T = TypeVar("T")
+
+
+def consume(
+    session: Session,
+    topic: str,
+    span: str | None,
+    *,
+    last: int | None,
+    limit: int | None,
+    filters: Sequence[str],
+    follow: bool,
+    latest: bool,
+    tombstones: bool,
+    key_name: str | None,
+    value_name: str | None,
+    raw: bool,
+    template: str | None,
+    group_id: str | None,
+    on_error: str,
+    isolation: str,
+    confirm: str | None,
+) -> int:
+    """Read, choose and write records; return the exit code."""
+    conditions = [parse_filter(text) for text in filters]
+    selection = parse_selection(topic)
+    wanted = records.choose(
+        selection,
+        span=parse_span(span, session.now()) if span is not None else None,
+        last=last,
+        limit=limit,
+        follow=follow,
+        latest=latest,
+        filtered=bool(conditions),
+        isolation=isolation,
+    )
+    if tombstones and not latest:
+        raise UsageProblem("--tombstones belongs to --latest", hint="elsewhere tombstones are shown always")
+    key, value = (format_for(session, name) if name else BYTES for name in (key_name, value_name))
+    shown = Shown(key, value, on_error == "skip", raw, template)
+    stream = Stream(selection.topic)
+    sink = sink_for(session, shown, stream)
+    if not sys.stdout.isatty():
+        stream.progress = session.progress
+
+    def choose(batches: Iterator[list[Record]]) -> Iterator[list[Record]]:
+        view = records.latest(batches, tombstones=tombstones, stream=stream) if latest else batches
+        fitting = records.filtered(view, conditions, key, value, skip=shown.skip, stream=stream) if conditions else view
+        return records.limited(fitting, limit, stream)
+
+    if group_id is not None:
+        from kops.cli.records.group import consume_as_group
+
+        if span is not None or last is not None or latest:
+            raise UsageProblem("--group reads from where the group is, so it takes no range", hint="`kops offsets seek` moves a group")
+        return consume_as_group(session, group_id, wanted, choose, sink=sink, stream=stream, single=limit is not None, confirm=confirm)
+    if conditions and span is None and last is None and not latest and not follow:
+        session.note(f"searching all of {selection}; a range such as @-1h.. makes it shorter")
+    if raw and not conditions and not latest:
+        values = records.limited(records.read_values(session, wanted, stream), limit, stream)
+        return run(session, values, write_values, stream, live=follow)
+    if (form := sink.form) is not None and not conditions and not latest:
+        parts = records.limited(records.read_parts(session, wanted, form.raw_parts, stream), limit, stream)
+        return run(session, parts, lambda rows: write_bytes(form.write(rows)), stream, live=follow)
+    return run(session, choose(records.read(session, wanted, stream)), sink.write, stream, live=follow, finish=sink.finish)
+
+
+def run(
+    session: Session,
+    batches: Iterator[list[T]],
+    write: Callable[[list[T]], None],
+    stream: Stream,
+    *,
+    live: bool,
+    finish: Callable[[], None] = lambda: None,
+) -> int:
+    """Write batches until they end or somebody ends them, then say on stderr what was read.
+
+    :param live: write out each batch at once, as for a terminal
+    """
+    code, live = int(ExitCode.DONE), live or sys.stdout.isatty()
+    try:
+        for batch in batches:
+            write(batch)
+            if live:
+                sys.stdout.flush()
+            if stream.broken is not None:
+                break
+        finish()
+    except KeyboardInterrupt:
+        code = int(ExitCode.INTERRUPTED)
+    except Terminated:
+        code = int(ExitCode.TERMINATED)
+    sys.stdout.flush()
+    report(session, stream, interrupted=code != ExitCode.DONE)
+    if stream.broken is not None:
+        raise stream.broken
+    return code
+
+
+def report(session: Session, stream: Stream, *, interrupted: bool = False) -> None:
+    """Say on stderr what was read and what to know about it."""
+    of = f" of {stream.read:,} read" if stream.read != stream.given else ""
+    if sys.stderr.isatty() and not session.quiet:
+        unguarded(sys.stderr).write("\r\x1b[K")
+    session.note(f"{stream.topic}: {stream.given:,} record{'' if stream.given == 1 else 's'}{of}{', interrupted' if interrupted else ''}")
+    for sentence in stream.notes:
+        session.note(f"note: {sentence}")
+    count, first = stream.undecodable
+    if count:
+        session.note(f"warning: undecodable and left out: {count:,}; the first: {first}")

@@ -1,0 +1,42 @@
+"""``kops records peek``, loaded when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kops.cli.frame.session import Session
+from kops.core.errors import ExitCode
+from kops.operations.records import peek as records_peek
+from kops.operations.records.formats import format_for
+from kops.operations.records.rows import BYTES
+from kops.output.records import as_cells, stream_columns
+from kops.output.render import Column
+
+
+def peek(
+    session: Session,
+    group_id: str,
+    topics: Sequence[str],
+    *,
+    before: int,
+    after: int,
+    key_name: str | None,
+    value_name: str | None,
+    isolation: str,
+) -> int:
+    """Show where a group stands."""
+    key, value = (format_for(session, name) if name else BYTES for name in (key_name, value_name))
+    found = records_peek.peek(session, group_id, topics, before=before, after=after, isolation=isolation)
+    problems: list[str] = []
+    rows = [row for peeked in found for row in records_peek.rows(group_id, peeked, key, value, problems)]
+    if session.output_format == "table":
+        topic = ["topic"] if len({row["topic"] for row in rows}) > 1 else []
+        rows = [{**as_cells(row), "mark": ">" if row["position"] == "next" else ""} for row in rows]
+        session.render(rows, [Column("mark", "NEXT"), *topic, *stream_columns(rows, "table")])
+    else:
+        session.render(rows, list(rows[0]) if rows else ["group"])
+    for note in (peeked.note for peeked in found if peeked.note):
+        session.note(note)
+    for problem in problems:
+        session.note(f"warning: {problem}; its bytes are shown")
+    return int(ExitCode.DONE)

@@ -1,0 +1,103 @@
+"""``kops replay``: records sent again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kops.cli.frame.lazy import Group
+from kops.cli.frame.options import Approval, mutation, spark_option
+from kops.cli.frame.session import Session
+from kops.cli.replay.archive import archive, restore
+from kops.cli.replay.redrive import redrive
+
+
+@click.group(cls=Group)
+def group() -> None:
+    """Send records of a topic again: unchanged, transformed, or routed; at Spark's scale, exactly once."""
+
+
+@group.command("run")
+@click.argument("source", metavar="SOURCE[:PARTITIONS]")
+@click.option("--to", "target", metavar="TOPIC", help="Where all records go.")
+@click.option("--to-expression", "to_expression", metavar="SQL", help="Where each record goes; the topics must be there.")
+@click.option("--declare", metavar="TOPIC", multiple=True, help="A topic that --to-expression may give; repeatable. [default: read to see]")
+@click.option("--range", "span", metavar="FROM..TO", help="Offsets or times: 100..200, @-1h..@-30m, ..500. [default: start..end]")
+@click.option("--from-group", metavar="GROUP", help="Begin at this group's offsets.")
+@click.option("--until-group", metavar="GROUP", help="End at this group's offsets.")
+@click.option("--to-context", metavar="NAME", help="The target is the cluster of this context; the source's must be one too.")
+@click.option("--partition-by", metavar="keep|key|SQL", help="Partitions in the target. [default: keep if counts are equal, else key]")
+@click.option("--key", "key_name", metavar="FORMAT", default="bytes", help="What expressions see of keys: string, long, json:DDL, ...")
+@click.option("--value", "value_name", metavar="FORMAT", default="bytes", help="The same for values.")
+@click.option("--where", metavar="SQL", help="Send only records for which it is true.")
+@click.option("--set", "assignments", metavar="FIELD=SQL", multiple=True, help="key, value, timestamp or headers[NAME]; repeatable.")
+@click.option("--plugin", "function", metavar="MODULE:FUNCTION", help="A function from DataFrame to DataFrame.")
+@click.option("--skip-undecodable", is_flag=True, help="Leave out records that cannot be decoded.")
+@click.option("--rate", type=click.FloatRange(min=0.1), metavar="N", help="Records per second in total.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Records in all, partition after partition.")
+@click.option(
+    "--guarantee", type=click.Choice(["exactly-once", "at-least-once"]), default="exactly-once", show_default=True, help="After a crash."
+)
+@click.option(
+    "--compression",
+    type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]),
+    default="none",
+    show_default=True,
+    help="For records that are encoded again; copied batches keep theirs.",
+)
+@click.option("--accept-new-timestamps", "accept_new_times", is_flag=True, help="The target may have LogAppendTime.")
+@spark_option()
+@mutation
+@click.pass_obj
+def run(session: Session, /, *, to_context: str | None, approval: Approval, master: str | None, **given: Any) -> int:
+    """Send records of SOURCE to another topic, or route them to several.
+
+    Key, value, headers and timestamp are preserved unless --set changes them. The end of the range is fixed when the plan is made.
+    If a replay is killed or fails, continue it with `kops replay resume`. Expressions are Spark SQL over key, value, timestamp,
+    timestamp_ms, topic, partition, offset and headers.
+    """
+    from kops.cli.replay.session import in_context
+    from kops.operations.replay.plans import plan_replay
+    from kops.operations.replay.wanted import Changes, Wanted, parse_assignments
+
+    partition_by = given.pop("partition_by")
+    expression = partition_by if partition_by not in (None, "keep", "key") else None
+    changes = Changes(
+        key=given.pop("key_name"),
+        value=given.pop("value_name"),
+        where=given.pop("where"),
+        assignments=parse_assignments(given.pop("assignments")),
+        topic=given.pop("to_expression"),
+        partition=expression,
+        function=given.pop("function"),
+        skip=given.pop("skip_undecodable"),
+    )
+    declared = tuple(name for text in given.pop("declare") for name in text.split(","))
+    chosen, source_context = in_context(session, to_context)
+    wanted = Wanted(changes=changes, declared=declared, partition_by=partition_by, source_context=source_context, master=master, **given)
+    with chosen:
+        return chosen.carry_out(plan_replay(chosen, wanted, look=approval.dry_run), approval)
+
+
+@group.command("resume")
+@click.argument("entry_id", metavar="ID")
+@click.option("--take-over", is_flag=True, help="Also of an entry that another machine left open; asks for HOST:PID of it.")
+@mutation
+@click.pass_obj
+def resume(session: Session, *, entry_id: str, take_over: bool, approval: Approval) -> int:
+    """Continue a replay that was killed or failed; no record is sent twice. ID may be `last`."""
+    from kops.core.errors import UsageProblem
+    from kops.operations.protocol.journal_actions import entry_named, plan_finish
+
+    entry = entry_named(session, session.journal, entry_id)
+    if entry.plan.operation not in ("replay.run", "replay.restore", "replay.redrive"):
+        raise UsageProblem(
+            f"{entry.id} is an entry of {entry.plan.operation}, not of a replay", hint="`kops journal finish` is for entries of every kind"
+        )
+    return session.carry_out(plan_finish(session, entry, take_over=take_over), approval, finishes=entry.id)
+
+
+group.add_command(archive)
+group.add_command(restore)
+group.add_command(redrive)

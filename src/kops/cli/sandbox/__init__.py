@@ -1,0 +1,1 @@
+"""``kops sandbox`` and ``kops demo``."""

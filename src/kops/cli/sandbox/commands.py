@@ -1,0 +1,152 @@
+"""``kops sandbox``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kops.cli.frame.lazy import Group
+from kops.cli.frame.session import Session
+
+if TYPE_CHECKING:
+    from kops.sandbox.cluster import Status
+    from kops.sandbox.parts import Part
+
+_name = click.option("--name", default="sandbox", show_default=True, metavar="NAME", help="Which sandbox; also its context's name.")
+
+
+@click.group(cls=Group)
+def group() -> None:
+    """Run a real Apache Kafka on this machine: KRaft, without containers."""
+
+
+@group.command("up")
+@_name
+@click.option("--brokers", type=click.Choice(["1", "3"]), help="How many brokers. [default: 1]")
+@click.option("--kafka-version", metavar="VERSION", help="Version of Apache Kafka, from 3.3.0 on. [default: 4.3.1]")
+@click.option(
+    "--security", type=click.Choice(["plaintext", "sasl-ssl"]), help="sasl-ssl: SCRAM over TLS, with its own CA. [default: plaintext]"
+)
+@click.option("--connect", is_flag=True, help="Kafka Connect too: distributed workers; fetched the first time.")
+@click.option("--workers", type=click.IntRange(1, 5), metavar="N", help="How many Connect workers; implies --connect. [default: 1]")
+@click.option(
+    "--plugins",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    multiple=True,
+    help="A directory of Connect plugin directories, in addition to `kops connect plugins add`; repeatable.",
+)
+@click.option("--registry", is_flag=True, help="A schema registry with Confluent's API too; fetched the first time.")
+@click.option("--new-ports", is_flag=True, help="Take other free ports than the last time.")
+@click.option("--jars", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR", help="Jars in place of the cache.")
+@click.pass_obj
+def up(
+    session: Session,
+    *,
+    name: str,
+    brokers: str | None,
+    kafka_version: str | None,
+    security: str | None,
+    connect: bool,
+    workers: int | None,
+    plugins: tuple[Path, ...],
+    registry: bool,
+    new_ports: bool,
+    jars: Path | None,
+) -> None:
+    """Start a sandbox, with the data of the last time.
+
+    It registers a context of its name, survives the shell, keeps its ports, and listens on 127.0.0.1 only. What it was once
+    given, Connect and the registry too, comes up with it every time.
+    """
+    from kops.config.load import read_config
+    from kops.operations.sandbox.manage import bring_up
+
+    status = bring_up(
+        session,
+        name,
+        brokers=int(brokers) if brokers else None,
+        kafka_version=kafka_version,
+        security=security,
+        new_ports=new_ports,
+        connect_workers=workers or int(connect or bool(plugins)),
+        registry=registry,
+        plugins=plugins,
+        jars_directory=jars,
+    )
+    _show(session, status)
+    current = read_config(session.directories).current == name
+    session.note(f"{name} is the current context" if current else f"use it with -c {name}, or for good with: kops context use {name}")
+
+
+@group.command("down")
+@_name
+@click.option("--delete", is_flag=True, help="Delete its data and its context too.")
+@click.pass_obj
+def down(session: Session, *, name: str, delete: bool) -> None:
+    """Stop a sandbox; its data stays unless --delete is given."""
+    from kops.operations.sandbox.manage import take_down
+
+    before = take_down(session, name, delete=delete)
+    ran = [each.part.id for each in before.nodes if each.pid is not None]
+    session.note(
+        f"sandbox {name} {'is deleted' if delete else 'is stopped' if any(each.pid for each in before.parts) else 'was stopped already'}"
+    )
+    if session.output_format in ("json", "yaml"):
+        session.render_object({"name": name, "state": "deleted" if delete else "stopped", "stopped_brokers": ran})
+
+
+@group.command("status")
+@_name
+@click.pass_obj
+def status(session: Session, *, name: str) -> int:
+    """Say how a sandbox is; the exit code is 1 when not all of it runs."""
+    from kops.operations.sandbox.manage import describe
+
+    found = describe(session, name)
+    _show(session, found)
+    return 0 if found.state == "running" else 1
+
+
+@group.command("logs")
+@_name
+@click.option("-f", "--follow", is_flag=True, help="Continue with new lines, until Ctrl-C.")
+@click.option("--broker", type=int, metavar="N", help="Only this broker's.")
+@click.option("--worker", type=int, metavar="N", help="Only this Connect worker's.")
+@click.option("--registry", is_flag=True, help="Only the schema registry's.")
+@click.option("--lines", type=click.IntRange(min=0), default=100, show_default=True, help="How many of each, from the end.")
+@click.pass_obj
+def logs(session: Session, *, name: str, follow: bool, broker: int | None, worker: int | None, registry: bool, lines: int) -> None:
+    """Show what the brokers logged, and the Connect workers and the registry where there are any."""
+    from kops.operations.sandbox.manage import describe, read_logs
+    from kops.output.json_text import json_text
+
+    several = broker is None and worker is None and not registry and len(describe(session, name).parts) > 1
+    for each in read_logs(session, name, broker=broker, worker=worker, registry=registry, lines=lines, follow=follow):
+        if session.output_format == "json":
+            number = each.part.id if each.part.kind == "broker" else None
+            click.echo(json_text({"part": each.part.name, "broker": number, "line": each.line}))
+        else:
+            click.echo(f"{_short(each.part)} | {each.line}" if several else each.line)
+
+
+def _short(part: Part) -> str:
+    return str(part.id) if part.kind == "broker" else part.name
+
+
+def _show(session: Session, status: Status) -> None:
+    """Show a sandbox: whole as JSON or YAML, and short enough for a terminal else."""
+    from kops.operations.sandbox.manage import as_json
+
+    body: dict[str, Any] = as_json(status)
+    if session.output_format in ("json", "yaml"):
+        session.render_object(body)
+        return
+    hidden = ("brokers", "workers", "registry", "connect_url", "cluster_id")
+    shown = {key.replace("_", " "): value for key, value in body.items() if value not in (None, []) and key not in hidden}
+    for each in status.parts:
+        pid = f", pid {each.pid}" if each.pid else ""
+        shown[each.part.name] = f"{each.state}{pid}, 127.0.0.1:{each.part.port}"
+    session.render_object(shown)

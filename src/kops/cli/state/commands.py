@@ -1,0 +1,247 @@
+"""``kops state``: the verbs that compute; the others are in files of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from kops.cli.frame import options
+from kops.cli.frame.lazy import Group
+from kops.cli.frame.options import Approval, spark_option
+from kops.cli.frame.session import Session
+from kops.cli.state.init import init
+from kops.cli.state.query import query
+from kops.cli.state.repartition import repartition
+from kops.cli.state.restore import restore
+from kops.cli.state.snapshot import snapshot
+
+VERIFY_COLUMNS = ("store", "status", "keys", "missing", "different", "unexpected", "exactness")
+
+EPILOG = """\b
+A state file says how each store comes from its topic:
+  application: prices-app
+  streams: {guarantee: at_least_once}
+  stores:
+    totals:
+      from: {topic: prices-in, key: string,
+             value: {format: json, schema: "item string, price double"}}
+      where: value.price is not null
+      key_by: value.item
+      aggregate: {sum: value.price, as: double}
+"""
+
+
+@click.group("state", cls=Group, epilog=EPILOG)
+def group() -> None:
+    """Rebuild, verify, ask, keep and move a Kafka Streams application's state.
+
+    The stores are computed again from their topics, up to the application's committed offsets, and compared with their changelogs.
+    """
+
+
+def computing(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument and the options that every verb has; the command gets the state file and ``how``."""
+
+    @click.argument("file", metavar="FILE", type=click.Path())
+    @click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
+    @click.option("--at", metavar="POSITION", default="committed", show_default=True, help="Up to where the input counts: end, or @TIME.")
+    @click.option(
+        "--from-archive", "archives", metavar="PATH", multiple=True, help="Read before its topic, see `kops replay archive`; repeatable."
+    )
+    @click.option(
+        "--damaged", metavar="STORE[:PARTITIONS]", multiple=True, help="Its keys prove nothing, such as totals or totals:0,2; repeatable."
+    )
+    @click.option("--from-snapshot", "snapshot", metavar="DIR", help="Start from `kops state snapshot`; compute what came since.")
+    @click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable records.")
+    @spark_option()
+    @wraps(command)
+    def wrapped(
+        *,
+        file: str,
+        stores: tuple[str, ...],
+        at: str,
+        archives: tuple[str, ...],
+        damaged: tuple[str, ...],
+        snapshot: str | None,
+        on_error: str,
+        master: str | None,
+        **rest: Any,
+    ) -> Any:
+        from kops.operations.state.cut import parse_cut
+        from kops.operations.state.evidence import parse_damaged
+        from kops.operations.state.files import read_state_file
+        from kops.operations.state.how import How
+
+        session: Session = click.get_current_context().obj
+        state_file = read_state_file(file, stores)
+        how = How(
+            at=parse_cut(at, session.now()),
+            skip_undecodable=on_error == "skip",
+            archives=archives,
+            snapshot=snapshot,
+            master=master,
+            damaged=parse_damaged(damaged, state_file),
+        )
+        return command(session, state_file, how, **rest)
+
+    return wrapped
+
+
+@group.command("rebuild")
+@computing
+@click.option("--accept-inexact", is_flag=True, help="Proceed although the result cannot be exact.")
+@click.option(
+    "--write",
+    "way",
+    type=click.Choice(["append", "replace"]),
+    default="append",
+    show_default=True,
+    help="replace deletes and recreates changelogs.",
+)
+@click.option("--into", metavar="APPLICATION", help="Build another application's state, side by side; see --offsets-of.")
+@click.option("--offsets-of", metavar="GROUP", help="Whose committed offsets count, with --into. [default: the state file's]")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
+@click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what was wrong, written and read back.")
+@options.mutation
+def rebuild(
+    session: Session,
+    state_file: Any,
+    how: Any,
+    *,
+    accept_inexact: bool,
+    way: str,
+    into: str | None,
+    offsets_of: str | None,
+    wait_empty: str | None,
+    report: str | None,
+    approval: Approval,
+) -> int:
+    """Append to the changelogs what they lack, so that the application restores the right state.
+
+    Stores are written as Kafka Streams itself would have: the same bytes, timestamps and partitions. The application must be stopped, and
+    resumes at its committed offsets. With --at it is moved to that position. With --into the state is written for another
+    application.id, which resumes at the same offsets; the existing application is not touched.
+
+    --write replace deletes the changelogs that differ and recreates them with their settings: for versioned stores, a wrong number of
+    partitions, and missing changelogs. Local state has to be deleted then, on every instance.
+    """
+    from dataclasses import replace
+
+    from kops.core.durations import parse_duration
+    from kops.operations.groups.matching import wait_until_empty
+    from kops.operations.protocol.engine import refuse_read_only
+    from kops.operations.state.plans import plan_rebuild
+    from kops.operations.state.replace_plan import plan_replace
+    from kops.operations.state.report import entry_of, refuse_report, report_of_rebuild, write_report
+    from kops.operations.state.switch_into import plan_into
+
+    if offsets_of and not into:
+        raise click.UsageError("--offsets-of goes with --into")
+    if into and how.snapshot:
+        raise click.UsageError("--into builds another application, and --from-snapshot is of this one: `kops state restore --application`")
+    if into and way == "replace":
+        raise click.UsageError("--into writes to another application, so --write replace does not apply")
+    if into and how.damaged:
+        raise click.UsageError("--into compares with no changelog: --damaged has nothing to leave out")
+    if report:
+        refuse_report(report)
+    if not approval.dry_run and not approval.plan_out:
+        refuse_read_only(session.connection)
+    if wait_empty:
+        wait_until_empty(session, into or state_file.application, parse_duration(wait_empty))
+    how = replace(how, accept_inexact=accept_inexact)
+    if into:
+        plan = plan_into(session, state_file, into, how, offsets_of=offsets_of or "")
+    else:
+        plan = (plan_replace if way == "replace" else plan_rebuild)(session, state_file, how)
+    code = session.carry_out(plan, approval)
+    if report:
+        write_report(report_of_rebuild(session, state_file, plan, entry_of(session.journal, plan)), report)
+        session.note(f"the report is in {report}")
+    return code
+
+
+@group.command("verify")
+@computing
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
+@click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
+@click.option("--snapshot", "compared", metavar="DIR", help="Compare this `kops state snapshot`, computing up to its offsets.")
+def verify(session: Session, state_file: Any, how: Any, *, wait_empty: str | None, report: str | None, compared: str | None) -> int:
+    """Compare the changelogs with what they should hold, and count.
+
+    Exit 1 when they differ, and 7 when that cannot be told: the computation failed, its result cannot be exact, or there is nothing to
+    compare with.
+
+    With --snapshot an older snapshot stands for the changelogs: it proves the state file even after they are lost.
+    """
+    from dataclasses import replace
+
+    from kops.core.durations import parse_duration
+    from kops.operations.groups.matching import wait_until_empty
+    from kops.operations.state.compare import verify as compare
+    from kops.operations.state.cut import COMMITTED
+    from kops.operations.state.report import refuse_report, report_of_verify, write_report
+
+    if compared and (how.snapshot or how.at != COMMITTED):
+        raise click.UsageError("--snapshot has offsets of its own: it goes with neither --at nor --from-snapshot")
+    how = replace(how, compared=compared)
+    if report:
+        refuse_report(report)
+    if wait_empty:
+        wait_until_empty(session, state_file.application, parse_duration(wait_empty))
+
+    def look(engine: Any, computed: Any) -> None:
+        if report:
+            write_report(report_of_verify(session, state_file, engine, computed), report)
+
+    found = compare(session, state_file, how, look=look)
+    if report:
+        session.note(f"the report is in {report}")
+    for note in found.notes:
+        session.note(note)
+    session.render(found.rows, VERIFY_COLUMNS)
+    return _code(found.status)
+
+
+@group.command("diff")
+@computing
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="The most keys to show for each store.")
+@click.option("--against", metavar="APPLICATION", help="Compare with the changelogs of this application, computing nothing.")
+def diff(session: Session, state_file: Any, how: Any, *, limit: int, against: str | None) -> int:
+    """Show the keys whose changelog differs from what it should hold; exit 1 when there are any, 7 when that cannot be told.
+
+    With --against two applications with the same stores are compared, as they are now: what is expected is the state file's.
+    """
+    from kops.cli.state.view import show_differences
+    from kops.operations.state.compare import diff as compare
+    from kops.operations.state.switch_compare import diff_against
+
+    if against and (how.archives or how.snapshot):
+        raise click.UsageError("--against compares changelogs: nothing is read --from-archive or --from-snapshot")
+    if against and how.damaged:
+        raise click.UsageError("--against compares changelogs: --damaged is for what is computed")
+    if against:
+        found = diff_against(session, state_file, against, limit=limit, master=how.master)
+    else:
+        found = compare(session, state_file, how, limit=limit)
+    for note in found.notes:
+        session.note(note)
+    show_differences(session, found.rows)
+    return _code(found.status)
+
+
+def _code(status: str) -> int:
+    """Return the exit code of a comparison."""
+    from kops.core.errors import ExitCode
+
+    return {"equal": ExitCode.DONE, "different": ExitCode.FAILED, "unclear": ExitCode.UNCLEAR}[status]
+
+
+group.add_command(init)
+group.add_command(query)
+group.add_command(snapshot)
+group.add_command(restore)
+group.add_command(repartition)

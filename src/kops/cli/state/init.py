@@ -1,0 +1,63 @@
+"""``kops state init``."""
+
+from __future__ import annotations
+
+import click
+
+from kops.cli.frame.lazy import Command
+from kops.cli.frame.session import Session
+
+
+@click.command("init", cls=Command)
+@click.argument("application", metavar="APPLICATION")
+@click.option("--topology", "topology_file", metavar="FILE", type=click.Path(), help="A file with what Topology.describe() prints.")
+@click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
+@click.option("--out", metavar="FILE", type=click.Path(dir_okay=False), help="Write to a new file. [default: stdout]")
+@click.option("--force", is_flag=True, help="Let --out replace a file.")
+@click.pass_obj
+def init(session: Session, *, application: str, topology_file: str | None, stores: tuple[str, ...], out: str | None, force: bool) -> int:
+    """Draft the state file of an application.
+
+    The topology, the topics, their settings and their newest records show much of it: stores, topics, repartitions, kinds of windows,
+    formats. Everything else is marked TODO, with what to write there, and `kops state rebuild` lists what is still TODO.
+
+    Without --topology only the group and the topics are examined, which do not show aggregations.
+    """
+    from kops.operations.streams.draft import draft_state_file, only_stores
+    from kops.operations.streams.look import read_topology
+
+    if force and not out:
+        raise click.UsageError("--force goes with --out")
+    topology = read_topology(topology_file) if topology_file else None
+    draft = only_stores(draft_state_file(session, application, topology), stores)
+    if out:
+        _write(out, draft.text(), force=force)
+        session.note(f"written: {out}")
+    elif session.output_format == "json":
+        session.render_object(draft.as_json(), name="application")
+    else:
+        click.echo(draft.text(), nl=False)
+    for sentence in draft.notes:
+        session.note(f"note: {sentence}")
+    for store, why in draft.skipped.items():
+        session.note(f"note: {store} is left out: {why}")
+    left = [path for path, _ in draft.open_fields]
+    session.note(f"still open: {', '.join(left)}" if left else "nothing is open; look at what was guessed, then run `kops state verify`")
+    return 0
+
+
+def _write(path: str, text: str, *, force: bool) -> None:
+    """Write a file.
+
+    :param force: replace one that is there
+    :raises UsageProblem: when it exists or cannot be written
+    """
+    from pathlib import Path
+
+    from kops.core.errors import UsageProblem
+
+    try:
+        with Path(path).open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageProblem(f"cannot write {path}: {error.strerror}", hint="name a file that does not exist yet, or add --force") from error

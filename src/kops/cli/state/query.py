@@ -1,0 +1,57 @@
+"""``kops state query``."""
+
+from __future__ import annotations
+
+import click
+
+from kops.cli.frame.lazy import Command
+from kops.cli.frame.options import spark_option
+from kops.cli.frame.session import Session
+
+
+@click.command("query", cls=Command)
+@click.argument("file", metavar="FILE", type=click.Path())
+@click.argument("key", metavar="[KEY]", required=False)
+@click.option("--all", "whole", is_flag=True, help="The whole table instead of one key.")
+@click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
+@click.option("--at", metavar="POSITION", help="As of end, committed, @TIME, or an offset of the changelog. [default: now]")
+@click.option(
+    "--from", "origin", type=click.Choice(["changelog", "input"]), default="changelog", show_default=True, help="Read it, or compute it."
+)
+@click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", show_default=True, help="With undecodable input.")
+@spark_option("for --from input")
+@click.pass_obj
+def query(
+    session: Session,
+    *,
+    file: str,
+    key: str | None,
+    whole: bool,
+    stores: tuple[str, ...],
+    at: str | None,
+    origin: str,
+    on_error: str,
+    master: str | None,
+) -> int:
+    """Show one key, or a whole table, across all instances. Reads Kafka, never the instances.
+
+    KEY is written in the format of the store's keys; windowed stores show each window of it. It is read from the changelog or, with
+    --from input, recomputed up to the committed offsets. Exit code 1: no store has the key.
+    """
+    from kops.cli.state.view import show_answers
+    from kops.operations.state.files import read_state_file
+    from kops.operations.state.query import parse_moment
+    from kops.operations.state.query import query as ask
+
+    if (key is None) == (not whole):
+        raise click.UsageError("name either a key, or --all for the whole table")
+    state_file = read_state_file(file, stores)
+    position = parse_moment(at, origin, session.now())
+    found = ask(session, state_file, key, at=position, origin=origin, skip_undecodable=on_error == "skip", master=master)
+    for note in found.notes:
+        session.note(note)
+    show_answers(session, found.rows)
+    if key is not None and not found.rows:
+        session.note(f"no store has the key {key}")
+        return 1
+    return 0

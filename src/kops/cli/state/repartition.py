@@ -1,0 +1,65 @@
+"""``kops state repartition``."""
+
+from __future__ import annotations
+
+import click
+
+from kops.cli.frame import options
+from kops.cli.frame.lazy import Command
+from kops.cli.frame.options import Approval, spark_option
+from kops.cli.frame.session import Session
+
+
+@click.command("repartition", cls=Command)
+@click.argument("file", metavar="FILE", type=click.Path())
+@click.option("--partitions", metavar="N", type=click.IntRange(min=1), help="The new number of partitions.")
+@click.option("--store", "stores", metavar="NAME", multiple=True, help="This store only; repeatable. [default: all]")
+@click.option("--grow-inputs", is_flag=True, help="Add partitions to input topics that have fewer. This cannot be undone.")
+@click.option("--input", "instead", metavar="OLD=NEW", multiple=True, help="The application reads NEW from now on; repeatable.")
+@click.option("--keep-inputs", is_flag=True, help="The program sets the partitions of its repartition topics (withNumberOfPartitions).")
+@click.option("--confirm-done", is_flag=True, help="Delete the saved previous state; no undo after that.")
+@click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
+@spark_option()
+@options.mutation
+@click.pass_obj
+def repartition(
+    session: Session,
+    *,
+    file: str,
+    partitions: int | None,
+    stores: tuple[str, ...],
+    grow_inputs: bool,
+    instead: tuple[str, ...],
+    keep_inputs: bool,
+    confirm_done: bool,
+    wait_empty: str | None,
+    master: str | None,
+    approval: Approval,
+) -> int:
+    """Move an application to another number of partitions, with its state.
+
+    Recreates changelogs and repartition topics with N partitions, and writes each key to the partition of the default partitioner. Stop
+    the application after it has drained its repartition topics: records still in them could reach a task without their key's state. The
+    previous state is kept until --confirm-done, and undo restores it. After a kill, `kops journal finish` does the rest.
+    """
+    from kops.core.durations import parse_duration
+    from kops.operations.groups.matching import wait_until_empty
+    from kops.operations.protocol.engine import refuse_read_only
+    from kops.operations.state.files import read_state_file
+    from kops.operations.state.repartition import REPARTITION, plan_repartition
+    from kops.operations.state.repartition_inputs import Choice, parse_instead
+    from kops.operations.state.repartition_kept import forget_kept
+
+    if (partitions is None) == (not confirm_done):
+        raise click.UsageError("say --partitions N, or --confirm-done for an earlier move")
+    state_file = read_state_file(file, stores)
+    if confirm_done:
+        for stage in forget_kept(session.journal, state_file.application, REPARTITION.name):
+            session.note(f"deleted {stage}")
+        return 0
+    if not approval.dry_run and not approval.plan_out:
+        refuse_read_only(session.connection)
+    if wait_empty:
+        wait_until_empty(session, state_file.application, parse_duration(wait_empty))
+    choice = Choice(grow_inputs, keep_inputs, parse_instead(instead))
+    return session.carry_out(plan_repartition(session, state_file, partitions or 0, choice, master=master), approval)

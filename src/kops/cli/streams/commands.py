@@ -1,0 +1,131 @@
+"""``kops streams``: list, describe, reset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kops.cli.frame.lazy import Group
+from kops.cli.frame.session import Session
+from kops.cli.streams.reset import reset
+from kops.core.visible import visible
+
+SHOWN = 5
+
+topology_option = click.option(
+    "--topology", "topology_file", metavar="FILE", type=click.Path(), help="A file with what the application's Topology.describe() prints."
+)
+
+
+@click.group("streams", cls=Group)
+def group() -> None:
+    """Kafka Streams applications: list, describe, reset.
+
+    They are seen from outside, by their groups and topics: nothing joins a group, and no rebalance is caused.
+    """
+
+
+@group.command("list")
+@click.argument("names", metavar="[APPLICATION]...", nargs=-1)
+@click.pass_obj
+def list_applications(session: Session, *, names: tuple[str, ...]) -> None:
+    """List the Kafka Streams applications, running or stopped.
+
+    Names may be globs, such as 'orders-*'.
+    """
+    from kops.core.errors import NotFound
+    from kops.core.selection import names_matching
+    from kops.operations.streams.find import find_applications
+    from kops.operations.streams.rows import found_row
+    from kops.output.render import Column
+
+    found, orphans = find_applications(session)
+    try:
+        wanted = set(names_matching(names, [one.application.application for one in found], what="application"))
+    except NotFound as missing:
+        raise NotFound(missing.message, hint="`kops streams list` shows what there is", **missing.details) from None
+    rows = [found_row(one) for one in found if one.application.application in wanted]
+    if session.output_format == "table":
+        rows = [{**row, "stores": len(row["stores"]), "internal_topics": len(row["internal_topics"])} for row in rows]
+    session.render(rows, ["application", "protocol", "state", "instances", "members", "stores", Column("internal_topics", "TOPICS")])
+    for one in found:
+        for sentence in one.application.unknown:
+            session.note(f"warning: {one.application.application}: {sentence}")
+    if orphans and not names:
+        more = f" and {len(orphans) - SHOWN} more" if len(orphans) > SHOWN else ""
+        session.note(f"internal topics that no application is there for: {', '.join(orphans[:SHOWN])}{more}")
+
+
+@group.command("describe")
+@click.argument("application", metavar="APPLICATION")
+@topology_option
+@click.option("--key", metavar="KEY", help="Show which partition and which instance answers for this key.")
+@click.option("--key-format", metavar="FORMAT", default="string", show_default=True, help="Of --key, as the store's serde writes it.")
+@click.option("--store", "stores", metavar="NAME", multiple=True, help="With --key: in this store only; repeatable. [default: all]")
+@click.pass_obj
+def describe(
+    session: Session, *, application: str, topology_file: str | None, key: str | None, key_format: str, stores: tuple[str, ...]
+) -> None:
+    """Show sub-topologies, topics, stores, and what each instance holds.
+
+    The classic protocol shows tasks and topics; a group of the streams protocol its whole topology. --topology adds what neither
+    shows: output topics, and in the classic protocol which sub-topology has which store.
+
+    --key answers as KafkaStreams.queryMetadataForKey does, with the default partitioner. For windows and sessions give the record's key.
+    """
+    from kops.operations.streams.look import look_at, read_topology
+
+    if stores and key is None:
+        raise click.UsageError("--store goes with --key")
+    look = look_at(session, application, read_topology(topology_file) if topology_file else None)
+    if key is not None:
+        _render_key(session, look, key, key_format, stores)
+    elif session.output_format in ("json", "yaml"):
+        from kops.operations.streams.rows import look_json
+
+        session.render_object(look_json(look), name="application")
+    else:
+        _render_look(session, look)
+
+
+def _render_key(session: Session, look: Any, key: str, key_format: str, stores: tuple[str, ...]) -> None:
+    from kops.operations.records.formats import format_for
+    from kops.operations.streams.keys import key_rows, key_table
+
+    named = format_for(session, key_format)
+    rows = key_rows(look, named.encode(named.parse(key)) or b"", key, stores)
+    columns = ["store", "partition", "task", "active", "standby", "note"]
+    if session.output_format == "table":
+        rows = key_table(rows)
+        columns = [column for column in columns if column in ("store", "partition") or any(row[column] for row in rows)]
+    session.render(rows, columns)
+
+
+def _render_look(session: Session, look: Any) -> None:
+    from kops.operations.streams.rows import instance_table, look_notes, part_table, store_table
+    from kops.output.render import Column
+
+    application = look.application
+    if session.output_format != "table":
+        session.render(instance_table(look), ["instance", "members", "active", "standby"])
+        return
+    click.echo(visible(f"{application.application}: {application.protocol} protocol, {application.state}"))
+    click.echo(f"reads   {', '.join(look.input_topics) or '-'}")
+    if look.output_topics is not None:
+        click.echo(f"writes  {', '.join(look.output_topics) or '-'}")
+    part = Column("part", "SUB-TOPOLOGY")
+    tables: tuple[tuple[list[dict[str, Any]], list[Column]], ...] = (
+        (part_table(look), [part, *map(Column, ("reads", "writes", "stores", "tasks"))]),
+        (store_table(look), [Column("store"), part, Column("partitions"), Column("changelog")]),
+        (instance_table(look), [*map(Column, ("instance", "members", "active", "standby"))]),
+    )
+    for rows, columns in tables:
+        if rows:
+            click.echo()
+            session.render(rows, [column for column in columns if any(row[column.key] for row in rows)])
+    for sentence in (*look.notes, *look_notes(look)):
+        session.note(f"note: {sentence}")
+
+
+group.command("reset")(reset)

@@ -1,0 +1,1 @@
+"""Changelogs: filters, settings and statistics."""

@@ -1,0 +1,106 @@
+"""What is counted of a changelog, partition by partition. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from kops.core.records.models import timestamp_text
+
+LARGEST = 5
+"""So many keys and values are named."""
+NAMED = 5
+"""So many undecodable records are named."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was counted of some partitions.
+
+    :param offsets: of the log, from its start to where it was read
+    :param records: that were read; offsets without one are compaction's, or of transactions
+    :param keys: that have a value; of a versioned store every version counts
+    :param tombstones: keys whose last record is one
+    :param superseded: records that a later one of the same key replaces: what compaction has still to take
+    :param unkeyed: records without a key, which belong to no store
+    :param wrong_partition: keys with a value that murmur2 of the application's key leads elsewhere
+    :param undecodable: records that are not of the type or the formats
+    :param oldest_ms: least timestamp; None without records
+    """
+
+    offsets: int = 0
+    records: int = 0
+    keys: int = 0
+    tombstones: int = 0
+    superseded: int = 0
+    unkeyed: int = 0
+    wrong_partition: int = 0
+    undecodable: int = 0
+    key_bytes: int = 0
+    value_bytes: int = 0
+    oldest_ms: int | None = None
+    newest_ms: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as an object."""
+        counted = {field.name: getattr(self, field.name) for field in fields(self) if not field.name.endswith("_ms")}
+        return {
+            **counted,
+            "missing": self.offsets - self.records,
+            "superseded_ratio": round(self.superseded / self.records, 4) if self.records else None,
+            "oldest": timestamp_text(self.oldest_ms),
+            "oldest_ms": self.oldest_ms,
+            "newest": timestamp_text(self.newest_ms),
+            "newest_ms": self.newest_ms,
+        }
+
+
+def total(parts: Iterable[Counts]) -> Counts:
+    """Return the counts of several partitions together."""
+    counts = list(parts)
+    sums = {field.name: sum(getattr(one, field.name) for one in counts) for field in fields(Counts) if not field.name.endswith("_ms")}
+    oldest = min((one.oldest_ms for one in counts if one.oldest_ms is not None), default=None)
+    newest = max((one.newest_ms for one in counts if one.newest_ms is not None), default=None)
+    return Counts(**sums, oldest_ms=oldest, newest_ms=newest)
+
+
+@dataclass(frozen=True, order=True)
+class Large:
+    """A key or value that is larger than others; the largest comes first in order.
+
+    :param negative_size: its bytes, below zero
+    :param key: of the changelog
+    """
+
+    negative_size: int
+    partition: int
+    offset: int
+    key: bytes
+
+
+@dataclass(frozen=True, order=True)
+class Bad:
+    """A record that cannot be decoded.
+
+    :param reason: which part it is, and what is wrong with it
+    """
+
+    partition: int
+    offset: int
+    part: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Stats:
+    """The counts of each partition, and what is named.
+
+    :param unstable: where an open transaction ended the reading, by partition
+    """
+
+    partitions: dict[int, Counts]
+    largest_keys: tuple[Large, ...]
+    largest_values: tuple[Large, ...]
+    bad: tuple[Bad, ...]
+    unstable: dict[int, int]

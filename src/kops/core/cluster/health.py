@@ -1,0 +1,190 @@
+"""What is unhealthy about a cluster's partitions, brokers and controllers. Pure: what was seen goes in, findings come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from kops.core.cluster.log_dirs import LogDir
+from kops.core.cluster.models import Quorum
+from kops.core.cluster.observed import Observed, PartitionTrouble, partition_trouble
+from kops.core.cluster.settings import setting_findings
+from kops.core.findings import Finding, Severity, command, counted, names_text, places_text
+from kops.core.models import Partition, TopicPartition
+from kops.core.topics.settings import MIN_IN_SYNC
+
+SILENT_MS = 10_000
+"""A controller that did not fetch for so long is down or cut off: it fetches every half second, and
+``controller.quorum.fetch.timeout.ms`` is 2 s."""
+FULL_BELOW = 0.1
+"""Share of a volume left from which on it is called nearly full."""
+SKEWED_ABOVE = 0.1
+"""Share of a broker's preferred partitions that others lead, from which on Kafka itself moves the leaders back
+(``leader.imbalance.per.broker.percentage``)."""
+
+
+def cluster_findings(observed: Observed) -> list[Finding]:
+    """Return everything that is unhealthy or unsafe, in the order of the checks."""
+    return [
+        *partition_findings(observed, partition_trouble(observed)),
+        *_missing_brokers(observed),
+        *_quorum(observed.quorum),
+        *_disks(observed.log_dirs),
+        *_skew(observed),
+        *_versions(observed.versions),
+        *setting_findings(observed.topics, observed.settings, len(observed.brokers)),
+    ]
+
+
+def partition_findings(observed: Observed, trouble: PartitionTrouble) -> Iterator[Finding]:
+    """Yield what is wrong with partitions: a finding a kind, with all partitions of the kind."""
+    offline, thin = set(trouble.offline), set(trouble.under_replicated)
+    refusing = [place for place in trouble.under_min_isr if place not in offline]
+    never = {place for place, part in observed.partitions() if (observed.minimum(place.topic) or 0) > len(part.replicas)}
+    at_edge = [place for place in trouble.at_min_isr if place in thin and place not in offline]
+    if offline:
+        yield _about(
+            Severity.CRITICAL,
+            "offline_partitions",
+            trouble.offline,
+            f"{_are(len(offline), 'without a leader')}: nothing can be read or written{_who_could_lead(observed, trouble.offline)}",
+            eligible_leaders={str(place): list(observed.eligible[place]) for place in trouble.offline if place in observed.eligible},
+        )
+    if short := [place for place in refusing if place not in never]:
+        text = f"{_are(len(short), 'below min.insync.replicas')}: producers with acks=all are refused"
+        yield _about(Severity.CRITICAL, "under_min_isr", short, text)
+    if barred := [place for place in refusing if place in never]:
+        text = f"{_are(len(barred), 'of topics whose min.insync.replicas is above the replication factor')}: acks=all can never succeed"
+        yield replace(
+            _about(Severity.CRITICAL, "min_isr_above_replicas", barred, text), commands=(_lower_minimum(observed, barred[0].topic),)
+        )
+    if at_edge:
+        text = (
+            f"{_are(len(at_edge), 'at min.insync.replicas')} with replicas out of sync: one more, and producers with acks=all are refused"
+        )
+        yield _about(Severity.WARNING, "at_min_isr", at_edge, text)
+    if thin:
+        out_of_sync = sorted({broker for place, part in observed.partitions() if place in thin for broker in _out_of_sync(part)})
+        where = f" on broker{'s' if len(out_of_sync) > 1 else ''} {names_text(list(map(str, out_of_sync)))}" if out_of_sync else ""
+        text = f"{_are(len(thin), 'under-replicated')}: replicas{where} are not in sync"
+        yield _about(Severity.WARNING, "under_replicated", trouble.under_replicated, text, brokers=out_of_sync)
+
+
+def _about(severity: Severity, check: str, places: Iterable[TopicPartition], summary: str, **facts: Any) -> Finding:
+    some = sorted(places)
+    topics = list(dict.fromkeys(place.topic for place in some))
+    commands = (command("topics", "describe", *topics[:3]),)
+    return Finding(severity, check, places_text(some), summary, commands, {"partitions": list(map(str, some)), **facts})
+
+
+def _lower_minimum(observed: Observed, topic: str) -> str:
+    copies = next(found.replication_factor for found in observed.topics if found.name == topic)
+    return command("topics", "alter", topic, "--config", f"{MIN_IN_SYNC}={max(1, copies - 1)}")
+
+
+def _are(number: int, what: str) -> str:
+    return f"{counted(number, 'partition')} {'is' if number == 1 else 'are'} {what}"
+
+
+def _out_of_sync(part: Partition) -> set[int]:
+    return set(part.replicas) - set(part.in_sync_replicas)
+
+
+def _who_could_lead(observed: Observed, offline: Iterable[TopicPartition]) -> str:
+    brokers = {broker for place in offline for broker in observed.eligible.get(place, ())}
+    brokers |= {broker for place, part in observed.partitions() if place in set(offline) for broker in part.in_sync_replicas}
+    waiting = sorted(brokers - observed.live)
+    if not waiting:
+        return ""
+    which = f"broker {waiting[0]}" if len(waiting) == 1 else f"brokers {names_text(list(map(str, waiting)))}"
+    return f"; {which} can lead without loss, once started"
+
+
+def _missing_brokers(observed: Observed) -> Iterator[Finding]:
+    known = {broker.id: broker for broker in observed.registered}
+    fenced = {broker.id for broker in observed.registered if broker.fenced}
+    replicas: dict[int, int] = {}
+    for _, part in observed.partitions():
+        for broker in part.replicas:
+            replicas[broker] = replicas.get(broker, 0) + 1
+    for broker in sorted((fenced | replicas.keys()) - (observed.live - fenced)):
+        at = f" ({known[broker].host}:{known[broker].port})" if broker in known else ""
+        count = replicas.get(broker, 0)
+        severity = Severity.WARNING if count else Severity.NOTE
+        text = f"broker {broker}{at} is not in service; it has {counted(count, 'replica')}"
+        yield Finding(
+            severity, "broker_missing", f"broker {broker}", text, ("kops cluster brokers",), {"broker": broker, "replicas": count}
+        )
+
+    for broker in sorted(observed.unanswering & observed.live):
+        text = (
+            f"broker {broker} does not answer, although controllers take it to be in service: it just died, or cannot be reached from here"
+        )
+        yield Finding(Severity.WARNING, "broker_silent", f"broker {broker}", text, (command("cluster", "brokers"),), {"broker": broker})
+
+
+def _quorum(quorum: Quorum | None) -> Iterator[Finding]:
+    if quorum is None:
+        return
+    closer = (command("cluster", "describe"),)
+    if quorum.leader is None:
+        text = "there is no active controller: topics, leaders and settings cannot change"
+        yield Finding(Severity.CRITICAL, "no_controller", "controllers", text, closer)
+        return
+    silent = [voter.id for voter in quorum.voters if (quorum.silence(voter) or 0) > SILENT_MS]
+    silent += [voter.id for voter in quorum.voters if voter.id != quorum.leader and voter.last_fetch is None]
+    if silent:
+        spare = len(quorum.voters) - len(silent) - (len(quorum.voters) // 2 + 1)
+        rest = "one more, and there is no controller" if spare <= 0 else f"{spare} more may go"
+        names = names_text([str(voter) for voter in sorted(silent)])
+        text = (
+            f"{len(silent)} of {counted(len(quorum.voters), 'controller')} {'is' if len(silent) == 1 else 'are'} silent ({names}): {rest}"
+        )
+        yield Finding(Severity.WARNING, "controller_silent", f"controllers {names}", text, closer, {"controllers": sorted(silent)})
+
+
+def _disks(log_dirs: Iterable[LogDir]) -> Iterator[Finding]:
+    for found in log_dirs:
+        facts = {"broker": found.broker, "path": found.path}
+        subject = f"broker {found.broker}"
+        if found.problem:
+            text = f"the log directory {found.path} is offline: {found.problem}"
+            yield Finding(Severity.CRITICAL, "log_dir_offline", subject, text, ("kops cluster brokers",), facts)
+        elif found.total_bytes and found.usable_bytes is not None and found.usable_bytes < FULL_BELOW * found.total_bytes:
+            share = found.usable_bytes / found.total_bytes
+            text = f"the volume of {found.path} has {share:.1%} left: a broker that cannot write takes the directory offline"
+            facts |= {"total_bytes": found.total_bytes, "usable_bytes": found.usable_bytes}
+            yield Finding(Severity.WARNING, "disk_nearly_full", subject, text, ("kops cluster brokers",), facts)
+
+
+def _skew(observed: Observed) -> Iterator[Finding]:
+    preferred: dict[int, int] = {}
+    elsewhere: dict[int, int] = {}
+    for _, part in observed.partitions():
+        if part.leader is not None and part.replicas and part.replicas[0] in observed.live:
+            first = part.replicas[0]
+            preferred[first] = preferred.get(first, 0) + 1
+            elsewhere[first] = elsewhere.get(first, 0) + (part.leader != first)
+    for broker, count in sorted(elsewhere.items()):
+        if count > SKEWED_ABOVE * preferred[broker]:
+            of = counted(preferred[broker], "partition")
+            text = f"broker {broker} leads {preferred[broker] - count} of the {of} that it is preferred for"
+            yield Finding(
+                Severity.NOTE,
+                "leader_skew",
+                f"broker {broker}",
+                f"{text}; brokers move leaders back by themselves unless auto.leader.rebalance.enable is off",
+                ("kops cluster brokers",),
+                {"broker": broker, "preferred": preferred[broker], "led_elsewhere": count},
+            )
+
+
+def _versions(versions: Mapping[int, str]) -> Iterator[Finding]:
+    brokers: dict[str, list[int]] = {}
+    for broker, version in sorted(versions.items()):
+        brokers.setdefault(version, []).append(broker)
+    if len(brokers) > 1:
+        parts = "; ".join(f"{version}: {names_text(list(map(str, some)))}" for version, some in sorted(brokers.items()))
+        text = f"brokers of different releases ({parts}): an upgrade that is under way, or was left half done"
+        yield Finding(Severity.NOTE, "mixed_versions", "brokers", text, ("kops cluster describe",), {"brokers": brokers})

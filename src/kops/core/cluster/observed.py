@@ -1,0 +1,93 @@
+"""A cluster as it was seen, and its partitions by what is wrong with them. Pure.
+
+The counts are those of Apache's ``kafka-topics --unavailable-partitions``, ``--under-min-isr-partitions`` and so on
+(``TopicCommand`` of kafka-tools 4.3): a replica that is only being added by a reassignment is not missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kops.core.cluster.log_dirs import LogDir
+from kops.core.cluster.models import Quorum, RegisteredBroker
+from kops.core.models import Broker, Partition, Setting, Topic, TopicPartition
+from kops.core.topics.settings import MIN_IN_SYNC
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A cluster as it was seen.
+
+    :param brokers: those in service
+    :param registered: those that the controllers know; empty when they do not tell
+    :param settings: of the topics whose settings could be read, by topic and name
+    :param adding: brokers that partitions are being moved to
+    :param eligible: brokers out of sync that may lead without loss
+    :param unanswering: brokers that do not answer us, though the controllers take them to be in service
+    """
+
+    topics: tuple[Topic, ...]
+    brokers: tuple[Broker, ...]
+    registered: tuple[RegisteredBroker, ...] = ()
+    settings: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
+    quorum: Quorum | None = None
+    adding: Mapping[TopicPartition, frozenset[int]] = field(default_factory=dict)
+    eligible: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    log_dirs: tuple[LogDir, ...] = ()
+    versions: Mapping[int, str] = field(default_factory=dict)
+    unanswering: frozenset[int] = frozenset()
+
+    @property
+    def live(self) -> frozenset[int]:
+        """Return the ids of the brokers in service."""
+        return frozenset(broker.id for broker in self.brokers)
+
+    def partitions(self) -> Iterator[tuple[TopicPartition, Partition]]:
+        """Yield every partition with its place."""
+        for topic in self.topics:
+            for part in topic.partitions:
+                yield TopicPartition(topic.name, part.partition), part
+
+    def minimum(self, topic: str) -> int | None:
+        """Return min.insync.replicas of a topic; None when it could not be read."""
+        found = self.settings.get(topic, {}).get(MIN_IN_SYNC)
+        return int(found.value) if found is not None and found.value and found.value.isdigit() else None
+
+
+@dataclass(frozen=True)
+class PartitionTrouble:
+    """The partitions of a cluster by what is wrong with them; one may be in several lists, as in Apache's tool.
+
+    :param at_min_isr: one replica fewer in sync, and producers with acks=all are refused; also where all replicas are in sync
+    """
+
+    offline: tuple[TopicPartition, ...]
+    under_replicated: tuple[TopicPartition, ...]
+    under_min_isr: tuple[TopicPartition, ...]
+    at_min_isr: tuple[TopicPartition, ...]
+    not_preferred: tuple[TopicPartition, ...]
+
+
+def partition_trouble(observed: Observed) -> PartitionTrouble:
+    """Sort the partitions by what is wrong with them."""
+
+    def those(test: Callable[[TopicPartition, Partition], bool]) -> tuple[TopicPartition, ...]:
+        return tuple(place for place, part in observed.partitions() if test(place, part))
+
+    def in_sync_less_minimum(place: TopicPartition, part: Partition) -> int | None:
+        minimum = observed.minimum(place.topic)
+        return None if minimum is None else len(part.in_sync_replicas) - minimum
+
+    return PartitionTrouble(
+        offline=those(lambda _, part: part.leader is None or part.leader not in observed.live),
+        under_replicated=those(lambda place, part: is_under_replicated(part, observed.adding.get(place, frozenset()))),
+        under_min_isr=those(lambda place, part: (in_sync_less_minimum(place, part) or 0) < 0),
+        at_min_isr=those(lambda place, part: in_sync_less_minimum(place, part) == 0),
+        not_preferred=those(lambda _, part: bool(part.replicas) and part.leader not in (None, part.replicas[0])),
+    )
+
+
+def is_under_replicated(part: Partition, adding: frozenset[int] = frozenset()) -> bool:
+    """Tell whether replicas are out of sync, those that are only being added left aside."""
+    return len(set(part.replicas) - adding) > len(part.in_sync_replicas)

@@ -1,0 +1,1 @@
+"""Kafka Connect: models, declarations, causes and secrets."""

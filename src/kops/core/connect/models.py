@@ -1,0 +1,146 @@
+"""Connectors of Kafka Connect and how they are. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kops.core.connect.causes import advice
+from kops.core.findings import Finding, Severity, counted
+
+RUNNING, PAUSED, STOPPED = "RUNNING", "PAUSED", "STOPPED"
+FAILED = "FAILED"
+UNASSIGNED = "UNASSIGNED"
+GROUP_PREFIX = "connect-"
+"""Sink connectors read as the group ``connect-NAME`` unless their configuration says otherwise."""
+_CAUSE = "Caused by: "
+_LONGEST_CAUSE, _HEAD, _TAIL = 240, 110, 125
+"""Of a longer one head and tail: Debezium prints all that it knows in between, and then what to do."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of a connector.
+
+    :param state: RUNNING, FAILED, PAUSED, UNASSIGNED, RESTARTING
+    :param worker: host and port of the worker that runs it
+    :param trace: the Java stack trace of a failure
+    """
+
+    id: int
+    state: str
+    worker: str
+    trace: str = ""
+
+
+@dataclass(frozen=True)
+class Connector:
+    """A connector and its tasks.
+
+    :param type: source or sink
+    :param url: of the worker that was asked
+    """
+
+    name: str
+    state: str
+    type: str
+    worker: str
+    tasks: tuple[Task, ...] = ()
+    trace: str = ""
+    config: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""
+
+    @property
+    def group(self) -> str | None:
+        """Return the group that a sink connector reads as; None for a source."""
+        if self.type != "sink":
+            return None
+        return self.config.get("consumer.override.group.id") or f"{GROUP_PREFIX}{self.name}"
+
+    @property
+    def plugin(self) -> str:
+        """Return its class."""
+        return self.config.get("connector.class", "")
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether it, or one of its tasks, has failed."""
+        return self.state == FAILED or any(task.state == FAILED for task in self.tasks)
+
+    @property
+    def wanted_state(self) -> str:
+        """Return the state that it was last told to have, as far as its state tells: one that has failed was to run."""
+        return self.state if self.state in (PAUSED, STOPPED) else RUNNING
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """Return the topics that a sink connector is configured to read; a regular expression is not resolved."""
+        return frozenset(name.strip() for name in self.config.get("topics", "").split(",") if name.strip())
+
+
+def connector_of(name: str, body: Mapping[str, Any], url: str = "") -> Connector:
+    """Return a connector from an item of Connect's ``GET /connectors?expand=status&expand=info``."""
+    status, info = body.get("status") or {}, body.get("info") or {}
+    connector = status.get("connector") or {}
+    return Connector(
+        name,
+        connector.get("state", "UNKNOWN"),
+        status.get("type") or info.get("type") or "unknown",
+        connector.get("worker_id", ""),
+        tuple(
+            Task(task["id"], task.get("state", "UNKNOWN"), task.get("worker_id", ""), task.get("trace", ""))
+            for task in status.get("tasks", ())
+        ),
+        connector.get("trace", ""),
+        info.get("config") or {},
+        url,
+    )
+
+
+def own_config(config: Mapping[str, str]) -> dict[str, str]:
+    """Return a configuration without the name that Connect adds to those that it gives out."""
+    return {name: value for name, value in config.items() if name != "name"}
+
+
+def root_cause(trace: str) -> str:
+    """Return the last cause that a Java stack trace names, else its first line; shortened."""
+    lines = [line.strip() for line in trace.splitlines() if line.strip()]
+    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    cause = (causes or lines or ["no reason given"])[-1 if causes else 0]
+    return cause if len(cause) <= _LONGEST_CAUSE else f"{cause[:_HEAD].rsplit(' ', 1)[0]} ... {cause[-_TAIL:].split(' ', 1)[-1]}"
+
+
+def first_line(trace: str) -> str | None:
+    """Return the first line of a stack trace; None when there is none."""
+    return next((line.strip() for line in trace.splitlines() if line.strip()), None)
+
+
+def concerns(connector: Connector, groups: Collection[str], topics: Collection[str]) -> bool:
+    """Tell whether a connector reads as one of some groups, or one of some topics."""
+    return connector.group in groups or bool(connector.topics & set(topics))
+
+
+def connector_findings(connector: Connector) -> Iterator[Finding]:
+    """Yield what is wrong with a connector: itself or tasks failed, or not run by any worker."""
+    subject, about = f"connector {connector.name}", {"connector": connector.name, "group": connector.group}
+    name = shlex.quote(connector.name)
+    look = (f"kops connect status {name} --trace",)
+    failed = [task for task in connector.tasks if task.state == FAILED]
+    if connector.state == FAILED:
+        text = f"the connector has failed: {root_cause(connector.trace)}"
+        commands = advice(connector.name, connector.group, connector.trace, connector.config)
+        yield Finding(Severity.CRITICAL, "connector_failed", subject, text, commands, {**about, "trace": connector.trace})
+    if failed:
+        causes = list(dict.fromkeys(root_cause(task.trace) for task in failed))
+        also = f" (and {counted(len(causes) - 1, 'other reason')})" if len(causes) > 1 else ""
+        text = f"{len(failed)} of {counted(len(connector.tasks), 'task')} failed: {causes[0]}{also}"
+        traces = [{"id": task.id, "worker": task.worker, "trace": task.trace} for task in failed]
+        commands = advice(connector.name, connector.group, failed[0].trace, connector.config)
+        yield Finding(Severity.CRITICAL, "tasks_failed", subject, text, commands, {**about, "tasks": traces})
+    idle = [task.id for task in connector.tasks if task.state == UNASSIGNED]
+    if connector.state == UNASSIGNED or idle:
+        text = "no worker runs " + ("the connector" if connector.state == UNASSIGNED else counted(len(idle), "task"))
+        text += ": Connect is rebalancing, or workers are gone"
+        yield Finding(Severity.WARNING, "connector_unassigned", subject, text, look, {**about, "tasks": idle})

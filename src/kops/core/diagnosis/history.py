@@ -1,0 +1,161 @@
+"""What the past of a group explains: crash loops, commits that jumped, commits that were deleted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from kops.core.diagnosis.parts import longest, unread_text
+from kops.core.findings import Finding, Severity, command, counted, places_text, ranges_text
+from kops.core.groups.history import Deletion, Jump, deletions, jumps
+from kops.core.groups.lag import age_text
+from kops.core.groups.look import CRASHES_WITHIN_MS, GroupLook, PartitionLook
+from kops.core.models import Bounds, TopicPartition
+from kops.core.times import time_text
+
+TOGETHER_MS = 60_000
+"""Commits that tools make at once are this near each other."""
+FEW = 10
+"""Skipping fewer records is how poison pills are stepped over: worth a note."""
+SHOWN_RECORDS = 3
+E = TypeVar("E", Jump, Deletion)
+
+
+def crash_loop(look: GroupLook, now: int) -> Finding:
+    """Return the finding about members that come and go while partitions stand still.
+
+    :param now: milliseconds since the epoch
+    """
+    name, some, history = look.group.group_id, look.crashing, look.history
+    first = some[0]
+    recent = now - CRASHES_WITHIN_MS
+    since = history.standing_since(first.partition)
+    counted_from = max(recent, since or recent)
+    times = f"members joined {history.arrivals(counted_from)} times and left {history.departures(counted_from)} times"
+    stands = f"{first.partition} stands at offset {first.next_offset}"
+    stands += f" for {age_text(max(0, now - since))}" if since is not None else ""
+    others = f", as do {counted(len(some) - 1, 'other partition')}" if len(some) > 1 else ""
+    left = history.last_left
+    ago = "" if left is None else f", the last left {age_text(max(0, now - left))} ago"
+    text = f"looks like a crash loop: {stands}{others}, while {times}{ago}: {unread_text(some)}"
+    shown = [one for one in some if one.partition in look.records][:SHOWN_RECORDS]
+    text += "".join(f"; {one.partition} is at {look.records[one.partition][0]}" for one in shown)
+    commands = [command("records", "peek", name, "--topic", str(first.partition))]
+    if len(some) > 1:
+        text += "; which of them stops the consumer, its log tells"
+    elif first.held is None and not first.in_doubt and not look.streams:
+        commands.append(command("offsets", "seek", name, f"{first.partition}=skip:1", "--wait-empty", "60s"))
+    facts = {
+        "partitions": [str(one.partition) for one in some],
+        "lag": sum(one.unread for one in some),
+        "time_lag_ms": longest(some),
+        "joined": history.arrivals(counted_from),
+        "left": history.departures(counted_from),
+        "records": [look.records[one.partition][1] for one in some if one.partition in look.records],
+    }
+    return Finding(Severity.CRITICAL, "crash_loop", f"group {name}", text, tuple(commands), facts)
+
+
+def history_findings(look: GroupLook) -> Iterator[Finding]:
+    """Yield what commits that did not come of reading have left behind."""
+    here = {one.partition: one for one in look.partitions if not one.gone}
+    existing = [jump for jump in jumps(look.history) if jump.partition in here and _rest(jump, here[jump.partition]) > 0]
+    for some in _together(existing):
+        for onward in (True, False):
+            if alike := [jump for jump in some if jump.onward == onward]:
+                yield _jumped(look, alike, sum(_rest(jump, here[jump.partition]) for jump in alike))
+    for deleted in _together(one for one in deletions(look.history) if one.partition in here):
+        for recreated in (True, False):
+            if same := [one for one in deleted if _recreated(look, one, here[one.partition]) == recreated]:
+                yield from _deleted(look, same, [here[one.partition] for one in same], recreated=recreated)
+
+
+def _together(events: Iterable[E]) -> Iterator[list[E]]:
+    """Yield events in runs that are near each other."""
+    run: list[E] = []
+    for event in sorted(events, key=lambda one: (one.time, one.partition)):
+        if run and event.time - run[-1].time > TOGETHER_MS:
+            yield run
+            run = []
+        run.append(event)
+    if run:
+        yield run
+
+
+def _rest(jump: Jump, look: PartitionLook) -> int:
+    """Return how many offsets a jump has left out that the log still has."""
+    if look.bounds is None:
+        return 0
+    if jump.onward:
+        return min(jump.rest, jump.before + jump.rest - look.bounds.log_start_offset)
+    return min(jump.rest, look.unread)
+
+
+def _options(partitions: Iterable[TopicPartition]) -> list[str]:
+    numbers: dict[str, list[int]] = {}
+    for one in sorted(set(partitions)):
+        numbers.setdefault(one.topic, []).append(one.partition)
+    return [word for topic, some in numbers.items() for word in ("--topic", f"{topic}:{ranges_text(some)}")]
+
+
+def _jumped(look: GroupLook, some: Sequence[Jump], rest: int) -> Finding:
+    name, first = look.group.group_id, min(jump.time for jump in some)
+    places = places_text(jump.partition for jump in some)
+    by = sum(abs(jump.after - jump.before) for jump in some)
+    forward = some[0].onward
+    how, left = ("forward", "skipped unread") if forward else ("back", "still to be read again")
+    text = f"commits of {places} were moved {how} by {counted(by, 'offset')} at {time_text(first)}, by a tool and not by reading"
+    text += f": {counted(rest, 'offset')} {left}"
+    back = command("offsets", "reset", name, *_options(jump.partition for jump in some), "--to-history", f"@{time_text(first - 1)}")
+    commands = (f"{back} --wait-empty 60s", command("offsets", "history", name, "--jumps"))
+    facts = {
+        "partitions": [str(jump.partition) for jump in some],
+        "moved": sum(jump.after - jump.before for jump in some),
+        "at": time_text(first),
+        "rest": rest,
+    }
+    severity = Severity.WARNING if forward and rest >= FEW else Severity.NOTE
+    return Finding(severity, "commits_jumped", f"group {name}", text, commands if forward else commands[1:], facts)
+
+
+def _recreated(look: GroupLook, deleted: Deletion, partition: PartitionLook) -> bool:
+    """Tell whether the topic is another one now: it has another id, or ends before the offset that was committed."""
+    now = look.topic_ids.get(deleted.partition.topic)
+    if deleted.topic_id is not None and now is not None:
+        return deleted.topic_id != now
+    return partition.bounds is not None and partition.bounds.log_end_offset < deleted.offset
+
+
+def _deleted(look: GroupLook, some: Sequence[Deletion], partitions: Sequence[PartitionLook], *, recreated: bool) -> Iterator[Finding]:
+    missed = [(one, _missed(one, partition.bounds, recreated=recreated)) for one, partition in zip(some, partitions, strict=True)]
+    missed = [(one, count) for one, count in missed if count > 0 or one.again is None]
+    if not missed:
+        return
+    name, places = look.group.group_id, [one.partition for one, _ in missed]
+    first, count = min(one.time for one, _ in missed), sum(count for _, count in missed)
+    text = f"commits of {places_text(places)} were deleted at {time_text(first)}"
+    if recreated:
+        changed = any(one.topic_id is not None for one, _ in missed)
+        text += f": the topic was recreated, {'its id changed' if changed else 'its log ends before what was committed'}"
+    again = [one for one, _ in missed if one.again is not None]
+    if again:
+        text += f"; it began again past {counted(count, 'record')} that it did not read"
+    else:
+        text += f"; no commit since, {counted(count, 'record')} unread, and auto.offset.reset decides where it reads on"
+    if recreated:
+        back = command("offsets", "reset", name, *_options(places), "--to-earliest", "--wait-empty", "60s")
+    else:
+        back = command("offsets", "reset", name, *_options(places), "--to-history", f"@{time_text(first - 1)}", "--wait-empty", "60s")
+    facts = {"partitions": [str(place) for place in places], "at": time_text(first), "recreated": recreated, "missed": count}
+    used = look.group.state != "EMPTY" or bool(again) or recreated
+    severity = Severity.WARNING if used and count else Severity.NOTE
+    history = command("offsets", "history", name, *_options(places))
+    yield Finding(severity, "commits_deleted", f"group {name}", text, (back, history), facts)
+
+
+def _missed(deleted: Deletion, bounds: Bounds | None, *, recreated: bool) -> int:
+    """Return how many offsets were or will be left out, at most: those between where it stood and where it began again."""
+    if bounds is None:
+        return 0
+    start = bounds.log_start_offset if recreated else max(deleted.offset, bounds.log_start_offset)
+    return max(0, (bounds.log_end_offset if deleted.again is None else min(deleted.again, bounds.log_end_offset)) - start)

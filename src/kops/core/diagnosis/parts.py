@@ -1,0 +1,48 @@
+"""What the findings about groups have in common. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kops.core.findings import Finding, Severity, counted, places_text, ranges_text
+from kops.core.groups.lag import age_text
+from kops.core.groups.look import GroupLook, PartitionLook
+
+
+def finding_about(
+    look: GroupLook,
+    severity: Severity,
+    check: str,
+    some: Sequence[PartitionLook],
+    text: str,
+    *,
+    commands: Sequence[str],
+    **facts: Any,
+) -> Finding:
+    """Return a finding about a group; the facts name the partitions."""
+    places = [str(one.partition) for one in some]
+    return Finding(severity, check, f"group {look.group.group_id}", text, tuple(commands), {"partitions": places, **facts})
+
+
+def where(some: Sequence[PartitionLook]) -> str:
+    """Return partitions for people: ``orders:0-3``."""
+    return places_text(one.partition for one in some)
+
+
+def longest(some: Sequence[PartitionLook]) -> int:
+    """Return for how long the oldest unread record has been waiting, in milliseconds; 0 where that is not known."""
+    return max((one.waiting.milliseconds or 0 for one in some), default=0)
+
+
+def topic_options(some: Sequence[PartitionLook]) -> list[str]:
+    """Return ``--topic orders:0,3`` for partitions, an option a topic."""
+    numbers: dict[str, list[int]] = {}
+    for one in sorted(some, key=lambda each: each.partition):
+        numbers.setdefault(one.partition.topic, []).append(one.partition.partition)
+    return [word for topic, those in numbers.items() for word in ("--topic", f"{topic}:{ranges_text(those)}")]
+
+
+def unread_text(some: Sequence[PartitionLook]) -> str:
+    """Return how much is unread and since when."""
+    return f"{counted(sum(one.unread for one in some), 'record')} unread, the first has been waiting for {age_text(longest(some))}"

@@ -1,0 +1,167 @@
+"""Whether the partitions that a group reads move: kept back by a transaction, stopped, slow. Pure.
+
+A single partition that stops while others move may have a record that cannot be processed, unless its consumer is still busy with those
+others: many clients work through what they have fetched of one partition before they turn to the next. Several that stop together are
+the consumer's trouble: advice to skip records would lose them for nothing. Where a transaction is open, or may be, nothing is ever to be
+skipped: readers of committed data stop there by design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kops.core.diagnosis.parts import finding_about, longest, unread_text, where
+from kops.core.diagnosis.transactions import end_text, is_hanging, who
+from kops.core.findings import Finding, Severity, command, counted, names_text
+from kops.core.groups.lag import age_text
+from kops.core.groups.look import GroupLook, PartitionLook, Skew
+
+STUCK_MS = 300_000
+"""A partition that does not move while a record waits for so long is stuck, not slow."""
+STREAMS_COMMIT_MS = 30_000
+"""``commit.interval.ms`` of Kafka Streams where it is not exactly-once: it does not show any move for so long."""
+
+
+def progress_findings(look: GroupLook, now: int) -> Iterator[Finding]:
+    """Yield why partitions that somebody should be reading do not move, or not fast enough.
+
+    :param now: milliseconds since the epoch
+    """
+    yield from _waiting(look, now)
+    if len(look.stuck) == 1:
+        yield _one_stopped(look, look.stuck[0], now)
+    elif look.stuck:
+        yield _several_stopped(look, look.stuck)
+    yield from _slow(look)
+
+
+def _waiting(look: GroupLook, now: int) -> Iterator[Finding]:
+    some = look.waiting
+    if not some:
+        return
+    first = next((one for one in some if one.held is not None), some[0])
+    held = first.held
+    names = list(dict.fromkeys(who(one.held) for one in some if one.held is not None))
+    text = f"waits on {where(some)} for {'open transactions' if len(names) > 1 else 'an open transaction'}: {unread_text(some)}"
+    hanging = held is not None and is_hanging(held, now)
+    if held is None:
+        text += "; which transaction is not known"
+    else:
+        age = held.age(now)
+        since = "" if age is None else f", open for {age_text(age)}"
+        text += (
+            f"; {names_text(names)}, at {first.partition} from offset {held.start_offset} on{since}; {end_text(held, first.partition, now)}"
+        )
+    yield finding_about(
+        look,
+        Severity.CRITICAL if hanging or longest(some) >= STUCK_MS else Severity.WARNING,
+        "waits_for_transaction",
+        some,
+        text,
+        commands=[command("groups", "lag", look.group.group_id, "--isolation", "read_committed")],
+        lag=sum(one.unread for one in some),
+        time_lag_ms=longest(some),
+        transactional_ids=[one.held.transactional_id for one in some if one.held is not None],
+        start_offset=None if held is None else held.start_offset,
+    )
+
+
+def _one_stopped(look: GroupLook, one: PartitionLook, now: int) -> Finding:
+    name, place = look.group.group_id, str(one.partition)
+    moving = [other for other in look.partitions if (other.moved or 0) > 0]
+    mates = [other for other in moving if one.owner is not None and other.owner == one.owner]
+    if mates:
+        text = f"{place} does not move, while {where(mates)} of the same member {'does' if len(mates) == 1 else 'do'}: {unread_text([one])}"
+    elif moving:
+        text = f"{place} does not move, the others do: {unread_text([one])}"
+    else:
+        text = f"{place} does not move, and no other partition of the group shows whether its consumer works: {unread_text([one])}"
+    busy = [other for other in mates if other.behind]
+    text += _too_short(look) or (f"; a consumer that is busy with {where(busy)} looks the same, so --sample 60s tells more" if busy else "")
+    if one.partition in look.records:
+        text += f"; it is at {look.records[one.partition][0]}"
+    commands = [command("records", "peek", name, "--topic", place)]
+    if one.held is not None:
+        age = one.held.age(now)
+        since = "" if age is None else f", for {age_text(age)}"
+        text += f"; {who(one.held)} has a transaction open there from offset {one.held.start_offset} on{since}"
+    elif one.in_doubt:
+        text += "; whether a transaction is open there is not known"
+    elif busy:
+        commands.append(command("diagnose", name, "--sample", "60s"))
+    elif not look.streams:
+        commands.append(command("offsets", "seek", name, f"{place}=skip:1", "--wait-empty", "60s"))
+    return _stopped(look, "stuck_partitions", [one], text, commands, is_sure=not busy)
+
+
+def _several_stopped(look: GroupLook, some: Sequence[PartitionLook]) -> Finding:
+    name = look.group.group_id
+    owners = sorted({one.owner for one in some if one.owner is not None})
+    moving = any((one.moved or 0) > 0 for one in look.partitions)
+    of_members = f" of {names_text(owners)}" if owners else ""
+    text = f"commits nothing on {counted(len(some), 'partition')}{of_members}, {where(some)}{', while others move' if moving else ''}"
+    text += f": {unread_text(some)}{_too_short(look)}; partitions that stop together point to the consumer, not to one record"
+    closer = [command("groups", "describe", name), command("groups", "lag", name)]
+    return _stopped(look, "not_progressing", some, text, closer)
+
+
+def _stopped(
+    look: GroupLook, check: str, some: Sequence[PartitionLook], text: str, commands: Sequence[str], *, is_sure: bool = True
+) -> Finding:
+    severe = longest(some) >= STUCK_MS and is_sure and not _too_short(look)
+    return finding_about(
+        look,
+        Severity.CRITICAL if severe else Severity.WARNING,
+        check,
+        some,
+        text,
+        commands=commands,
+        lag=sum(one.unread for one in some),
+        time_lag_ms=longest(some),
+        records=[{"client_id": one.owner, **look.records[one.partition][1]} for one in some if one.partition in look.records],
+    )
+
+
+def _too_short(look: GroupLook) -> str:
+    """Return a reservation where the looks at a Kafka Streams application are too near each other to tell; else nothing."""
+    if not look.streams or look.seconds * 1000 >= STREAMS_COMMIT_MS:
+        return ""
+    return f"; Kafka Streams commits every {STREAMS_COMMIT_MS // 1000} s, so --sample 40s tells more"
+
+
+def _slow(look: GroupLook) -> Iterator[Finding]:
+    told = {*look.waiting, *look.stuck}
+    some = [one for one in look.partitions if one.behind and one not in told and look.reads(one)]
+    if not some:
+        return
+    facts: dict[str, Any] = {"lag": sum(one.unread for one in some), "time_lag_ms": longest(some)}
+    unread, hot = unread_text(some), _hot(look, some)
+    if hot:
+        facts["skew"] = {str(one.partition): round(one.share, 3) for one in hot}
+    skewed = "".join(_hot_text(one) for one in hot)
+    closer = [command("groups", "lag", look.group.group_id)]
+    if any(one.moved is None for one in some):
+        yield finding_about(
+            look, Severity.WARNING, "behind", some, f"is behind on {where(some)}: {unread}{skewed}", commands=closer, **facts
+        )
+        return
+    gained = sum((one.moved or 0) - one.arrived for one in some)
+    if gained > 0:
+        left = int(facts["lag"] / gained * look.seconds * 1000)
+        text = f"is catching up on {where(some)}: {unread}; done in about {age_text(left)}{skewed}"
+        yield finding_about(look, Severity.NOTE, "catching_up", some, text, commands=closer, **facts, ready_in_ms=left)
+    else:
+        text = f"is falling behind on {where(some)}: {unread}; lag did not shrink during the last {look.seconds:g} s{skewed}"
+        yield finding_about(look, Severity.WARNING, "falling_behind", some, text, commands=closer, **facts)
+
+
+def _hot(look: GroupLook, some: Sequence[PartitionLook]) -> list[Skew]:
+    """Return the partitions among some that get most of what is written to their topics."""
+    places = {one.partition for one in some}
+    return [skew for skew in look.skews if skew.partition in places]
+
+
+def _hot_text(one: Skew) -> str:
+    new = f"{one.share:.0%} of the new records of {one.partition.topic} (last {age_text(one.milliseconds)})"
+    return f"; {one.partition} gets {new}: a hot key, or the partitioner"

@@ -1,0 +1,86 @@
+"""Open transactions that keep readers of committed data waiting. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kops.core.findings import Finding, Severity, command, places_text
+from kops.core.groups.lag import OpenTransaction, age_text
+from kops.core.models import TopicPartition
+
+DEFAULT_TIMEOUT_MS = 60_000
+"""``transaction.timeout.ms`` of the producers, where the coordinator does not tell."""
+
+
+def who(found: OpenTransaction) -> str:
+    """Return whose transaction it is."""
+    return found.transactional_id or f"producer {found.producer_id}"
+
+
+def overdue(found: OpenTransaction, now: int) -> bool:
+    """Tell whether it is open for longer than its coordinator should let it."""
+    return (found.age(now) or 0) > (found.timeout_ms or DEFAULT_TIMEOUT_MS)
+
+
+def is_hanging(found: OpenTransaction, now: int) -> bool:
+    """Tell whether nobody will end it. Of a young one the coordinator may not have heard yet."""
+    return found.hanging and overdue(found, now)
+
+
+def end_text(found: OpenTransaction, partition: TopicPartition, now: int) -> str:
+    """Return what will end a transaction.
+
+    :param partition: where it is open
+    """
+    if is_hanging(found, now):
+        place = f"--topic {partition.topic} --partition {partition.partition} --start-offset {found.start_offset}"
+        return f"no coordinator will end it; Apache's `kafka-transactions abort {place}` ends it"
+    age, ends = found.age(now), "it ends when its producer commits or aborts it, or another one takes over its transactional id"
+    if found.timeout_ms is None or age is None:
+        return ends
+    left = found.timeout_ms - age
+    return f"{ends}, or by its time-out {f'in {age_text(left)}' if left > 0 else f'of {age_text(found.timeout_ms)}, which is over'}"
+
+
+def transaction_findings(held: Mapping[TopicPartition, OpenTransaction], now: int) -> Iterator[Finding]:
+    """Yield a finding for each producer with an open transaction: a note while it is normal.
+
+    :param held: the transaction that holds the last stable offset of each partition
+    :param now: milliseconds since the epoch
+    """
+    by_producer: dict[tuple[int, int, bool], list[TopicPartition]] = {}
+    for partition, found in held.items():
+        by_producer.setdefault((found.producer_id, found.producer_epoch, found.hanging), []).append(partition)
+    for partitions in by_producer.values():
+        oldest = max((held[one] for one in partitions), key=lambda found: found.age(now) or 0)
+        yield _finding(sorted(partitions), held[min(partitions)], oldest, now)
+
+
+def _finding(partitions: list[TopicPartition], found: OpenTransaction, oldest: OpenTransaction, now: int) -> Finding:
+    """Return the finding about a producer.
+
+    :param found: its transaction in the first of the partitions
+    :param oldest: that of the partition where it has been open for longest
+    """
+    age = oldest.age(now)
+    severity, check, how = Severity.NOTE, "open_transaction", ""
+    if is_hanging(oldest, now):
+        severity, check, how = Severity.CRITICAL, "hanging_transaction", ""
+    elif overdue(oldest, now):
+        severity, how = Severity.WARNING, ", longer than its time-out"
+    since = "is open" if age is None else f"has been open for {age_text(age)}"
+    at = f"from offset {found.start_offset} of {partitions[0]} on"
+    text = (
+        f"the transaction of {who(found)} {since}{how}, {at}: readers of committed data wait there; {end_text(found, partitions[0], now)}"
+    )
+    topics = list(dict.fromkeys(one.topic for one in partitions))
+    facts = {
+        "partitions": [str(one) for one in partitions],
+        "transactional_id": found.transactional_id,
+        "producer_id": found.producer_id,
+        "producer_epoch": found.producer_epoch,
+        "state": found.state,
+        "age_ms": age,
+        "start_offset": found.start_offset,
+    }
+    return Finding(severity, check, places_text(partitions), text, (command("topics", "offsets", *topics[:3]),), facts)

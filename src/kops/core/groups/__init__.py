@@ -1,0 +1,1 @@
+"""Consumer groups: models, history and lag."""

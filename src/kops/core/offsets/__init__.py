@@ -1,0 +1,1 @@
+"""Offsets of groups: arithmetic, moves in columns, and Apache's CSV."""

@@ -1,0 +1,1 @@
+"""Records: models, filters, ranges and line formats."""

@@ -1,0 +1,1 @@
+"""Schemas: models and compatibility."""

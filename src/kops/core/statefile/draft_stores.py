@@ -1,0 +1,210 @@
+"""From how stores come about, and what their topics look like, to a draft of a state file. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kops.core.statefile.draft import Draft, Entry, open_entry
+from kops.core.statefile.draft_facts import SESSION, VERSIONED, WINDOW, Facts, StoreFacts, TopicFacts
+from kops.core.statefile.draft_fields import (
+    aggregate_entry,
+    form_entry,
+    history_entry,
+    join_entry,
+    processor_says,
+    timestamp_entry,
+    to_table_entries,
+    windows_entry,
+)
+from kops.core.streams.topics import CHANGELOG
+from kops.core.streams.topology_trace import COGROUPED, DERIVED, GROUPED, JOINED, OTHER, STREAM, SUPPRESSED, TABLE, TO_TABLE, Trace
+
+_NOT_REBUILT = {
+    "join of streams": "it buffers a stream-stream join, whose records expire with the window",
+    COGROUPED: "cogroup() fills it from several streams, each with an aggregator of its own, and a state file says one",
+    SUPPRESSED: "it holds back updates of another store until they are final",
+    "foreign-key subscription": "Kafka Streams keeps it beside a foreign-key join, for itself",
+}
+
+_VERSION = open_entry("version", "the version of the application's kafka-streams jar, such as 3.9: it decides rules")
+
+_TIMES = "times are taken to be the records' own: where the application has a TimestampExtractor, say in `from` what `timestamp` it gives"
+
+
+class Drafting:
+    """Makes a draft of the traces of an application's stores.
+
+    :param hidden: traces of tables that have no store, by the name of their processor
+    """
+
+    def __init__(self, application: str, traces: Mapping[str, Trace], hidden: Mapping[str, Trace], facts: Facts) -> None:
+        self._application, self._traces, self._hidden, self._facts = application, traces, hidden, facts
+        self._buffers = {trace.through[0]: trace.store for trace in traces.values() if trace.kind == SUPPRESSED and trace.through}
+        self._tables: dict[str, Entry] = {}
+        self._skipped: dict[str, str] = {}
+        sources = [trace for trace in traces.values() if trace.kind == TABLE]
+        self._optimized = bool(sources) and any(not facts.store(trace.store).changelog for trace in sources)
+
+    def draft(self) -> Draft:
+        """Return the draft."""
+        stores = [entry for name in sorted(self._traces) if (entry := self._store(self._traces[name]))]
+        streams = [_VERSION, _guarantee(self._facts)]
+        if self._optimized:
+            streams.append(Entry("topology_optimization", "all", "a table's store has no changelog of its own, so its topic is it"))
+        top = [Entry("application", self._application), Entry("streams", tuple(streams))]
+        if self._tables:
+            top.append(Entry("tables", tuple(self._tables.values())))
+        if stores:
+            top.append(Entry("stores", tuple(stores)))
+        else:
+            top.append(open_entry("stores", "no store is known that a state file can say"))
+        return Draft(self._application, tuple(top), self._skipped, (_TIMES,))
+
+    def _store(self, trace: Trace) -> Entry | None:
+        why = _NOT_REBUILT.get(trace.kind) or self._beyond(trace)
+        if why:
+            self._skipped[trace.store] = why
+            return None
+        comments, entries = self._entries(trace, self._facts.store(trace.store))
+        return Entry(trace.store, tuple(entries), "; ".join(comments))
+
+    def _beyond(self, trace: Trace) -> str | None:
+        """Return why a store cannot be said in a state file."""
+        facts = self._facts.store(trace.store)
+        if not facts.changelog and trace.kind != TABLE:
+            return f"it has no changelog {self._application}-{trace.store}{CHANGELOG}, so there is nothing to rebuild (logging disabled?)"
+        if trace.kind in (STREAM, TO_TABLE, OTHER) and trace.through:
+            return f"it is made of the updates of {', '.join(trace.through)} on the way, which depend on when they came"
+        if trace.kind in (STREAM, TO_TABLE, OTHER) and trace.joined_with:
+            joins = ", ".join(trace.joined_with)
+            return f"its records are joined with a global table on the way ({joins}), which kops does not follow"
+        if trace.kind == DERIVED and not trace.writer.name.startswith("KTABLE-FILTER"):
+            return f"{trace.writer.name} computes its values from another table in Java"
+        return None
+
+    def _entries(self, trace: Trace, facts: StoreFacts) -> tuple[list[str], list[Entry]]:
+        is_table = trace.kind == TABLE or (trace.kind == TO_TABLE and not trace.repartition and not trace.operators)
+        if is_table or (facts.type == VERSIONED and not trace.known and not trace.repartition):
+            return self._table(trace, facts)
+        if trace.kind in (GROUPED, JOINED, DERIVED):
+            return self._of_tables(trace, facts)
+        return self._stream(trace, facts)
+
+    def _table(self, trace: Trace, facts: StoreFacts) -> tuple[list[str], list[Entry]]:
+        entries = [self._from(trace, timed=facts.type == VERSIONED)]
+        if facts.type == VERSIONED:
+            entries.insert(0, Entry("type", VERSIONED))
+            entries.append(history_entry(facts))
+        elif self._optimized and facts.changelog and trace.kind == TABLE:
+            entries.append(Entry("changelog", f"{self._application}-{trace.store}{CHANGELOG}", "this table has one of its own"))
+        return [f"a table of its topic ({trace.writer.name})"], entries
+
+    def _stream(self, trace: Trace, facts: StoreFacts) -> tuple[list[str], list[Entry]]:
+        to_table = trace.kind == TO_TABLE
+        windowed = facts.type in (WINDOW, SESSION) and not to_table
+        entries = [Entry("type", facts.type, "; ".join(facts.reasons))] if windowed else []
+        if trace.kind == OTHER and trace.known and not windowed:
+            entries.append(open_entry("type", processor_says(trace)))
+        entries.append(self._from(trace, timed=windowed))
+        if "KSTREAM-FILTER" in _operators(trace):
+            entries.append(open_entry("where", "Spark SQL of what the filters before it keep, such as value.price is not null"))
+        if "KSTREAM-FLATMAPVALUES" in _operators(trace):
+            entries.append(open_entry("explode", "Spark SQL of the array that flatMapValues makes, such as java_split(value, ' ')"))
+        entries += self._repartition(trace, facts, new_key=_new_key(trace))
+        if windowed:
+            entries.append(windows_entry(facts))
+            if self._facts.store(self._buffers.get(trace.store, "")).changelog:
+                entries.append(Entry("suppress", self._buffers[trace.store], "the buffer of suppress() behind it"))
+        entries += to_table_entries(trace, facts) if to_table else [aggregate_entry(trace, facts)]
+        comments = [f"written by {trace.writer.name}"]
+        if "KSTREAM-MAPVALUES" in _operators(trace):
+            comments.append("a mapValues stands before it: the expressions below take the value of the topic")
+        if trace.unclear:
+            comments.append(f"what {', '.join(trace.unclear)} does before it, a description does not tell")
+        return comments, entries
+
+    def _of_tables(self, trace: Trace, facts: StoreFacts) -> tuple[list[str], list[Entry]]:
+        left, *others = [*(self._reference(name) for name in trace.tables), "", ""][:2]
+        missing = "the table that it is made of, one of stores or tables"
+        entries = [Entry("from", (Entry("table", left) if left else open_entry("table", missing),))]
+        if trace.kind == JOINED:
+            entries.append(join_entry(trace, facts, others[0]))
+        elif trace.kind == DERIVED:
+            entries.append(open_entry("where", "Spark SQL of what filter() keeps"))
+        else:
+            entries += self._repartition(trace, facts, new_key=True)
+            entries.append(aggregate_entry(trace, facts))
+        return [f"a {trace.kind} ({trace.writer.name})"], entries
+
+    def _from(self, trace: Trace, *, timed: bool = False) -> Entry:
+        """Return where a store comes from.
+
+        :param timed: what it holds depends on the times of the records
+        """
+        topics = (*trace.topics, *(f"/{pattern}/" for pattern in trace.patterns))
+        if len(trace.topics) != 1 or trace.patterns:
+            told = (
+                f"one of {', '.join(topics)}; topics: [...] where they are one stream; table: NAME where it is made of a table"
+                if topics
+                else "which topic it comes of is not known"
+            )
+            topic = open_entry("topic", told)
+        else:
+            topic = Entry("topic", trace.topics[0])
+        facts = self._facts.topic(trace.topics[0]) if trace.topics else TopicFacts()
+        time = (timestamp_entry(),) if timed else ()
+        return Entry("from", (topic, form_entry("key", facts.key), form_entry("value", facts.value), *time))
+
+    def _repartition(self, trace: Trace, facts: StoreFacts, *, new_key: bool) -> list[Entry]:
+        if trace.repartition is None:
+            return []
+        entries = [
+            open_entry("key_by", "Spark SQL of the new key that selectKey, map or groupBy gives, such as value.item")
+            if new_key
+            else Entry("key_by", "key", "a repartition topic, and no processor before it that changes the key")
+        ]
+        entries.append(form_entry("key_as", facts.key))
+        short = trace.repartition.removeprefix(f"{self._application}-")
+        if short != f"{trace.store}-repartition":
+            entries.append(Entry("repartition", f"{self._application}-{short}"))
+        return entries
+
+    def _reference(self, processor: str) -> str:
+        """Return the name by which another store or table refers to a table; one without a store becomes one of ``tables``."""
+        for trace in self._traces.values():
+            if trace.writer.name == processor and trace.kind in (TABLE, JOINED, DERIVED, TO_TABLE):
+                return trace.store
+        hidden = self._hidden.get(processor)
+        if hidden is None or hidden.kind not in (TABLE, JOINED):
+            return ""
+        if processor not in self._tables:
+            self._tables[processor] = Entry(processor, ())  # first, so that what it is made of stands before it only once
+            _comments, entries = self._entries(hidden, StoreFacts(changelog=False))
+            self._tables[processor] = Entry(processor, tuple(entries), "a table without a store")
+        return processor
+
+
+def _guarantee(facts: Facts) -> Entry:
+    if facts.transactions is None:
+        return Entry("guarantee", "at_least_once", "TODO: check; exactly_once_v2 if processing.guarantee says so")
+    if facts.transactions:
+        return Entry("guarantee", "exactly_once_v2", "guessed: its changelogs end in the marks of transactions")
+    return Entry("guarantee", "at_least_once", "guessed: its changelogs do not end in the marks of transactions")
+
+
+def _operators(trace: Trace) -> set[str]:
+    return {node.name.rpartition("-")[0] for node in trace.operators}
+
+
+def _new_key(trace: Trace) -> bool:
+    changing = {"KSTREAM-KEY-SELECT", "KSTREAM-MAP", "KSTREAM-FLATMAP"}
+    return bool(changing & _operators(trace)) or bool(trace.unclear) or not trace.known
+
+
+def drafted(application: str, traces: Mapping[str, Trace], hidden: Sequence[Trace], facts: Facts) -> Draft:
+    """Return the draft of a state file.
+
+    :param traces: how each store comes about
+    :param hidden: of tables without a store
+    """
+    return Drafting(application, traces, {trace.writer.name: trace for trace in hidden}, facts).draft()

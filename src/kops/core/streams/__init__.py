@@ -1,0 +1,1 @@
+"""Kafka Streams applications: models, topics and topologies."""

@@ -1,0 +1,1 @@
+"""Topics: declarations, settings, names and warnings."""

@@ -1,0 +1,163 @@
+"""The settings of a topic: their types and ranges in Apache Kafka 4.3 (``LogConfig``), and the brokers' settings they default to.
+
+A value is checked and written as Kafka would show it, so that what is read back compares equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from kops.core.durations import duration_text, parse_duration
+from kops.core.errors import UsageProblem
+from kops.core.models import Setting
+from kops.core.topics.setting_kinds import INT_MAX, LONG_MAX, Choice, Flag, Kind, Ratio, Replicas, Whole, Words
+
+VENDOR_PREFIXES = ("confluent.", "redpanda.", "internal.")
+"""Settings of other makers' brokers; the broker itself judges them."""
+
+POLICY = "cleanup.policy"
+RETENTION = "retention.ms"
+MIN_IN_SYNC = "min.insync.replicas"
+UNCLEAN = "unclean.leader.election.enable"
+
+SETTINGS: Mapping[str, Kind] = {
+    "cleanup.policy": Words(("compact", "delete")),
+    "compression.gzip.level": Whole(1, 9, special=-1),
+    "compression.lz4.level": Whole(1, 17),
+    "compression.type": Choice(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
+    "compression.zstd.level": Whole(-131072, 22),
+    "delete.retention.ms": Whole(0),
+    "file.delete.delay.ms": Whole(0),
+    "flush.messages": Whole(1),
+    "flush.ms": Whole(0),
+    "follower.replication.throttled.replicas": Replicas(),
+    "index.interval.bytes": Whole(0, INT_MAX),
+    "leader.replication.throttled.replicas": Replicas(),
+    "local.retention.bytes": Whole(-2),
+    "local.retention.ms": Whole(-2),
+    "max.compaction.lag.ms": Whole(1),
+    "max.message.bytes": Whole(0, INT_MAX),
+    "message.timestamp.after.max.ms": Whole(0),
+    "message.timestamp.before.max.ms": Whole(0),
+    "message.timestamp.type": Choice(("CreateTime", "LogAppendTime")),
+    "min.cleanable.dirty.ratio": Ratio(),
+    "min.compaction.lag.ms": Whole(0),
+    "min.insync.replicas": Whole(1, INT_MAX),
+    "preallocate": Flag(),
+    "remote.log.copy.disable": Flag(),
+    "remote.log.delete.on.disable": Flag(),
+    "remote.storage.enable": Flag(),
+    "retention.bytes": Whole(-LONG_MAX - 1),
+    "retention.ms": Whole(-1),
+    "segment.bytes": Whole(1048576, INT_MAX),
+    "segment.index.bytes": Whole(4, INT_MAX),
+    "segment.jitter.ms": Whole(0),
+    "segment.ms": Whole(1),
+    "unclean.leader.election.enable": Flag(),
+}
+
+_BROKER_SETTINGS: Mapping[str, tuple[tuple[str, int], ...]] = {
+    POLICY: (("log.cleanup.policy", 1),),
+    RETENTION: (("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)),
+    "retention.bytes": (("log.retention.bytes", 1),),
+    MIN_IN_SYNC: ((MIN_IN_SYNC, 1),),
+    UNCLEAN: ((UNCLEAN, 1),),
+    "max.message.bytes": (("message.max.bytes", 1),),
+    "message.timestamp.type": (("log.message.timestamp.type", 1),),
+}
+"""Where a topic's value comes from when it has none: the first of these that the broker has set, times a factor
+(``ServerTopicConfigSynonyms``). Only those that decide whether records are kept and accepted."""
+
+
+def near(name: str, known: Mapping[str, object] = SETTINGS, *, cutoff: float = 0.75) -> str | None:
+    """Return the setting that was probably meant."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
+
+
+def canonical(name: str, text: str) -> str:
+    """Return the value of a setting as Kafka shows it; a setting that is not in the table is left as it is.
+
+    :raises UsageProblem: when Kafka would not take it
+    """
+    kind = SETTINGS.get(name)
+    if kind is None:
+        return text
+    try:
+        return kind.read(text.strip())
+    except ValueError as problem:
+        raise UsageProblem(f"{name}={text} is not valid: {problem}", hint=_as_milliseconds(name, text), setting=name) from problem
+
+
+def canonical_settings(settings: Mapping[str, str], *, also_known: Callable[[], set[str]] = set) -> dict[str, str]:
+    """Check settings and return them as Kafka shows them.
+
+    :param also_known: the names that the brokers know, asked when one is in no table: they may be newer than kops
+    :raises UsageProblem: for a name that does not exist, with the nearest one, and for a wrong value
+    """
+    checked = {name: canonical(name, text) for name, text in settings.items()}
+    require_setting_names(checked, also_known=also_known)
+    return checked
+
+
+def require_setting_names(names: Iterable[str], *, also_known: Callable[[], set[str]] = set) -> None:
+    """Check that there are such settings.
+
+    :param also_known: see :func:`canonical_settings`
+    :raises UsageProblem: for a name that does not exist, with the nearest one
+    """
+    for name in names:
+        if name in SETTINGS or name.startswith(VENDOR_PREFIXES):
+            continue
+        meant = near(name)
+        if meant is None and name in also_known():
+            continue
+        hint = f"did you mean {meant}?" if meant else "`kops topics describe TOPIC --all-settings` shows the names"
+        raise UsageProblem(f"there is no topic setting {name}", hint=hint, setting=name)
+
+
+def own_settings(settings: Mapping[str, Setting]) -> dict[str, str]:
+    """Return the settings that are set on the topic itself."""
+    return {name: setting.value or "" for name, setting in sorted(settings.items()) if setting.source == "topic"}
+
+
+def same_value(name: str, one: str | None, other: str | None) -> bool:
+    """Tell whether two values of a setting mean the same: a policy is a set."""
+    if name == POLICY and one is not None and other is not None:
+        return set(one.split(",")) == set(other.split(","))
+    return one == other
+
+
+def broker_default(name: str, broker: Mapping[str, str | None]) -> str | None:
+    """Return the value that a new topic gets for a setting of :data:`_BROKER_SETTINGS`; None when it is not known.
+
+    :param broker: the settings of a broker
+    """
+    for setting, factor in _BROKER_SETTINGS.get(name, ()):
+        value = broker.get(setting)
+        if value is not None:
+            return value if factor == 1 else str(int(value) * factor)
+    return None
+
+
+def broker_defaults(broker: Mapping[str, str | None]) -> dict[str, str]:
+    """Return what a new topic gets for the settings that matter most, where it sets none of its own."""
+    found = {name: broker_default(name, broker) for name in _BROKER_SETTINGS}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def people_value(name: str, value: str) -> str:
+    """Return a value for people: ``604800000 (7d)`` for a time."""
+    if not name.endswith(".ms") or not value.isascii() or not value.isdigit() or int(value) < 1000 or int(value) > LONG_MAX // 2:  # noqa: PLR2004
+        return value
+    return f"{value} ({duration_text(int(value))})"
+
+
+def _as_milliseconds(name: str, text: str) -> str | None:
+    if not name.endswith(".ms"):
+        return None
+    try:
+        return f"{name} is in milliseconds: {text} is {parse_duration(text)}"
+    except UsageProblem:
+        return None

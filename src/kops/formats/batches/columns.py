@@ -1,0 +1,168 @@
+"""Kafka record batches (magic 2) decoded into columns, the way back of ``record_batches``.
+
+Keys and values are cut out by Arrow, so a record costs about 0.2 microseconds.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kops.formats.batches.frames import Frames, cut_out, frames_in_parts, frames_of
+from kops.formats.batches.header import HEADER_BYTES, Batch
+from kops.formats.batches.varints import read_varints, varint_at
+
+if TYPE_CHECKING:
+    import numpy
+    import pyarrow
+    from numpy.typing import NDArray
+
+_ABORT = 0
+_KEY_OF_MARKER = struct.Struct(">hh")
+"""Version and type: the key of a marker's only record (``ControlRecordType``)."""
+_MARKER_AT = HEADER_BYTES + 5
+"""Where that key stands in a batch: behind the record's length, attributes, deltas of time and offset, and its own length, each a byte."""
+Found = TypeVar("Found", "RecordColumns", "Frames")
+
+
+@dataclass(frozen=True)
+class RecordColumns:
+    """Records of one partition, in the order of their offsets; of a key or value its place in ``data``.
+
+    :param offsets: and ``timestamps`` (milliseconds since the epoch): int64
+    :param key_at: and ``value_at``, ``headers_at``: positions in ``data``, int64; at the last, the number of headers stands
+    :param key_lengths: and ``value_lengths``: -1 for null
+    """
+
+    data: bytes
+    offsets: NDArray[numpy.int64]
+    timestamps: NDArray[numpy.int64]
+    key_at: NDArray[numpy.int64]
+    key_lengths: NDArray[numpy.int64]
+    value_at: NDArray[numpy.int64]
+    value_lengths: NDArray[numpy.int64]
+    headers_at: NDArray[numpy.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def where(self, chosen: Any) -> RecordColumns:
+        """Return the records that a mask or a slice chooses."""
+        columns = (self.offsets, self.timestamps, self.key_at, self.key_lengths, self.value_at, self.value_lengths, self.headers_at)
+        return RecordColumns(self.data, *(column[chosen] for column in columns))
+
+    def keys(self) -> pyarrow.Array:
+        """Return the keys, as a binary Arrow array."""
+        return cut_out(self.data, self.key_at, self.key_lengths)
+
+    def values(self) -> pyarrow.Array:
+        """Return the values, as a binary Arrow array; null is a tombstone."""
+        return cut_out(self.data, self.value_at, self.value_lengths)
+
+    def value_numbers(self, width: int) -> NDArray[numpy.int64]:
+        """Return the values as big-endian integers; all are of that many bytes."""
+        import numpy
+
+        windows: NDArray[Any] = numpy.ndarray((len(self.data) - width + 1,), f">i{width}", self.data, strides=(1,))
+        return windows[self.value_at].astype(numpy.int64)
+
+    def has_headers(self) -> NDArray[numpy.bool_]:
+        """Tell which records have headers."""
+        import numpy
+
+        found: NDArray[numpy.bool_] = numpy.frombuffer(self.data, numpy.uint8)[self.headers_at] != 0
+        return found
+
+    def headers(self, row: int) -> list[tuple[str, bytes | None]]:
+        """Return the headers of one record, in their order."""
+        count, at = varint_at(self.data, int(self.headers_at[row]))
+        found = []
+        for _ in range(count):
+            length, at = varint_at(self.data, at)
+            name = self.data[at : at + length].decode(errors="replace")
+            at += length
+            length, at = varint_at(self.data, at)
+            found.append((name, None if length < 0 else bytes(self.data[at : at + length])))
+            at += max(length, 0)
+        return found
+
+
+def no_records() -> RecordColumns:
+    """Return columns without any record."""
+    import numpy
+
+    return RecordColumns(bytes(8), *(numpy.empty(0, numpy.int64) for _ in range(7)))
+
+
+def without_aborted(data: bytes, batches: Iterable[Batch], aborted: Iterable[tuple[int, int]]) -> list[Batch]:
+    """Return the batches with records, without those of aborted transactions, as ``CompletedFetch`` of the Java consumer does.
+
+    :param aborted: (producer id, first offset) of the transactions that were aborted; empty to read what is uncommitted too
+    """
+    waiting = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)
+    open_aborted: set[int] = set()
+    kept = []
+    for batch in batches:
+        while waiting and waiting[-1][1] <= batch.last_offset:
+            open_aborted.add(waiting.pop()[0])
+        if batch.is_control:
+            if batch.producer_id in open_aborted and _marker_type(data, batch) == _ABORT:
+                open_aborted.discard(batch.producer_id)
+        elif batch.records and not (batch.is_transactional and batch.producer_id in open_aborted):
+            kept.append(batch)
+    return kept
+
+
+def any_aborted(data: bytes, batches: Iterable[Batch]) -> bool:
+    """Tell whether a transaction was aborted, as its marker tells; its records are among the batches where uncommitted ones are read."""
+    return any(batch.is_control and _KEY_OF_MARKER.unpack_from(data, batch.at + _MARKER_AT)[1] == _ABORT for batch in batches)
+
+
+def decode(data: bytes, batches: Sequence[Batch]) -> RecordColumns:
+    """Decode batches of records.
+
+    :param data: what the batches stand in
+    :raises UnreadableBatch: when a checksum is wrong, or a batch cannot be decompressed
+    """
+    return columns_of_frames(frames_of(data, batches))
+
+
+def decode_in_parts(data: bytes, batches: Sequence[Batch]) -> Iterator[RecordColumns]:
+    """Decode batches of records, in several parts where they take very much memory; see ``decode``."""
+    return map(columns_of_frames, frames_in_parts(data, batches))
+
+
+def columns_of_frames(frames: Frames) -> RecordColumns:
+    """Find the keys, values and headers of records."""
+    import numpy
+
+    octets = numpy.frombuffer(frames.content, dtype=numpy.uint8)
+    key_lengths, key_at = read_varints(octets, frames.at)
+    value_lengths, value_at = read_varints(octets, key_at + numpy.maximum(key_lengths, 0))
+    return RecordColumns(
+        frames.content,
+        frames.offsets,
+        frames.timestamps,
+        key_at,
+        key_lengths,
+        value_at,
+        value_lengths,
+        value_at + numpy.maximum(value_lengths, 0),
+    )
+
+
+def _marker_type(data: bytes, batch: Batch) -> int:
+    """Return 0 for the marker that aborts a transaction, and 1 for the one that commits it (``ControlRecordType``)."""
+    markers = decode(data, [batch])
+    version_and_type = markers.data[int(markers.key_at[0]) : int(markers.key_at[0]) + 4]
+    return int(struct.unpack(">hh", version_and_type)[1])
+
+
+def offsets_between(columns: Found, start: int, end: int) -> Found:
+    """Return the records with start <= offset < end; the first batch of a response may begin before what was asked for."""
+    import numpy
+
+    first, last = (int(numpy.searchsorted(columns.offsets, bound)) for bound in (start, end))
+    return columns if (first, last) == (0, len(columns)) else columns.where(slice(first, last))

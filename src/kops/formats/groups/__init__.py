@@ -1,0 +1,1 @@
+"""What group coordinators and assignors write."""

@@ -1,0 +1,146 @@
+"""What Kafka Streams' assignor says inside of the classic protocol: ``SubscriptionInfo`` and ``AssignmentInfo``, versions 1 to 11.
+
+A member of a classic group sends ``ConsumerProtocolSubscription`` and is sent ``ConsumerProtocolAssignment``; both carry the
+assignor's own bytes. Read from kafka-streams 4.3 (``processor.internals.assignment``). Pure.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kops.core.errors import UndecodableRecord
+from kops.core.models import TopicPartition
+from kops.core.streams.models import Task
+from kops.formats.kafka_types import INT, SHORT, Reader
+
+LATEST = 11
+_NAMED = 10
+"""From this version on a task may be of a named topology."""
+_DICTIONARY, _STANDBYS, _ERRORS, _COMMON = 5, 6, 4, 3
+_HAS_ENDPOINT = 2
+_HAS_PREVIOUS_TASKS = range(1, 7)
+_UUID_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """What a member says of itself.
+
+    :param process_id: of its instance
+    :param application_server: ``host:port``; None when it has none
+    """
+
+    version: int
+    process_id: str
+    application_server: str | None = None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a member has to do, and who does what.
+
+    :param active: its tasks, in the order of its partitions
+    :param standby: tasks whose state it copies, with the partitions that they read
+    :param hosts: by ``application.server``, the partitions that each reads
+    :param standby_hosts: likewise, of whose tasks each has a copy
+    :param error: 0 when there is none (``AssignorError``)
+    """
+
+    version: int
+    active: tuple[Task, ...] = ()
+    standby: Mapping[Task, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    hosts: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    standby_hosts: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    error: int = 0
+
+
+def subscription_data(data: bytes) -> bytes:
+    """Return the assignor's part of ``ConsumerProtocolSubscription``: version, topics, then the bytes that are wanted."""
+    reader = Reader(data)
+    reader.number(SHORT)
+    reader.array(reader.text)
+    return reader.sized()
+
+
+def assignment_data(data: bytes) -> tuple[tuple[TopicPartition, ...], bytes]:
+    """Return the partitions of ``ConsumerProtocolAssignment``, in its order, and the assignor's part.
+
+    ``StreamsPartitionAssignor`` sorts both partitions and tasks, so that the n-th partition is of the n-th task.
+    """
+    reader = Reader(data)
+    reader.number(SHORT)
+    topics = reader.array(lambda: (reader.text(), reader.array(lambda: reader.number(INT))))
+    return tuple(TopicPartition(topic, number) for topic, numbers in topics for number in numbers), reader.sized()
+
+
+def decode_subscription(data: bytes) -> Subscription:
+    """Read a ``SubscriptionInfo``.
+
+    :raises UndecodableRecord: for bytes that end too early, and for a version that is not known
+    """
+    reader = Reader(data)
+    version = _version(reader)
+    if version >= _COMMON:
+        reader.number(INT)
+    process = str(uuid.UUID(bytes=reader.raw(_UUID_BYTES)))
+    if version in _HAS_PREVIOUS_TASKS:
+        for _ in range(2):
+            reader.array(lambda: _task(reader, 0))
+    endpoint = reader.sized().decode("utf-8", "replace") if version >= _HAS_ENDPOINT else ""
+    return Subscription(version, process, endpoint or None)
+
+
+def decode_assignment(data: bytes) -> Assignment:
+    """Read an ``AssignmentInfo``.
+
+    :raises UndecodableRecord: as for a subscription
+    """
+    reader = Reader(data)
+    version = _version(reader)
+    if version >= _COMMON:
+        reader.number(INT)
+    active = reader.array(lambda: _task(reader, version))
+    standby = dict(reader.array(lambda: (_task(reader, version), reader.array(lambda: TopicPartition(reader.text(), reader.number(INT))))))
+    hosts: Mapping[str, tuple[TopicPartition, ...]] = {}
+    standbys: Mapping[str, tuple[TopicPartition, ...]] = {}
+    if version >= _DICTIONARY:
+        names = dict(reader.array(lambda: (reader.number(INT), reader.text())))
+        hosts = _hosts(reader, names)
+        standbys = _hosts(reader, names) if version >= _STANDBYS else {}
+    elif version >= _HAS_ENDPOINT:
+        hosts = _hosts(reader, None)
+    return Assignment(version, active, standby, hosts, standbys, reader.number(INT) if version >= _ERRORS else 0)
+
+
+def _version(reader: Reader) -> int:
+    version = reader.number(INT)
+    if not 1 <= version <= LATEST:
+        raise UndecodableRecord(f"version {version} of Kafka Streams' assignment is not known", hint="a newer kops may know it")
+    return version
+
+
+def _task(reader: Reader, version: int) -> Task:
+    subtopology, partition = reader.number(INT), reader.number(INT)
+    if version >= _NAMED:
+        name = reader.raw(2 * max(0, reader.number(INT))).decode("utf-16-be", "replace")
+        return Task(f"{name}__{subtopology}" if name else str(subtopology), partition)
+    return Task(str(subtopology), partition)
+
+
+def _hosts(reader: Reader, names: Mapping[int, str] | None) -> dict[str, tuple[TopicPartition, ...]]:
+    """Read ``HostInfo -> partitions``; with a dictionary of topics, its numbers stand in place of their names."""
+
+    def partition() -> TopicPartition:
+        topic = reader.text() if names is None else names.get(reader.number(INT), "?")
+        return TopicPartition(topic, reader.number(INT))
+
+    def host() -> tuple[str, tuple[TopicPartition, ...]]:
+        name, port = reader.text(), reader.number(INT)
+        return f"{name}:{port}", tuple(sorted(reader.array(partition)))
+
+    return dict(reader.array(host))
+
+
+__all__ = ["Assignment", "Subscription", "assignment_data", "decode_assignment", "decode_subscription", "subscription_data"]

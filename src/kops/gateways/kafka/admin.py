@@ -1,0 +1,158 @@
+"""kafka-python's admin client, for what confluent-kafka cannot say or ask about groups.
+
+It is loaded only then. confluent-kafka 2.16 sees neither share nor streams groups, cannot delete single offsets, and is
+wrong about the metadata of offsets: it writes a NUL after it, and reads on past its end (hence the UnicodeDecodeError).
+To read committed offsets it is not safe at all: see ``offsets_fetch``.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kops.config.connection import Connection
+from kops.core.errors import ConfigError, Unreachable
+from kops.gateways.kafka.releases import too_old
+from kops.gateways.kafka.translate import translate_kafka_python
+from kops.gateways.wire.kafka_python import broker_release, forget_coordinators, token_provider
+
+if TYPE_CHECKING:
+    from kafka import KafkaAdminClient
+
+    from kops.gateways.kafka.client import Client
+
+RETRY_SECONDS = 0.1
+PATIENCE_SECONDS = 15.0
+"""Controllers take a broker out of service when it is silent for ``broker.session.timeout.ms``, 9 s; until then clients are sent to it."""
+_COORDINATOR_MOVES = ("NotCoordinatorError", "CoordinatorNotAvailableError", "CoordinatorLoadInProgressError")
+
+_BROKER_GONE = ("KafkaConnectionError", "NodeNotReadyError", "UnknownBrokerIdError")
+_LEADER_MOVES = ("NotLeaderForPartitionError", "FencedLeaderEpochError", "UnknownLeaderEpochError")
+"""kafka-python's admin client reads the metadata for each of its requests to leaders."""
+
+
+def can_express(connection: Connection) -> bool:
+    """Tell whether kafka-python can connect the way that this connection says."""
+    return not connection.keystore_file and not (connection.sasl_mechanism == "OAUTHBEARER" and not connection.oauth.token_command)
+
+
+def kafka_python_settings(connection: Connection) -> dict[str, Any]:
+    """Return the settings of a kafka-python client. This reads the secrets.
+
+    :raises ConfigError: when kafka-python has no such setting, or a secret or certificate cannot be read
+    """
+    if not can_express(connection):
+        raise ConfigError(
+            "this request needs a client that knows neither PKCS12 key stores nor OAuth token endpoints",
+            hint="use certificate_file and key_file (PEM), or oauth_token_command, in the context",
+        )
+    milliseconds = int(connection.timeout * 1000)
+    settings: dict[str, Any] = {
+        "bootstrap_servers": list(connection.bootstrap_servers),
+        "client_id": "kops",
+        "security_protocol": connection.security_protocol,
+        "request_timeout_ms": milliseconds,
+        "bootstrap_timeout_ms": milliseconds,
+    }
+    if connection.uses_tls:
+        settings["ssl_context"] = _tls(connection)
+    if connection.uses_sasl:
+        settings["sasl_mechanism"] = connection.sasl_mechanism
+        if connection.sasl_mechanism == "OAUTHBEARER":
+            settings["sasl_oauth_token_provider"] = _token_provider(connection.oauth.token_command or "")
+        else:
+            settings["sasl_plain_username"] = connection.username or ""
+            settings["sasl_plain_password"] = connection.password.reveal() if connection.password else ""
+    return settings
+
+
+def _tls(connection: Connection) -> ssl.SSLContext:
+    try:
+        certificates = connection.client.get("ssl.ca.pem")  # where ssl.truststore.certificates of Java's properties lands
+        context = ssl.create_default_context(cadata=certificates) if certificates else ssl.create_default_context(cafile=connection.ca_file)
+        if not connection.verify_hostname:
+            context.check_hostname = False
+        if connection.certificate_file:
+            # Without a password OpenSSL would ask for one on the terminal, in the middle of a command.
+            password = connection.key_password.reveal() if connection.key_password else ""
+            context.load_cert_chain(connection.certificate_file, connection.key_file, password)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError; a ValueError: no PEM in ssl.ca.pem
+        raise ConfigError(f"the TLS files of this context cannot be used: {error}", hint="see `kops context show --resolved`") from error
+    return context
+
+
+def _token_provider(command: str) -> Any:
+    from kops.config.oauth import TokenCommand
+
+    return token_provider(lambda: TokenCommand(command)()[0])
+
+
+class Wire:
+    """A kafka-python admin client that connects when first asked."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.connection = client.connection
+
+    def ask(self, doing: str, request: Callable[[KafkaAdminClient], Any], *, patient: bool = False) -> Any:
+        """Make a request, again while the group's coordinator moves.
+
+        :param patient: for requests that only read: again while a broker that just died is still taken to be in service, or one that
+            leads no more to be the leader
+        :raises KopsError: translated from kafka-python's error
+        """
+        from kafka.errors import IncompatibleBrokerVersion, KafkaError
+
+        admin = self._admin
+        started = time.monotonic()
+        limits = dict.fromkeys(_COORDINATOR_MOVES, self.connection.timeout)
+        if patient:
+            limits |= dict.fromkeys((*_BROKER_GONE, *_LEADER_MOVES), min(self.connection.timeout, PATIENCE_SECONDS))
+        while True:
+            try:
+                return request(admin)
+            except IncompatibleBrokerVersion as error:
+                raise too_old(doing, error, broker_release(admin)) from error
+            except KafkaError as error:
+                if time.monotonic() - started > limits.get(type(error).__name__, -1.0):
+                    raise translate_kafka_python(error, doing, self.connection.bootstrap_servers) from error
+                forget_coordinators(admin)
+                time.sleep(RETRY_SECONDS)
+
+    @property
+    def _admin(self) -> KafkaAdminClient:
+        if self._client.second is None:
+            self._client.second = self._connected()
+        return self._client.second
+
+    def _connected(self) -> KafkaAdminClient:
+        settings = kafka_python_settings(self.connection)
+        # The first client knows better why a cluster cannot be reached: the second waits, and then has no reason.
+        reached = self._client.admin.describe_cluster(request_timeout=self._client.timeout)
+        from kafka import KafkaAdminClient  # takes as long as the answer, and longer
+        from kafka.errors import KafkaError
+
+        # It warns of every attempt to connect, on stderr when nobody listens; what matters comes back as an error.
+        log = logging.getLogger("kafka")
+        log.addHandler(logging.NullHandler())
+        log.propagate = False
+        self._client.wait(reached, "describe the cluster")
+        try:
+            return KafkaAdminClient(**settings)
+        except KafkaError as error:
+            addresses = ",".join(self.connection.bootstrap_servers)
+            raise Unreachable(f"kafka-python cannot connect to {addresses}: {error}", hint="`kops context test` looks closer") from error
+
+
+def settled(answer: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return the errors of partitions.
+
+    :raises kafka.errors.KafkaError: when one of them says that the coordinator moves, for ``Wire.ask`` to ask again
+    """
+    for error in answer.values():
+        if error.__name__ in _COORDINATOR_MOVES:
+            raise error
+    return answer

@@ -1,0 +1,1 @@
+"""Groups and committed offsets."""

@@ -1,0 +1,106 @@
+"""Requests that neither client has: descriptions of share groups (KIP-932) and streams groups (KIP-1071).
+
+kafka-python builds a request from a description of its fields, and these are the descriptions.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from kops.gateways.wire.kafka_python import message_class
+
+SHARE_GROUP_DESCRIBE = 77
+STREAMS_GROUP_DESCRIBE = 89
+_EVERY = "0+"
+
+Field = dict[str, Any]
+
+
+def _field(name: str, kind: str, *fields: Field, nullable: bool = False) -> Field:
+    body: Field = {"name": name, "type": kind, "versions": _EVERY}
+    if fields:
+        body["fields"] = list(fields)
+    if nullable:
+        body |= {"nullableVersions": _EVERY, "default": "null"}
+    return body
+
+
+def _texts(*names: str) -> list[Field]:
+    return [_field(name, "string") for name in names]
+
+
+def _described(*fields: Field) -> list[Field]:
+    """Return the fields of an answer: for each group what all have, then some of its own."""
+    head = [_field("ErrorCode", "int16"), _field("ErrorMessage", "string", nullable=True), *_texts("GroupId", "GroupState")]
+    epochs = [_field("GroupEpoch", "int32"), _field("AssignmentEpoch", "int32")]
+    tail = [_field("AuthorizedOperations", "int32") | {"default": "-2147483648"}]
+    return [_field("ThrottleTimeMs", "int32"), _field("Groups", "[]DescribedGroup", *head, *epochs, *fields, *tail)]
+
+
+def _share() -> list[Field]:
+    partitions = _field(
+        "TopicPartitions", "[]TopicPartitions", _field("TopicId", "uuid"), *_texts("TopicName"), _field("Partitions", "[]int32")
+    )
+    member = [
+        *_texts("MemberId"),
+        _field("RackId", "string", nullable=True),
+        _field("MemberEpoch", "int32"),
+        *_texts("ClientId", "ClientHost"),
+        _field("SubscribedTopicNames", "[]string"),
+        _field("Assignment", "Assignment", partitions),
+    ]
+    return _described(*_texts("AssignorName"), _field("Members", "[]Member", *member))
+
+
+def _streams() -> list[Field]:
+    pair = _texts("Key", "Value")
+    topic = [
+        *_texts("Name"),
+        _field("Partitions", "int32"),
+        _field("ReplicationFactor", "int16"),
+        _field("TopicConfigs", "[]KeyValue", *pair),
+    ]
+    subtopology = [
+        *_texts("SubtopologyId"),
+        _field("SourceTopics", "[]string"),
+        _field("RepartitionSinkTopics", "[]string"),
+        _field("StateChangelogTopics", "[]TopicInfo", *topic),
+        _field("RepartitionSourceTopics", "[]TopicInfo", *topic),
+    ]
+    topology = [_field("Epoch", "int32"), _field("Subtopologies", "[]Subtopology", *subtopology, nullable=True)]
+    task_offset = [*_texts("SubtopologyId"), _field("Partition", "int32"), _field("Offset", "int64")]
+    tasks = [*_texts("SubtopologyId"), _field("Partitions", "[]int32")]
+    assignment = [_field(name, "[]TaskIds", *tasks) for name in ("ActiveTasks", "StandbyTasks", "WarmupTasks")]
+    member = [
+        *_texts("MemberId"),
+        _field("MemberEpoch", "int32"),
+        _field("InstanceId", "string", nullable=True),
+        _field("RackId", "string", nullable=True),
+        *_texts("ClientId", "ClientHost"),
+        _field("TopologyEpoch", "int32"),
+        *_texts("ProcessId"),
+        _field("UserEndpoint", "Endpoint", *_texts("Host"), _field("Port", "uint16"), nullable=True),
+        _field("ClientTags", "[]KeyValue", *pair),
+        _field("TaskOffsets", "[]TaskOffset", *task_offset),
+        _field("TaskEndOffsets", "[]TaskOffset", *task_offset),
+        _field("Assignment", "Assignment", *assignment),
+        _field("TargetAssignment", "Assignment", *assignment),
+        _field("IsClassic", "bool"),
+    ]
+    return _described(_field("Topology", "Topology", *topology, nullable=True), _field("Members", "[]Member", *member))
+
+
+def describe_request(api_key: int) -> Any:
+    """Return the request class of a description, its answer registered beside it; call it with ``group_ids``."""
+    return _messages(api_key)[0]
+
+
+@cache
+def _messages(api_key: int) -> tuple[Any, Any]:
+    """Return the classes of request and answer. Both are kept: kafka-python itself has only a weak reference to an answer's class."""
+    name, versions, fields = ("ShareGroup", "1", _share()) if api_key == SHARE_GROUP_DESCRIBE else ("StreamsGroup", "0", _streams())
+    asked = [_field("GroupIds", "[]string"), _field("IncludeAuthorizedOperations", "bool")]
+    common = {"apiKey": api_key, "validVersions": versions, "flexibleVersions": _EVERY}
+    answer = message_class({**common, "type": "response", "name": f"{name}DescribeResponse", "fields": fields})
+    return message_class({**common, "type": "request", "name": f"{name}DescribeRequest", "fields": asked}), answer

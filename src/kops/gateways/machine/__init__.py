@@ -1,0 +1,1 @@
+"""Java, jars, processes and private files of this machine."""

@@ -1,0 +1,107 @@
+"""Programs that Maven repositories hold as archives: fetched once, unpacked whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from kops.core.errors import MissingRequirement
+from kops.gateways.machine import ivy
+from kops.gateways.machine.ivy import Artifact, Report
+from kops.gateways.machine.jars import OFFLINE_HINT, locked, repository
+from kops.gateways.machine.jdk import require_jdk
+
+REGISTRY_VERSION = "3.0.9"
+REGISTRY = Artifact("io.apicurio", "apicurio-registry-app", REGISTRY_VERSION)
+"""Apicurio, which has Confluent's API under ``/apis/ccompat/v7``."""
+
+
+def registry_folder(cache_directory: Path, *, progress: Report | None = None, fetch: bool = True) -> Path:
+    """Return the folder of the schema registry, fetching it when it is not there yet.
+
+    :param cache_directory: kops' cache, ``directories.cache``
+    :raises MissingRequirement: not there and cannot be fetched
+    """
+    jars = cache_directory / "jars"
+    report = progress or _silent
+
+    def unpacked(work: Path) -> Path:
+        report(f"fetching the schema registry {REGISTRY_VERSION}, once (a minute or two)")
+        return unpack(retrieved(REGISTRY, "all", "tar.gz", work, report), work / "whole")
+
+    return once(jars, f"apicurio-registry-{REGISTRY_VERSION}", unpacked if fetch else None, report=report)
+
+
+def once(jars: Path, name: str, make: Callable[[Path], Path] | None, *, report: Report) -> Path:
+    """Return a folder under the jars of the cache, made when it is not there; ``KOPS_JARS_DIR`` is looked into first.
+
+    :param name: of the folder, relative to the jars
+    :param make: makes it somewhere under the folder that it is given, and returns where; None: it must be there
+    :raises MissingRequirement: when it is not there and must be
+    """
+    given = Path(os.environ["KOPS_JARS_DIR"]) / name if os.environ.get("KOPS_JARS_DIR") else None
+    if given is not None and given.is_dir():
+        return given
+    folder = jars / name
+    if folder.is_dir():
+        return folder
+    if make is None:
+        raise MissingRequirement(f"{folder.name} is not in {folder.parent}", hint=OFFLINE_HINT)
+    with locked(jars, folder.name, report):
+        if not folder.is_dir():
+            work = jars / f".{folder.name}.part"
+            work.mkdir(parents=True, exist_ok=True)
+            try:
+                folder.parent.mkdir(exist_ok=True)
+                make(work).rename(folder)
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
+    return folder
+
+
+def retrieved(artifact: Artifact, classifier: str, extension: str, work: Path, report: Report) -> Path:
+    """Return an archive, fetched into a folder.
+
+    :raises MissingRequirement: when it cannot be fetched, or does not exist
+    """
+    try:
+        return ivy.retrieve(artifact, classifier, extension, java=require_jdk().java, work=work, repository=repository(), report=report)
+    except MissingRequirement as missing:
+        raise MissingRequirement(missing.message, hint=missing.hint or OFFLINE_HINT) from missing
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    """Unpack a ``tar.gz`` or ``zip`` into a folder, never outside of it; return the folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if archive.suffix == ".zip":
+        with zipfile.ZipFile(archive) as zipped:
+            zipped.extractall(folder)  # noqa: S202 - it leaves out ".." and absolute paths
+    else:
+        with tarfile.open(archive) as tarred:
+            _extract(tarred, folder)
+    return folder
+
+
+def _extract(tarred: tarfile.TarFile, folder: Path) -> None:
+    """Unpack files and folders, never outside of the folder.
+
+    Python before 3.10.12 and 3.11.4 has no filter for that.
+
+    :raises MissingRequirement: on anything else in the archive, or a path that leads elsewhere
+    """
+    if hasattr(tarfile, "data_filter"):
+        tarred.extractall(folder, filter="data")
+        return
+    root = folder.resolve()
+    for member in tarred:
+        if not (member.isreg() or member.isdir()) or not (folder / member.name).resolve().is_relative_to(root):
+            raise MissingRequirement(f"the archive has {member.name}, which is not unpacked", hint="use Python 3.10.12, 3.11.4 or newer")
+        tarred.extract(member, folder)
+
+
+def _silent(_line: str) -> None:
+    """Report nothing."""

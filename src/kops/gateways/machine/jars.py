@@ -1,0 +1,214 @@
+"""Jars: Apache Kafka's own, and those that Spark needs to read Kafka; fetched once, then from the cache.
+
+A set lives in ``<cache>/jars/<set>-<version>/``. It is put together in a folder beside it and renamed, so a set is
+there whole or not at all, and a lock of its own keeps two kops from fetching it at once. For closed networks a folder of
+jars (``--jars DIR``, ``KOPS_JARS_DIR``) takes the cache's place: either laid out like it (copy ``<cache>/jars`` from
+another machine) or with the jars themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kops.core.errors import MissingRequirement, UsageProblem
+from kops.gateways.machine import ivy
+from kops.gateways.machine.checksums import refuse_others
+from kops.gateways.machine.ivy import Artifact, Report
+from kops.gateways.machine.jdk import require_jdk
+
+KAFKA_VERSION = "4.3.1"
+"""The Apache Kafka that kops is tested with."""
+
+_LOG4J_VERSION = "2.25.4"
+_LOCK_SECONDS = 1800.0
+OFFLINE_HINT = (
+    "run kops doctor --fetch where there is a network (KOPS_MAVEN_REPOSITORY=URL names a mirror),"
+    " or copy the folder from another machine and name it with --jars DIR or KOPS_JARS_DIR"
+)
+
+
+@dataclass(frozen=True)
+class JarSet:
+    """Jars that belong together.
+
+    :param name: ``kafka`` or ``spark-kafka``
+    :param artifacts: what was asked for; all that they need comes with them
+    :param exclude: organisations that are left out
+    :param beside: a folder whose jars are on the class path anyway, and are left out
+    """
+
+    name: str
+    version: str
+    artifacts: tuple[Artifact, ...]
+    exclude: tuple[str, ...] = ()
+    beside: Path | None = None
+
+    @property
+    def folder(self) -> str:
+        """Return the name of its folder: ``kafka-4.3.1``."""
+        return f"{self.name}-{self.version}"
+
+    @property
+    def main_jar(self) -> str:
+        """Return the file whose presence tells that a folder holds this set."""
+        return f"{self.artifacts[0].name}-{self.artifacts[0].version}.jar"
+
+
+def kafka_set(version: str = KAFKA_VERSION) -> JarSet:
+    """Describe Apache Kafka: the broker, its tools, Kafka Streams and its test driver.
+
+    :raises UsageProblem: when it is not a version such as 4.3.1
+    """
+    if not re.fullmatch(r"(3\.[3-9]|[4-9]\.\d+)\.\d+", version):
+        raise UsageProblem(
+            f"'{version}' is not a version of Apache Kafka that kops can run",
+            hint=f"name one from 3.3.0 on, the first that runs without ZooKeeper, such as {KAFKA_VERSION}",
+        )
+    names = ("kafka_2.13", "kafka-tools", "kafka-streams", "kafka-streams-test-utils")
+    kafka = (*(Artifact("org.apache.kafka", name, version) for name in names), _log4j("log4j-slf4j-impl"))
+    if version.startswith("3."):  # these log by Log4j 1 themselves, and ZooKeeper, which comes with them, by Logback
+        return JarSet("kafka", version, (*kafka, _log4j("log4j-1.2-api")), exclude=("ch.qos.logback", "ch.qos.reload4j", "log4j"))
+    return JarSet("kafka", version, kafka)
+
+
+def _log4j(name: str) -> Artifact:
+    """Return a part of Log4j; Kafka's POMs leave the binding to its distribution."""
+    return Artifact("org.apache.logging.log4j", name, _LOG4J_VERSION)
+
+
+def connect_set(version: str = KAFKA_VERSION) -> JarSet:
+    """Describe Kafka Connect: the worker with its converters and transforms, without connectors.
+
+    :raises UsageProblem: when it is not a version such as 4.3.1
+    """
+    kafka = kafka_set(version)
+    logging = [artifact for artifact in kafka.artifacts if artifact.name.startswith("log4j")]
+    return JarSet("connect", version, (Artifact("org.apache.kafka", "connect-runtime", version), *logging), exclude=kafka.exclude)
+
+
+def spark_kafka_set() -> JarSet:
+    """Describe Spark's Kafka connector, of the installed PySpark's version, without what PySpark ships."""
+    version = ivy.pyspark_version()
+    connector = Artifact("org.apache.spark", "spark-sql-kafka-0-10_2.13", version)
+    return JarSet("spark-kafka", version, (connector,), exclude=("org.scala-lang", "org.apache.hadoop"), beside=ivy.pyspark_jars())
+
+
+def class_path(jars: Sequence[Path]) -> str:
+    """Return the jars as a Java class path."""
+    return os.pathsep.join(str(jar) for jar in jars)
+
+
+def jars_of(
+    wanted: JarSet, cache_directory: Path, *, progress: Report | None = None, jars_directory: Path | None = None, fetch: bool = True
+) -> list[Path]:
+    """Return the jars of a set: from the given folder, else from the cache, else fetched into it (about 90 s for Kafka's).
+
+    :param cache_directory: kops' cache, ``directories.cache``
+    :param progress: takes a line of progress
+    :param jars_directory: where the jars are instead; default ``KOPS_JARS_DIR``
+    :param fetch: False: never go to the network
+    :raises MissingRequirement: not there and cannot be fetched, or no Java to fetch them with
+    """
+    jars_directory = jars_directory or _chosen_directory()
+    if jars_directory is not None:
+        return _from_directory(wanted, jars_directory)
+    jars = cache_directory / "jars"
+    present = _jars_in(jars / wanted.folder, wanted)
+    if present:
+        return present
+    if not fetch:
+        raise MissingRequirement(f"the jars of {wanted.name} {wanted.version} are not in {jars}", hint=OFFLINE_HINT)
+    report = progress or _silent
+    with locked(jars, wanted.folder, report):
+        return _jars_in(jars / wanted.folder, wanted) or _fetch(wanted, jars, report)
+
+
+def are_here(wanted: JarSet, cache_directory: Path, *, jars_directory: Path | None = None) -> bool:
+    """Tell whether the jars of a set need not be fetched; for the arguments see ``jars_of``."""
+    return bool(jars_directory or _chosen_directory() or _jars_in(cache_directory / "jars" / wanted.folder, wanted))
+
+
+def _chosen_directory() -> Path | None:
+    return Path(os.environ["KOPS_JARS_DIR"]) if os.environ.get("KOPS_JARS_DIR") else None
+
+
+def _from_directory(wanted: JarSet, directory: Path) -> list[Path]:
+    for folder in (directory / wanted.folder, directory):
+        found = _jars_in(folder, wanted)
+        if found:
+            return found
+    raise MissingRequirement(
+        f"there is no {wanted.main_jar} in {directory}, nor in {directory / wanted.folder}",
+        hint="copy the jars folder of a cache that 'kops doctor --fetch' filled on another machine",
+    )
+
+
+def _jars_in(folder: Path, wanted: JarSet) -> list[Path]:
+    return sorted(folder.glob("*.jar")) if (folder / wanted.main_jar).is_file() else []
+
+
+def _fetch(wanted: JarSet, jars: Path, report: Report) -> list[Path]:
+    """Resolve a set and put its folder in place with one rename."""
+    java = require_jdk().java
+    report(f"fetching the jars of {wanted.name} {wanted.version}, once (a minute or two)")
+    work, whole = jars / f".{wanted.folder}.ivy", jars / f".{wanted.folder}.part"
+    try:
+        files = ivy.resolve(wanted.artifacts, java=java, work=work, repository=repository(), exclude=wanted.exclude, report=report)
+    except MissingRequirement as missing:
+        raise MissingRequirement(missing.message, hint=missing.hint or OFFLINE_HINT) from missing
+    shutil.rmtree(whole, ignore_errors=True)
+    whole.mkdir(parents=True)
+    present = [jar.name for jar in wanted.beside.glob("*.jar")] if wanted.beside else []
+    for file in files:
+        name = file.parent.parent.name  # Ivy's cache is organisation/name/jars/name-version.jar
+        if not any(re.match(re.escape(name) + r"-\d", jar) for jar in present):
+            shutil.move(file, whole / file.name)
+    try:
+        refuse_others(wanted.folder, sorted(whole.iterdir()), ivy.shown(repository()))
+    except MissingRequirement:
+        shutil.rmtree(whole, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)  # Ivy would take the same files from its cache next time
+        raise
+    whole.rename(jars / wanted.folder)
+    shutil.rmtree(work, ignore_errors=True)  # only now: until a set is whole, the next run goes on from here
+    return _jars_in(jars / wanted.folder, wanted)
+
+
+def repository() -> str:
+    """Return the Maven repository to fetch from: Maven Central, unless ``KOPS_MAVEN_REPOSITORY`` names a mirror."""
+    return os.environ.get("KOPS_MAVEN_REPOSITORY") or ivy.MAVEN_CENTRAL
+
+
+@contextlib.contextmanager
+def locked(jars: Path, name: str, report: Report) -> Iterator[None]:
+    """Hold the lock of one set in the jars' folder; the system frees it when a process dies."""
+    jars.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + _LOCK_SECONDS
+    with (jars / f".{name}.lock").open("a") as lock:
+        waiting = False
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise MissingRequirement(
+                        f"another kops has been fetching {name} into {jars} for too long", hint="end it, then try again"
+                    ) from None
+            if not waiting:
+                report(f"another kops is fetching {name}, waiting for it")
+            waiting = True
+            time.sleep(0.2)
+        yield
+
+
+def _silent(_line: str) -> None:
+    """Report nothing."""

@@ -1,0 +1,176 @@
+"""A registry of schemas with Confluent's API (Confluent, Apicurio, Karapace, Redpanda)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import quote
+
+from kops.config.connection import Connection
+from kops.config.http import http_settings, no_login
+from kops.core.errors import (
+    AuthenticationFailed,
+    AuthorizationFailed,
+    ConfigError,
+    KopsError,
+    NotFound,
+    OperationFailed,
+    TimedOut,
+    Unreachable,
+    UsageProblem,
+)
+from kops.core.schemas.models import LATEST, RegisteredSchema
+
+ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
+CONTENT = "application/vnd.schemaregistry.v1+json"
+_MOST_REFERENCES = 1000
+_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _CONFLICT, _UNPROCESSABLE, _OK = 401, 403, 404, 409, 422, 200
+
+
+class IncompatibleSchema(KopsError):
+    """The registry refuses a schema for the compatibility level of its subject."""
+
+    slug = "incompatible_schema"
+
+
+class SchemaRegistry:
+    """The registry of a connection, over one session. A schema never changes under its id, so each is asked for once.
+
+    :raises ConfigError: when the connection has no registry
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        if not connection.registry_url:
+            raise ConfigError(
+                "there is no schema registry for this cluster",
+                hint="set registry_url in the context: kops context add NAME --registry-url URL ...; or name another format",
+            )
+        import requests
+
+        self._url = connection.registry_url.rstrip("/")
+        self._settings = http_settings(connection, "registry")
+        self._session = requests.Session()
+        self._session.headers["Accept"] = ACCEPT
+        self._session.auth = no_login  # else requests would send what ~/.netrc has for this host
+        self._schemas: dict[int, RegisteredSchema] = {}
+
+    @property
+    def shown_url(self) -> str:
+        """Return its address, without a login that somebody may have written into it."""
+        return shown_login_free(self._url)
+
+    def schema(self, schema_id: int) -> RegisteredSchema:
+        """Return a schema with all that it refers to.
+
+        :raises NotFound: when the registry has none of that id
+        :raises Unreachable: when the registry does not answer
+        """
+        if schema_id not in self._schemas:
+            body = self.ask("GET", f"/schemas/ids/{schema_id}", f"schema {schema_id}", needs="schema")
+            self._schemas[schema_id] = RegisteredSchema(
+                schema_id, str(body.get("schemaType") or "AVRO"), str(body["schema"]), self.referenced(body.get("references"))
+            )
+        return self._schemas[schema_id]
+
+    def version_of(self, place: str) -> int:
+        """Return the id of a version of a subject.
+
+        :param place: SUBJECT, whose latest version is taken, or SUBJECT:VERSION; a subject may have colons itself
+        :raises NotFound: when there is none
+        """
+        subject, colon, version = place.rpartition(":")
+        if not (colon and version.isascii() and version.isdigit()):
+            subject, version = place, LATEST
+        what = f"subject {subject}" if version == LATEST else f"version {version} of subject {subject}"
+        return int(self.ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}", what, needs="id")["id"])
+
+    def referenced(self, references: Any) -> tuple[tuple[str, str], ...]:
+        """Return name and text of the schemas that references lead to, each after those that it refers to itself.
+
+        :param references: as the registry's interface has them
+        :raises NotFound: when one of them is not there
+        """
+        found: dict[tuple[str, str], tuple[str, str]] = {}
+        self._collect(references or [], found)
+        return tuple(found.values())
+
+    def _collect(self, references: list[dict[str, Any]], found: dict[tuple[str, str], tuple[str, str]]) -> None:
+        for reference in references:
+            subject, version = str(reference["subject"]), str(reference["version"])
+            if (subject, version) in found or len(found) > _MOST_REFERENCES:
+                continue
+            path = f"/subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}"
+            body = self.ask("GET", path, f"schema {subject} version {version}", needs="schema")
+            self._collect(body.get("references") or [], found)
+            found[subject, version] = (str(reference["name"]), str(body["schema"]))
+
+    def ask(self, method: str, path: str, what: str, body: Any = None, *, needs: str | list[Any] | None = None) -> Any:
+        """Return the JSON of an answer.
+
+        :param what: is asked for, for errors
+        :param body: to send as JSON
+        :param needs: a key that the answer has to have; a list: the answer has to be one
+        :raises NotFound: when the registry has no such thing
+        :raises IncompatibleSchema: when it refuses a schema for another (409)
+        :raises UsageProblem: when it does not take a schema for one (422)
+        :raises KopsError: for every other answer that is none
+        """
+        import requests
+
+        given = {} if body is None else {"json": body, "headers": {"Content-Type": CONTENT}}
+        try:
+            answer = self._session.request(method, self._url + path, allow_redirects=False, **given, **self._settings)
+        except requests.exceptions.SSLError as error:
+            raise AuthenticationFailed(
+                f"no trusted connection to the schema registry at {self.shown_url}: {error}", hint="see http_ca_file"
+            ) from error
+        except requests.exceptions.Timeout as error:
+            raise TimedOut(f"the schema registry at {self.shown_url} did not answer", hint="raise --timeout") from error
+        except requests.exceptions.RequestException as error:
+            hint = "check registry_url; `kops context show --resolved` says where it comes from"
+            raise Unreachable(f"no schema registry answers at {self.shown_url}", hint=hint) from error
+        try:
+            found = answer.json()
+        except ValueError:
+            found = None
+        if answer.is_redirect:
+            # A followed DELETE would come back as a GET, whose answer says nothing about the deletion.
+            there = shown_login_free(str(answer.headers.get("Location", "")))
+            raise OperationFailed(f"the schema registry at {self.shown_url} points to {there}", hint="set registry_url to where it is")
+        if answer.status_code != _OK:
+            raise self._error(answer.status_code, found, what)
+        if found is None or not _is_as_needed(found, needs):
+            raise self._unusual(answer.status_code, what)
+        return found
+
+    def _error(self, status: int, body: Any, what: str) -> KopsError:
+        url = self.shown_url
+        said = str(body["message"]) if isinstance(body, dict) and body.get("message") else ""
+        code = {"error_code": body["error_code"]} if isinstance(body, dict) and isinstance(body.get("error_code"), int) else {}
+        known: dict[int, KopsError] = {
+            _UNAUTHORIZED: AuthenticationFailed(f"the schema registry at {url} refused who we are", hint="see registry_username"),
+            _FORBIDDEN: AuthorizationFailed(f"the schema registry at {url} does not let us have {what}"),
+            _NOT_FOUND: NotFound(f"the registry at {url} has no {what}", hint="is it another cluster's registry?", **code),
+            _CONFLICT: IncompatibleSchema(f"the registry at {url} refuses {what} as incompatible: {said or 'no reason given'}", **code),
+        }
+        if status in known:
+            return known[status]
+        if status == _UNPROCESSABLE and said:
+            return UsageProblem(f"the registry at {url} does not take {what}: {said}", **code)
+        if said:
+            return OperationFailed(f"the schema registry at {url} answered {status} for {what}: {said}", **code)
+        return self._unusual(status, what)
+
+    def _unusual(self, status: int, what: str) -> KopsError:
+        return OperationFailed(f"the schema registry at {self.shown_url} answered {status} for {what}", hint="is registry_url its API?")
+
+
+def shown_login_free(url: str) -> str:
+    """Return an address without the login and the query that somebody may have written into it."""
+    return re.sub(r"//[^/@]*@", "//", url).split("?", 1)[0]
+
+
+def _is_as_needed(body: Any, needs: str | list[Any] | None) -> bool:
+    if isinstance(needs, list):
+        return isinstance(body, list)
+    return needs is None or (isinstance(body, dict) and needs in body)

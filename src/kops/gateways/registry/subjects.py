@@ -1,0 +1,114 @@
+"""Subjects of a registry: their versions, their compatibility levels, registering and deleting."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from kops.config.connection import Connection
+from kops.core.errors import NotFound, UsageProblem
+from kops.core.schemas.models import LATEST, RegisteredSchema, Schema, SchemaVersion, references_of
+from kops.gateways.registry.client import SchemaRegistry
+
+
+class Subjects:
+    """The subjects of the registry of a connection.
+
+    :raises ConfigError: when the connection has no registry
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.registry = SchemaRegistry(connection)
+
+    def names(self) -> list[str]:
+        """Return the names of all subjects, sorted."""
+        return sorted(map(str, self.registry.ask("GET", "/subjects", "the list of subjects", needs=[])))
+
+    def versions(self, subject: str) -> list[int]:
+        """Return the versions of a subject, without those that are deleted; none of one that is not there."""
+        try:
+            found = self.registry.ask("GET", f"{_path(subject)}/versions", f"subject {subject}", needs=[])
+        except NotFound:
+            return []
+        return sorted(map(int, found))
+
+    def version(self, subject: str, version: int | str = LATEST) -> SchemaVersion:
+        """Return a version of a subject.
+
+        :raises NotFound: when there is none
+        """
+        what = f"subject {subject}" if version == LATEST else f"version {version} of subject {subject}"
+        return _version(self.registry.ask("GET", f"{_path(subject)}/versions/{version}", what, needs="schema"))
+
+    def newest(self, subject: str) -> SchemaVersion | None:
+        """Return the latest version of a subject; None when there is none."""
+        try:
+            return self.version(subject)
+        except NotFound:
+            return None
+
+    def find(self, subject: str, schema: Schema) -> SchemaVersion | None:
+        """Return the version of a subject that has a schema; None when none has.
+
+        :raises UsageProblem: when it is no schema
+        """
+        try:
+            body = self.registry.ask("POST", _path(subject), f"subject {subject}", schema.as_json(), needs="id")
+        except NotFound:
+            return None
+        return _version(body | {"schema": schema.text} if "schema" not in body else body)
+
+    def subjects_of(self, schema_id: int) -> list[tuple[str, int]]:
+        """Return the subjects and versions that have a schema."""
+        found = self.registry.ask("GET", f"/schemas/ids/{schema_id}/versions", f"schema {schema_id}", needs=[])
+        return sorted((str(each["subject"]), int(each["version"])) for each in found)
+
+    def level(self, subject: str) -> tuple[str, bool]:
+        """Return the compatibility level of a subject, and whether it is its own and not the registry's."""
+        for path, own in ((f"/config/{quote(subject, safe='')}", True), ("/config", False)):
+            try:
+                body = self.registry.ask("GET", path, f"compatibility level of {subject}")
+            except NotFound:
+                continue
+            return str(body.get("compatibilityLevel") or body.get("compatibility") or "NONE"), own
+        return "NONE", False
+
+    def compatible(self, subject: str, schema: Schema, version: int | str) -> tuple[bool, list[str]]:
+        """Return whether a schema is compatible with a version by the level of the subject, and what the registry says against it.
+
+        :raises UsageProblem: when it is no schema
+        """
+        path = f"/compatibility/subjects/{quote(subject, safe='')}/versions/{version}?verbose=true"
+        body = self.registry.ask("POST", path, f"the check of {subject}", schema.as_json(), needs="is_compatible")
+        return bool(body["is_compatible"]), [str(message) for message in body.get("messages") or ()]
+
+    def register(self, subject: str, schema: Schema) -> int:
+        """Register a schema and return its id. Registering it again changes nothing.
+
+        :raises IncompatibleSchema: when the subject's level forbids it
+        """
+        return int(self.registry.ask("POST", f"{_path(subject)}/versions", f"the schema for {subject}", schema.as_json(), needs="id")["id"])
+
+    def delete(self, subject: str, version: int) -> None:
+        """Delete a version softly: the schema stays readable by its id."""
+        self.registry.ask("DELETE", f"{_path(subject)}/versions/{version}", f"version {version} of subject {subject}")
+
+    def whole(self, schema: Schema) -> RegisteredSchema:
+        """Return a schema with the texts of its references, as formats read it; its id is 0.
+
+        :raises UsageProblem: when a reference is not there
+        """
+        try:
+            referenced = self.registry.referenced([each.as_json() for each in schema.references])
+        except NotFound as missing:
+            raise UsageProblem(f"a reference leads nowhere: {missing.message}", hint="register what is referred to first") from missing
+        return RegisteredSchema(0, schema.kind, schema.text, referenced)
+
+
+def _path(subject: str) -> str:
+    return f"/subjects/{quote(subject, safe='')}"
+
+
+def _version(body: Any) -> SchemaVersion:
+    schema = Schema(str(body.get("schemaType") or "AVRO"), str(body["schema"]), references_of(body.get("references")))
+    return SchemaVersion(str(body["subject"]), int(body["version"]), int(body["id"]), schema)

@@ -1,0 +1,158 @@
+"""Fetches whole record batches through kafka-python's connections: as they are, or decoded into columns.
+
+Spark's own source makes an object of each record first; this costs a fifth of it. It never joins a group and commits nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kops.formats.batches.columns import RecordColumns, any_aborted, decode_in_parts, offsets_between, without_aborted
+from kops.formats.batches.gaps import Gaps
+from kops.formats.batches.header import Batch, HugeBatch, batches_of
+from kops.gateways.wire.connections import await_quota, connected, refresh
+from kops.gateways.wire.kafka_python import request_class
+
+PATIENCE_SECONDS = 120.0
+"""How long a fetch is tried again while no leader answers, or the records that must be there do not come."""
+HELD_SECONDS = 600.0
+"""How much longer while a quota holds it back: one below the size of a batch does for ever."""
+
+_RETRY_SECONDS = 0.1
+_REQUEST_MILLISECONDS = 30_000
+_WAIT_MILLISECONDS = 500
+_PARTITION_BYTES = 8 << 20
+_FETCH_VERSIONS = {"min_version": 4, "max_version": 11}
+"""Of the Fetch requests: from the one that carries record batches of magic 2 to the last that names topics and has no sessions' epochs."""
+_CONSUMER = -1
+
+
+class RecordsLost(ValueError):
+    """Records of a range are not in the log any more."""
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What a fetch brought: the bytes of the batches, and the aborted transactions among them."""
+
+    data: bytes
+    aborted: tuple[tuple[int, int], ...] = ()
+
+
+class BatchConsumer:
+    """Reads ranges of one topic.
+
+    :param settings: librdkafka's, for which ``connections.can_connect`` is true
+    :param read_committed: leave out what transactions aborted
+
+    ``gaps`` are the offsets without a record that it has met; transactions' markers are none, as they are batches of their own. ``aborted``
+    tells whether one of these said that its transaction was aborted, where uncommitted records are read.
+    """
+
+    def __init__(self, topic: str, settings: Mapping[str, Any], *, read_committed: bool = False) -> None:
+        self.topic = topic
+        self.gaps = Gaps()
+        self.aborted = False
+        self._read_committed = read_committed
+        self._client = connected(settings, _REQUEST_MILLISECONDS)
+        self._refresh()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def read(self, partition: int, start: int, end: int) -> Iterator[RecordColumns]:
+        """Yield the records with start <= offset < end, in their order, as they come: some megabytes at a time.
+
+        :raises kops.formats.batches.header.UnreadableBatch: when a batch is damaged or of an old format; else as ``batches``
+        :raises kops.formats.batches.header.HugeBatch: when a batch takes too much memory
+        """
+        for data, batches in self.batches(partition, start, end):
+            try:
+                for part in decode_in_parts(data, batches):
+                    columns = offsets_between(part, start, end)
+                    if len(columns):
+                        yield columns
+            except HugeBatch as huge:
+                raise HugeBatch(f"{self.topic}:{partition}: {huge}") from huge
+
+    def batches(self, partition: int, start: int, end: int) -> Iterator[tuple[bytes, list[Batch]]]:
+        """Yield what each fetch brought of the batches with records from ``start`` to before ``end``; the outer ones may reach beyond.
+
+        :raises RecordsLost: when the log begins after ``start``
+        :raises TimeoutError: when the leader does not answer, or the records do not become readable, in time
+        """
+        at, deadline, held = start, time.monotonic() + PATIENCE_SECONDS, 0.0
+        while at < end:
+            held += await_quota(self._client, self._leader(partition))
+            answer = self._fetch(partition, at)
+            found = batches_of(answer.data) if answer else []
+            if answer is None or not found:
+                if time.monotonic() > deadline + min(held, HELD_SECONDS):
+                    why = f", {held:.0f} of them held back by a quota of the brokers" if held else ""
+                    seconds = time.monotonic() - deadline + PATIENCE_SECONDS
+                    raise TimeoutError(f"{self.topic}:{partition} gave no records from offset {at} on within {seconds:.0f} s{why}")
+                continue
+            self.gaps.see(found, at, end)
+            self.aborted = self.aborted or (not self._read_committed and any_aborted(answer.data, found))
+            at, deadline, held = found[-1].last_offset + 1, time.monotonic() + PATIENCE_SECONDS, 0.0
+            inside = [batch for batch in found if batch.base_offset < end and batch.last_offset >= start]
+            kept = without_aborted(answer.data, inside, answer.aborted)
+            if kept:
+                yield answer.data, kept
+
+    def _fetch(self, partition: int, offset: int) -> _Answer | None:
+        """Ask the leader once; None when it is to be asked again."""
+        from kafka.errors import KafkaError
+
+        leader = self._leader(partition)
+        if leader is not None:
+            try:
+                return self._ask(leader, partition, offset)
+            except KafkaError as error:
+                if not (error.retriable or error.invalid_metadata):
+                    raise
+        time.sleep(_RETRY_SECONDS)
+        self._refresh()
+        return None
+
+    def _leader(self, partition: int) -> int | None:
+        from kafka.structs import TopicPartition
+
+        leader = self._client.cluster.leader_for_partition(TopicPartition(self.topic, partition))
+        return None if leader in (None, -1) else int(leader)
+
+    def _ask(self, leader: int, partition: int, offset: int) -> _Answer:
+        from kafka.errors import for_code
+
+        request_type = request_class("FetchRequest")
+        topic = request_type.FetchTopic
+        wanted = topic.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=_PARTITION_BYTES)
+        request = request_type(
+            replica_id=_CONSUMER,
+            max_wait_ms=_WAIT_MILLISECONDS,
+            min_bytes=1,
+            max_bytes=_PARTITION_BYTES,
+            isolation_level=int(self._read_committed),
+            topics=[topic(topic=self.topic, partitions=[wanted])],
+            **_FETCH_VERSIONS,
+        )
+        response = self._client.send_and_receive(leader, request, timeout_ms=_REQUEST_MILLISECONDS)
+        if response.error_code:
+            raise for_code(response.error_code)(f"fetching {self.topic}:{partition}")
+        if not response.responses:  # what a quota holds back
+            return _Answer(b"")
+        answer = response.responses[0].partitions[0]
+        if answer.error_code:
+            error = for_code(answer.error_code)
+            if error.message == "OFFSET_OUT_OF_RANGE":
+                raise RecordsLost(f"{self.topic}:{partition} has no offset {offset} any more: older records are gone")
+            raise error(f"fetching {self.topic}:{partition}")
+        aborted = tuple((transaction.producer_id, transaction.first_offset) for transaction in answer.aborted_transactions or ())
+        return _Answer(bytes(answer.records or b""), aborted)
+
+    def _refresh(self) -> None:
+        refresh(self._client, self.topic, _REQUEST_MILLISECONDS // 10)

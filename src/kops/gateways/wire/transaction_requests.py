@@ -1,0 +1,129 @@
+"""The requests of a transaction (KIP-98, KIP-447), of the versions before KIP-890, which every broker since 0.11 takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kops.formats.batches.header import Producer
+from kops.gateways.wire.kafka_python import request_class
+
+TRANSACTION_MILLISECONDS = 60_000
+PRODUCE_MILLISECONDS = 30_000
+_PRODUCE_VERSIONS = {"min_version": 3, "max_version": 9}
+_VERSIONS = {"min_version": 0, "max_version": 3}
+_ALL_IN_SYNC_REPLICAS = -1
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a replay is.
+
+    :param offset: the next one of the source
+    :param note: what belongs to it
+    """
+
+    offset: int
+    note: str
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the brokers know a writer by.
+
+    :param group: its committed offset is the position, and says how far the records came
+    :param topic: of the partition, ``anchor``, under which the position is committed: any that the cluster has
+    :param transactional_id: None for a writer without transactions
+    :param progress_topic: where transactions note the position too, under the group's name; None for nowhere
+    """
+
+    group: str
+    topic: str
+    anchor: int = 0
+    transactional_id: str | None = None
+    progress_topic: str | None = None
+
+
+def begin(names: Names) -> Any:
+    """Ask for a producer id; it ends what another writer of the same name left open."""
+    request = request_class("InitProducerIdRequest")
+    return request(
+        transactional_id=names.transactional_id,
+        transaction_timeout_ms=TRANSACTION_MILLISECONDS,
+        producer_id=-1,
+        producer_epoch=-1,
+        min_version=0,
+        max_version=4,
+    )
+
+
+def committed_position(names: Names) -> Any:
+    """Ask how far the records came."""
+    request = request_class("OffsetFetchRequest")
+    topic = request.OffsetFetchRequestTopic(name=names.topic, partition_indexes=[names.anchor])
+    return request(group_id=names.group, topics=[topic], require_stable=True, min_version=1, max_version=7)
+
+
+def take(names: Names, who: Producer, topic: str, partition: int) -> Any:
+    """Take a partition into the transaction."""
+    request = request_class("AddPartitionsToTxnRequest")
+    wanted = request.AddPartitionsToTxnTopic(name=topic, partitions=[partition])
+    return request(
+        v3_and_below_transactional_id=names.transactional_id,
+        v3_and_below_producer_id=who.producer_id,
+        v3_and_below_producer_epoch=who.epoch,
+        v3_and_below_topics=[wanted],
+        **_VERSIONS,
+    )
+
+
+def take_offsets(names: Names, who: Producer) -> Any:
+    """Take the group's offsets into the transaction."""
+    request = request_class("AddOffsetsToTxnRequest")
+    return request(**_identity(names, who), group_id=names.group, **_VERSIONS)
+
+
+def commit_in_transaction(names: Names, who: Producer, position: Position) -> Any:
+    """Commit the position with the transaction."""
+    request = request_class("TxnOffsetCommitRequest")
+    topics = _topics(request, "TxnOffsetCommitRequest", names, position)
+    no_member = {"generation_id": -1, "member_id": "", "group_instance_id": None}
+    return request(**_identity(names, who), **no_member, group_id=names.group, topics=topics, **_VERSIONS)
+
+
+def commit_alone(names: Names, position: Position) -> Any:
+    """Commit the position without a transaction."""
+    request = request_class("OffsetCommitRequest")
+    topics = _topics(request, "OffsetCommitRequest", names, position)
+    no_member = {"generation_id_or_member_epoch": -1, "member_id": "", "group_instance_id": None}
+    return request(group_id=names.group, **no_member, topics=topics, min_version=2, max_version=8)
+
+
+def end(names: Names, who: Producer, *, committed: bool) -> Any:
+    """Commit or abort the transaction."""
+    request = request_class("EndTxnRequest")
+    return request(**_identity(names, who), committed=committed, **_VERSIONS)
+
+
+def produce(names: Names, topic: str, partition: int, batch: bytes) -> Any:
+    """Produce one batch."""
+    request = request_class("ProduceRequest")
+    data = request.TopicProduceData
+    return request(
+        transactional_id=names.transactional_id,
+        acks=_ALL_IN_SYNC_REPLICAS,
+        timeout_ms=PRODUCE_MILLISECONDS,
+        topic_data=[data(name=topic, partition_data=[data.PartitionProduceData(index=partition, records=batch)])],
+        **_PRODUCE_VERSIONS,
+    )
+
+
+def _identity(names: Names, who: Producer) -> dict[str, Any]:
+    return {"transactional_id": names.transactional_id, "producer_id": who.producer_id, "producer_epoch": who.epoch}
+
+
+def _topics(request: Any, prefix: str, names: Names, position: Position) -> list[Any]:
+    topic = getattr(request, f"{prefix}Topic")
+    partition = getattr(topic, f"{prefix}Partition")
+    where = {"partition_index": names.anchor, "committed_offset": position.offset, "committed_leader_epoch": -1}
+    return [topic(name=names.topic, partitions=[partition(**where, committed_metadata=position.note)])]

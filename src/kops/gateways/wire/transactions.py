@@ -1,0 +1,326 @@
+"""Transactions of whole record batches (KIP-98), with the position that they reach inside of them (KIP-447), through kafka-python.
+
+One request a step, answered before the next; only batches go several at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+from kops.formats.batches.header import Producer
+from kops.gateways.wire import transaction_requests as requests
+from kops.gateways.wire.connections import await_quota, connected, refresh
+from kops.gateways.wire.kafka_python import request_class
+from kops.gateways.wire.transaction_requests import Names, Position
+
+PATIENCE_SECONDS = 120.0
+"""How long a step is tried again, as ``delivery.timeout.ms`` of the Java producer."""
+_REQUEST_MILLISECONDS = 30_000
+_RETRY_SECONDS = 0.02
+_IN_FLIGHT = 4  # one below what kafka-python lets a connection have, and within the five that brokers remember of a producer
+_THROTTLED_SECONDS = 1.0
+_TRANSACTION, _GROUP = 1, 0
+_TOO_LARGE = ("MESSAGE_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
+_WRITTEN_ALREADY = "DUPLICATE_SEQUENCE_NUMBER"
+_AGAIN = (
+    "CONCURRENT_TRANSACTIONS",
+    "COORDINATOR_NOT_AVAILABLE",
+    "NOT_COORDINATOR",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "UNSTABLE_OFFSET_COMMIT",
+)
+_FATAL = ("AUTHORIZATION", "INVALID_RECORD", "INVALID_TIMESTAMP", "CORRUPT", "POLICY", "UNSUPPORTED")
+
+Encode = Callable[[Producer], bytes]
+T = TypeVar("T")
+
+
+def patiently(make: Callable[[], T]) -> T:
+    """Do what needs a broker, again while none answers."""
+    from kafka.errors import KafkaError
+
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return make()
+        except KafkaError as error:
+            if time.monotonic() > deadline or not (error.retriable or error.invalid_metadata):
+                raise
+            time.sleep(50 * _RETRY_SECONDS)
+
+
+class BrokenTransaction(Exception):
+    """The transaction cannot be gone on with; what it holds is to be sent again."""
+
+
+class RefusedBatch(Exception):
+    """The broker does not take a batch.
+
+    :ivar too_large: it may take parts of it
+    """
+
+    def __init__(self, topic: str, partition: int, error: Any, text: str | None) -> None:
+        super().__init__(f"{topic}:{partition}: {text or error.description}")
+        self.too_large = error.message in _TOO_LARGE
+
+
+class BatchWriter:
+    """Writes batches, and commits how far it came.
+
+    :param settings: librdkafka's
+    """
+
+    def __init__(self, settings: Mapping[str, Any], names: Names) -> None:
+        self.names = names
+        self._client = patiently(lambda: connected(settings, _REQUEST_MILLISECONDS))
+        self._topics: set[str] = set()
+        self._sequences: dict[tuple[str, int], int] = {}
+        self._taken: set[tuple[str, int]] = set()
+        self._flying: deque[tuple[Any, str, int]] = deque()
+        self._coordinators: dict[int, int] = {}
+        self._producer = Producer(-1, -1, 0)
+        self._most = 1
+        self._throttled_seconds = 0.0
+        self.answered: Callable[[], None] | None = None
+        """Called when a batch was answered."""
+
+    @property
+    def throttled(self) -> bool:
+        """Tell whether a quota lets so little through that a transaction is to be kept short, and so within its time."""
+        return self._throttled_seconds >= _THROTTLED_SECONDS
+
+    @property
+    def producer_id(self) -> int:
+        """Return who writes."""
+        return self._producer.producer_id
+
+    def close(self) -> None:
+        """Close the connections; what is not committed is given up by the brokers in time."""
+        self._client.close()
+
+    def begin(self) -> Position | None:
+        """Become the only writer of this name, undo what it left open, and return how far it came."""
+        self._flying.clear()
+        identity = self.names.transactional_id
+        answer = self._ask(_TRANSACTION if identity else None, lambda: requests.begin(self.names), lambda answer: answer.error_code)
+        self._producer = Producer(answer.producer_id, answer.producer_epoch, 0, transactional=identity is not None)
+        self._sequences, self._taken, self._most = {}, set(), 1
+        return self.position()
+
+    def position(self) -> Position | None:
+        """Return how far records were written, waiting for a transaction that is being decided."""
+
+        def error(answer: Any) -> int:
+            return int(answer.error_code or answer.topics[0].partitions[0].error_code)
+
+        found = self._ask(_GROUP, lambda: requests.committed_position(self.names), error).topics[0].partitions[0]
+        return None if found.committed_offset < 0 else Position(found.committed_offset, found.metadata or "")
+
+    def send(self, topic: str, partition: int, records: int, encode: Encode) -> None:
+        """Send a batch; of what becomes of it ``flush`` tells.
+
+        :raises BrokenTransaction: when all since the last commit is to be sent again
+        :raises RefusedBatch: when the broker does not take a batch that was sent before
+        """
+        place = (topic, partition)
+        if self.names.transactional_id is not None and place not in self._taken:
+            self._take(topic, partition)
+        sequence = self._sequences.get(place, 0)
+        batch = encode(Producer(self._producer.producer_id, self._producer.epoch, sequence, self._producer.transactional))
+        self._sequences[place] = (sequence + records) & 0x7FFF_FFFF
+        if self.names.transactional_id is None:
+            self._deliver(topic, partition, batch)
+            return
+        while len(self._flying) >= self._most:
+            self._land()
+        self._flying.append((self._post(topic, partition, batch), topic, partition))
+
+    def flush(self) -> None:
+        """Wait until all that was sent is acknowledged; see ``send``."""
+        while self._flying:
+            self._land()
+
+    def commit(self, position: Position) -> None:
+        """Commit what was sent, and the position with it; without transactions, the position after it.
+
+        :raises BrokenTransaction: when it is not known whether it was committed; ``begin`` tells
+        """
+        self.flush()
+        if self.names.transactional_id is not None and self.names.progress_topic is not None:
+            self._note(self.names.progress_topic, position)
+        if self.names.transactional_id is None:
+            self._ask(_GROUP, lambda: requests.commit_alone(self.names, position), lambda answer: answer.topics[0].partitions[0].error_code)
+            return
+        self._with_offsets(position)
+        self._end(committed=True)
+        self._taken = set()
+
+    def _note(self, topic: str, position: Position) -> None:
+        """Write the position as a record of the transaction: committed offsets expire, the newest record of a compacted topic does not."""
+        try:
+            self.send(topic, 0, 1, partial(_position_batch, self.names.group, position))
+            self.flush()
+        except RefusedBatch as refused:
+            raise ValueError(f"how far it came cannot be noted in {topic}: {refused}") from refused
+
+    def abort(self) -> None:
+        """Give up what was sent since the last commit."""
+        while self._flying:
+            future, *_ = self._flying.popleft()
+            self._client.poll(timeout_ms=_REQUEST_MILLISECONDS, future=future)
+        if self.names.transactional_id is not None and self._taken:
+            self._end(committed=False)
+            self._taken = set()
+
+    def _take(self, topic: str, partition: int) -> None:
+        self._ask(
+            _TRANSACTION,
+            lambda: requests.take(self.names, self._producer, topic, partition),
+            lambda answer: answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code,
+        )
+        self._taken.add((topic, partition))
+
+    def _with_offsets(self, position: Position) -> None:
+        names, who = self.names, self._producer
+        self._ask(_TRANSACTION, lambda: requests.take_offsets(names, who), lambda answer: answer.error_code)
+        self._ask(
+            _GROUP,
+            lambda: requests.commit_in_transaction(names, who, position),
+            lambda answer: answer.topics[0].partitions[0].error_code,
+        )
+
+    def _end(self, *, committed: bool) -> None:
+        self._ask(_TRANSACTION, lambda: requests.end(self.names, self._producer, committed=committed), lambda answer: answer.error_code)
+
+    def _ask(self, kind: int | None, request: Callable[[], Any], code_of: Callable[[Any], int]) -> Any:
+        """Ask a coordinator, again where that may help.
+
+        :param kind: of coordinator; None asks any broker
+        :raises BrokenTransaction: when it says that this writer, or its transaction, is not what it takes it for
+        """
+        from kafka.errors import KafkaError, for_code
+
+        deadline, wait = time.monotonic() + PATIENCE_SECONDS, _RETRY_SECONDS
+        while True:
+            problem: Any
+            deadline += await_quota(self._client, self._coordinators.get(kind) if kind is not None else None)
+            try:
+                answer = self._client.send_and_receive(self._coordinator(kind), request(), timeout_ms=_REQUEST_MILLISECONDS)
+                code = code_of(answer)
+                if not code:
+                    return answer
+                problem = for_code(code)()
+            except KafkaError as error:
+                problem = error
+            name = getattr(problem, "message", None) or type(problem).__name__
+            again = name in _AGAIN or problem.retriable or problem.invalid_metadata
+            if not again and any(word in name for word in _FATAL):
+                raise problem
+            if not again:
+                raise BrokenTransaction(f"{name}: {problem}")
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{name}: {self.names.group} got no other answer within {PATIENCE_SECONDS:g} s")
+            if name != "CONCURRENT_TRANSACTIONS":
+                self._coordinators.clear()
+            time.sleep(wait)
+            wait = min(2 * wait, 1.0)
+
+    def _coordinator(self, kind: int | None) -> int:
+        from kafka.errors import NodeNotReadyError, for_code
+
+        if kind is None or kind not in self._coordinators:
+            node = self._client.least_loaded_node(bootstrap_fallback=True)
+            if node is None:
+                raise NodeNotReadyError("no broker")
+            if kind is None:
+                return int(node)
+            key = self.names.transactional_id if kind == _TRANSACTION else self.names.group
+            request = request_class("FindCoordinatorRequest")(key=key, key_type=kind, min_version=1, max_version=3)
+            answer = self._client.send_and_receive(node, request, timeout_ms=_REQUEST_MILLISECONDS)
+            if answer.error_code:
+                raise for_code(answer.error_code)(f"no coordinator for {key}")
+            self._coordinators[kind] = answer.node_id
+        return self._coordinators[kind]
+
+    def _leader(self, topic: str, partition: int) -> int | None:
+        from kafka.structs import TopicPartition
+
+        if topic not in self._topics:
+            self._topics.add(topic)
+            self._refresh(topic)
+        leader = self._client.cluster.leader_for_partition(TopicPartition(topic, partition))
+        return None if leader in (None, -1) else int(leader)
+
+    def _refresh(self, topic: str) -> None:
+        refresh(self._client, topic, _REQUEST_MILLISECONDS // 10)
+
+    def _post(self, topic: str, partition: int, batch: bytes) -> Any:
+        from kafka.errors import KafkaError
+
+        leader = self._leader(topic, partition)
+        if leader is None:
+            self._refresh(topic)
+            raise BrokenTransaction(f"{topic}:{partition} has no leader")
+        await_quota(self._client, leader)
+        try:
+            self._client.await_ready(leader, timeout_ms=_REQUEST_MILLISECONDS)
+        except KafkaError as error:
+            self._refresh(topic)
+            raise BrokenTransaction(str(error)) from error
+        return self._client.send(leader, requests.produce(self.names, topic, partition, batch))
+
+    def _land(self) -> None:
+        """Wait for the oldest batch that flies."""
+        future, topic, partition = self._flying.popleft()
+        self._answered(future, topic, partition)
+
+    def _answered(self, future: Any, topic: str, partition: int) -> None:
+        from kafka.errors import for_code
+
+        self._client.poll(timeout_ms=_REQUEST_MILLISECONDS, future=future)
+        if not future.succeeded():
+            self._refresh(topic)
+            raise BrokenTransaction(f"{topic}:{partition}: {future.exception if future.failed() else 'no answer in time'}")
+        self._throttled_seconds = future.value.throttle_time_ms / 1000
+        self._most = 1 if self._throttled_seconds else min(2 * self._most, _IN_FLIGHT)
+        if self.answered is not None:
+            self.answered()
+        answer = future.value.responses[0].partition_responses[0]
+        if not answer.error_code:
+            return
+        error = for_code(answer.error_code)
+        if error.message == _WRITTEN_ALREADY:
+            return
+        if error.message in _TOO_LARGE or any(word in error.message for word in _FATAL):
+            raise RefusedBatch(topic, partition, error, getattr(answer, "error_message", None))
+        self._refresh(topic)
+        raise BrokenTransaction(f"{topic}:{partition}: {error.message}")
+
+    def _deliver(self, topic: str, partition: int, batch: bytes) -> None:
+        """Send a batch until it is acknowledged: the broker recognises it by its sequence number."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                self._answered(self._post(topic, partition, batch), topic, partition)
+            except BrokenTransaction:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(5 * _RETRY_SECONDS)
+            else:
+                return
+
+
+def _position_batch(group: str, position: Position, producer: Producer) -> bytes:
+    """Return a batch of one record: the position as ``operations.replay.memory`` reads it."""
+    import pyarrow
+
+    from kops.formats.batches.encode import columns_of, encode
+
+    value = json.dumps({"offset": position.offset, "note": position.note}).encode()
+    key_column, value_column = (pyarrow.array([each], pyarrow.binary()) for each in (group.encode(), value))
+    return encode(columns_of(key_column, value_column, pyarrow.array([int(time.time() * 1000)], pyarrow.int64())), producer)

@@ -1,0 +1,82 @@
+"""`kops cluster health`: what is wrong with a cluster, and whether that is bad enough for a probe to fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kops.core.cluster.health import cluster_findings
+from kops.core.cluster.observed import Observed, PartitionTrouble, partition_trouble
+from kops.core.errors import KopsError
+from kops.core.findings import Finding, Severity, by_severity, counted, for_connection, reaches
+from kops.operations.cluster.observe import observe
+from kops.operations.services import Services
+
+
+@dataclass(frozen=True)
+class Health:
+    """A cluster's health.
+
+    :param findings: the worst first
+    :param gaps: what could not be looked at, and why
+    """
+
+    cluster_id: str
+    observed: Observed
+    trouble: PartitionTrouble
+    findings: tuple[Finding, ...]
+    gaps: Mapping[str, KopsError]
+
+    def healthy(self, least: Severity) -> bool:
+        """Tell whether nothing of at least this severity was found."""
+        return not reaches(self.findings, least)
+
+
+def examine(services: Services, named: Sequence[str] = ()) -> Health:
+    """Look at the whole cluster; nothing is changed.
+
+    :param named: how the command line named the cluster, for the commands of the findings
+    :raises Unreachable: when no broker answers
+    """
+    sight = observe(services)
+    seen = sight.observed
+    findings = for_connection(by_severity(cluster_findings(seen)), named)
+    return Health(services.kafka.cluster().cluster_id, seen, partition_trouble(seen), tuple(findings), sight.gaps)
+
+
+def as_json(health: Health, least: Severity) -> dict[str, Any]:
+    """Return health as the JSON contract has it.
+
+    :param least: the severity from which on the cluster counts as unhealthy
+    """
+    trouble = health.trouble
+    return {
+        "cluster_id": health.cluster_id,
+        "healthy": health.healthy(least),
+        "brokers": len(health.observed.live),
+        "topics": len(health.observed.topics),
+        "partitions": sum(len(topic.partitions) for topic in health.observed.topics),
+        "offline": len(trouble.offline),
+        "under_replicated": len(trouble.under_replicated),
+        "under_min_isr": len(trouble.under_min_isr),
+        "at_min_isr": len(trouble.at_min_isr),
+        "leader_not_preferred": len(trouble.not_preferred),
+        "findings": [finding.as_json() for finding in health.findings],
+        "not_checked": gap_rows(health.gaps),
+    }
+
+
+def gap_rows(gaps: Mapping[str, KopsError]) -> list[dict[str, Any]]:
+    """Return what could not be looked at as JSON."""
+    return [{"check": what, "error": error.as_json()} for what, error in gaps.items()]
+
+
+def headline(health: Health, least: Severity) -> str:
+    """Return the state of the cluster in a sentence."""
+    body = as_json(health, least)
+    counts = ", ".join(counted(body[f"{noun}s"], noun) for noun in ("broker", "topic", "partition"))
+    state = "healthy" if body["healthy"] else "unhealthy"
+    if body["healthy"] and health.gaps:
+        state = "healthy as far as could be seen"
+    return f"cluster {health.cluster_id} is {state}: {counts}"

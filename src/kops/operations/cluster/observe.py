@@ -1,0 +1,120 @@
+"""Looks at a cluster for `cluster health` and `diagnose`: each request that fails leaves its own gap, and is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from kops.core.cluster.log_dirs import LogDir
+from kops.core.cluster.observed import Observed, is_under_replicated
+from kops.core.errors import AuthorizationFailed, KopsError, TimedOut, Unreachable
+from kops.core.models import Topic, TopicPartition
+from kops.operations.services import Services
+
+T = TypeVar("T")
+
+_NOT_OFFERED = "UNSUPPORTED_VERSION"
+"""A cluster that has no such request, being older or of another maker, has nothing to tell; that is no gap."""
+
+
+@dataclass
+class Gaps:
+    """What could not be looked at, and why.
+
+    :ivar errors: by what was looked for: ``quorum``
+    :ivar lacking: likewise, where the cluster offers no such request
+    """
+
+    errors: dict[str, KopsError] = field(default_factory=dict)
+    lacking: dict[str, KopsError] = field(default_factory=dict)
+
+    def ask(self, what: str, request: Callable[[], T]) -> T | None:
+        """Return the answer to a request; None when it fails, and keep the reason."""
+        try:
+            return request()
+        except KopsError as error:
+            self.note(what, error)
+            return None
+
+    def sift(self, what: str, answers: Mapping[int, T | KopsError]) -> dict[int, T]:
+        """Return the brokers' answers that are no errors, and keep the reason of each error."""
+        for broker_id, answer in answers.items():
+            if isinstance(answer, Unreachable):  # it names the bootstrap servers, which do answer
+                self.note(f"{what} of broker {broker_id}", Unreachable(f"broker {broker_id} does not answer"))
+            elif isinstance(answer, KopsError):
+                self.note(f"{what} of broker {broker_id}", answer)
+        return {broker_id: answer for broker_id, answer in answers.items() if not isinstance(answer, KopsError)}
+
+    def note(self, what: str, error: KopsError) -> None:
+        """Keep the reason of a failure, apart where it is that the cluster offers no such request."""
+        (self.lacking if error.details.get("kafka_error") == _NOT_OFFERED else self.errors)[what] = error
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A cluster as it was seen, and what could not be seen of it."""
+
+    observed: Observed
+    gaps: Mapping[str, KopsError]
+    lacking: Mapping[str, KopsError] = field(default_factory=dict)
+
+
+def observe(services: Services, names: Sequence[str] | None = None) -> Sight:
+    """Look at the brokers, controllers and disks, and at some topics; all topics when ``names`` is None.
+
+    :raises Unreachable: when no broker answers
+    """
+    kafka, gaps = services.kafka, Gaps()
+    cluster = kafka.cluster()
+    topics = tuple(kafka.topics.describe().values()) if names is None else _existing(services, names, gaps)
+    seen = Observed(
+        topics,
+        cluster.brokers,
+        settings=gaps.ask("topic settings", lambda: kafka.topics.settings([one.name for one in topics], missing_ok=True)) or {},
+        registered=gaps.ask("registered brokers", kafka.details.registered_brokers) or (),
+        quorum=gaps.ask("quorum", kafka.details.quorum),
+    )
+    in_service = sorted(seen.live - {broker.id for broker in seen.registered if broker.fenced})
+    # Without partitions the answer has the directories alone, however many replicas they hold.
+    answers = kafka_versions(services, in_service, gaps)
+    silent = frozenset(broker_id for broker_id, answer in answers.items() if isinstance(answer, (Unreachable, TimedOut)))
+    versions = gaps.sift("version", {broker_id: answer for broker_id, answer in answers.items() if broker_id not in silent})
+    disks = log_dirs(services, [broker_id for broker_id in in_service if broker_id not in silent], gaps, partitions=()).values()
+    seen = replace(seen, versions=versions, unanswering=silent, log_dirs=tuple(one for some in disks for one in some))
+    return Sight(_closer(services, seen, gaps), gaps.errors, gaps.lacking)
+
+
+def _existing(services: Services, names: Sequence[str], gaps: Gaps) -> tuple[Topic, ...]:
+    """Return the topics that exist; one that may not be seen spoils only its own answer."""
+    topics = services.kafka.topics
+    try:
+        return tuple(topics.existing(names).values())
+    except AuthorizationFailed:
+        answers = [gaps.ask(f"topic {name}", lambda name=name: topics.existing([name])) for name in names]  # type: ignore[misc]
+        return tuple(topic for found in answers if found for topic in found.values())
+
+
+def _closer(services: Services, seen: Observed, gaps: Gaps) -> Observed:
+    """Ask what only matters where something is wrong."""
+    details = services.kafka.details
+    offline = sorted({place.topic for place, part in seen.partitions() if part.leader is None})
+    if any(is_under_replicated(part) for _, part in seen.partitions()):
+        seen = replace(seen, adding=gaps.ask("reassignments", details.adding_replicas) or {})
+    return replace(seen, eligible=gaps.ask("eligible leaders", lambda: details.eligible_leaders(offline)) or {}) if offline else seen
+
+
+def kafka_versions(services: Services, broker_ids: Sequence[int], gaps: Gaps) -> dict[int, str | KopsError]:
+    """Return the release that each broker speaks the protocol of, or why it is not known."""
+    return gaps.ask("broker versions", lambda: services.kafka.details.versions_or_errors(broker_ids)) or {}
+
+
+def log_dirs(
+    services: Services, broker_ids: Sequence[int], gaps: Gaps, *, partitions: Collection[TopicPartition] | None = None
+) -> dict[int, tuple[LogDir, ...]]:
+    """Return the log directories of each broker.
+
+    :param partitions: with the replicas of these only; None for all of them
+    """
+    answers = gaps.ask("log directories", lambda: services.kafka.log_dirs.describe_or_errors(broker_ids, partitions))
+    return gaps.sift("log directories", answers or {})

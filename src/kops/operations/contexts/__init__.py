@@ -1,0 +1,1 @@
+"""``kops context`` and ``kops doctor``."""

@@ -1,0 +1,64 @@
+"""Whether a context connects, to what, and as whom."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from kops.config.connection import Connection
+from kops.core.errors import AuthenticationFailed, Unreachable
+from kops.operations.services import Services
+
+
+def probe(services: Services) -> dict[str, Any]:
+    """Connect, and say to what and as whom.
+
+    :raises Unreachable: when no broker answers, or the brokers refuse who we are
+    """
+    connection = services.connection
+    started = time.monotonic()
+    services.progress.step(f"connecting to {', '.join(connection.bootstrap_servers)}")
+    try:
+        cluster = services.kafka.cluster()
+    except AuthenticationFailed:
+        raise
+    except Unreachable as error:
+        raise _explained(error, connection) from error
+    return {
+        "name": connection.name or None,
+        "cluster_id": cluster.cluster_id,
+        "controller": cluster.controller,
+        "brokers": [{"id": broker.id, "address": f"{broker.host}:{broker.port}"} for broker in cluster.brokers],
+        "security_protocol": connection.security_protocol,
+        "sasl_mechanism": connection.sasl_mechanism if connection.uses_sasl else None,
+        "authenticated_as": authenticated_as(connection),
+        "seconds": round(time.monotonic() - started, 3),
+    }
+
+
+def authenticated_as(connection: Connection) -> str:
+    """Return as whom the brokers know us; what a broker's own principal rules make of it, they do not tell."""
+    if connection.uses_sasl and connection.sasl_mechanism == "OAUTHBEARER":
+        return connection.oauth.client_id or "the bearer of a token"
+    if connection.uses_sasl:
+        return connection.username or ""
+    if connection.uses_tls and (connection.certificate_file or connection.keystore_file):
+        return f"the certificate in {connection.certificate_file or connection.keystore_file}"
+    return "anonymous"
+
+
+def _explained(error: Unreachable, connection: Connection) -> Unreachable:
+    """Look at each address from outside, to tell a broker that is down from one that is spoken to in the wrong way."""
+    from kops.gateways.machine.listening import Listening, what_listens
+
+    found = {server: what_listens(server, min(connection.timeout, 5.0)) for server in connection.bootstrap_servers}
+    said = "; ".join(one.value.format(server) for server, one in found.items())
+    hint = error.hint
+    if Listening.TLS in found.values() and not connection.uses_tls:
+        hint = f"security_protocol is {connection.security_protocol}; with TLS it is SSL or SASL_SSL"
+    elif Listening.NO_TLS in found.values() and connection.uses_tls:
+        hint = f"security_protocol is {connection.security_protocol}; without TLS it is PLAINTEXT or SASL_PLAINTEXT"
+    elif Listening.TLS in found.values() or Listening.NO_TLS in found.values():
+        login = "a login (SASL)" if not connection.uses_sasl else "no login"
+        hint = f"security_protocol is {connection.security_protocol}; the brokers may want {login}, or it is another service"
+    return Unreachable(f"{error.message}: {said}", hint=hint, **error.details)

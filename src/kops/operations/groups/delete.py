@@ -1,0 +1,228 @@
+"""``kops groups delete``: empty groups go with their committed offsets; undo makes them again with the offsets that they had."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved, VerificationFailed
+from kops.core.findings import counted
+from kops.core.models import Group
+from kops.core.offsets.arithmetic import is_streams_metadata
+from kops.core.offsets.moves import ABSENT, Column, GroupMoves, TopicMoves, moves_json, moves_of_json
+from kops.core.plan import Item, ItemResult, Plan, Severity, Status
+from kops.core.selection import is_glob
+from kops.gateways.kafka.groups.offsets_many import GroupOffsets
+from kops.operations.groups.matching import find_group, matching_groups, refuse_active
+from kops.operations.offsets.columns import current_column, moved_back, moved_since, state_moved
+from kops.operations.offsets.move_many import plan_many
+from kops.operations.protocol.engine import Mutation, failed
+from kops.operations.services import Services
+
+NAME = "groups.delete"
+NAMED = 5
+
+
+def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = False) -> Plan:
+    """Decide what deleting groups would do.
+
+    :param patterns: names, globs, or regular expressions with ``regex``; groups that a pattern matches and that have members are left alone
+    :raises NotFound: when a plain name does not exist
+    :raises Refused: for a group, named in full, that has members, or is a share group: its place could not be given back
+    """
+    plain = {name for name in patterns if not regex and not is_glob(name)}
+    return plan_delete_of(services, matching_groups(services, patterns, regex=regex), named=plain)
+
+
+def plan_delete_of(services: Services, names: Sequence[str], *, named: Collection[str] = ()) -> Plan:
+    """Return the plan that deletes those of these groups that may be deleted.
+
+    :param named: those of them that must be
+    """
+    listed = {group.group_id: group for group in services.kafka.groups.listed()}
+    chosen: dict[str, Group] = {}
+    items: list[Item] = []
+    for name in names:
+        try:
+            group = find_group(services, name) if name in named else listed[name]
+            _refuse(group)
+        except KeyError:
+            continue  # gone since it was listed
+        except Refused as refused:
+            if name in named:
+                raise
+            items.append(Item(name, "none", reason=refused.message))
+        else:
+            chosen[name] = group
+    prior = _prior(services, chosen)
+    items += [Item(group.group, "delete", _before(chosen[group.group], group)) for group in prior]
+    committed = sum(group.partitions for group in prior)
+    single = prior[0].group if len(prior) == 1 else ""
+    summary = f"delete group {single}" if single else f"delete {len(prior)} groups" if prior else "delete no group"
+    return Plan(
+        operation=NAME,
+        summary=f"{summary} and {counted(committed, 'committed offset')}",
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=tuple(sorted(items, key=lambda item: item.target)),
+        severity=Severity.SEVERE,
+        confirm=single or f"{len(prior)} groups",
+        guard={name: chosen[name].state for name in sorted(chosen)},
+        arguments={"prior": moves_json(prior)},
+        warnings=tuple(_warnings(chosen, prior)),
+    )
+
+
+class DeleteGroups(Mutation):
+    """Deletes groups that have no members, after comparing what they have committed."""
+
+    name: ClassVar[str] = NAME
+
+    def locks(self, plan: Plan) -> Iterable[str]:
+        """Name the groups, so that one kops at a time changes each."""
+        return (item.target for item in plan.changes)
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Refuse when a group was joined, is gone, or committed since the plan."""
+        listed = {group.group_id: group for group in services.kafka.groups.listed()}
+        prior = {group.group: group for group in moves_of_json(plan.arguments["prior"])}
+        for name in prior:
+            if name not in listed:
+                raise StateMoved(f"group {name} no longer exists", hint="run the command again to plan from what is there now")
+            _refuse(listed[name])
+        for name, found in services.kafka.group_offsets.read(prior, stable=True):
+            problem = found if isinstance(found, KopsError) else moved_since(prior[name], found)
+            if problem is None and not isinstance(found, KopsError) and _count(found) != prior[name].partitions:
+                problem = state_moved(name)
+            if problem is not None:
+                raise problem
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Delete them; the broker refuses each that was joined meanwhile.
+
+        :raises GroupActive: when it refuses all of them: nothing is changed then
+        """
+        errors = services.kafka.groups.delete([item.target for item in plan.changes])
+        refusals = [error for error in errors.values() if isinstance(error, GroupActive)]
+        if refusals and len(refusals) == len(errors):
+            raise refusals[0]
+        for item in plan.changes:
+            error = errors[item.target]
+            gone = error is None or isinstance(error, NotFound)  # somebody else was faster
+            yield ItemResult(item.target, Status.DONE) if gone or error is None else failed(item, error)
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:  # noqa: ARG002
+        """See that they are gone, and their offsets with them."""
+        left = set(services.kafka.groups.ids())
+        asked = [result.target for result in results if result.status in (Status.DONE, Status.UNKNOWN)]
+        committed = {
+            name: found for name, found in services.kafka.group_offsets.read(asked) if isinstance(found, KopsError) or _count(found)
+        }
+        return tuple(_verified(result, there=result.target in left or result.target in committed) for result in results)
+
+    def resume(self, services: Services, plan: Plan) -> Plan:
+        """Return the plan for those that are still there."""
+        left = set(services.kafka.groups.ids())
+        return plan_delete_of(services, [item.target for item in plan.changes if item.target in left])
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that commits the offsets again, which makes the groups.
+
+        :raises Refused: when not one of them had offsets: nothing can make a group without
+        """
+        not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
+        prior = {group.group: group for group in moves_of_json(plan.arguments["prior"]) if group.partitions and group.group not in not_done}
+        if not prior:
+            raise Refused(
+                "the groups had no committed offsets, so there is nothing to give back", hint="a consumer that joins makes them again"
+            )
+        listed = {group.group_id: group for group in services.kafka.groups.listed()}
+        groups, strayed = [], 0
+        for name, found in services.kafka.group_offsets.read(prior, stable=True):
+            if isinstance(found, KopsError):
+                raise found
+            if name in listed:
+                refuse_active(listed[name])
+            topics, moved_on = moved_back(prior[name], found, set())
+            strayed += moved_on
+            groups.append(GroupMoves(name, listed[name].state if name in listed else ABSENT, topics))
+        undo = plan_many(services, groups, summary="make groups again with their offsets", within_log=False)
+        lost = f"{counted(strayed, 'partition')} {'was' if strayed == 1 else 'were'} committed since: what was committed there is lost"
+        return replace(undo, losses=(lost,) if strayed else ())
+
+    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+        """Say what undo gives back."""
+        gone = {result.target for result in results if result.status is Status.DONE}
+        if not any(group.partitions for group in moves_of_json(plan.arguments["prior"]) if group.group in gone):
+            return ()
+        return ("undo makes the groups again with the offsets that they had, as long as no consumer has",)
+
+
+DELETE = DeleteGroups()
+
+
+def _refuse(group: Group) -> None:
+    """Refuse what cannot be deleted, or could not be given back.
+
+    :raises Refused: for a share group
+    :raises GroupActive: for a group with members
+    """
+    if group.type in ("share", "unknown"):
+        raise Refused(
+            f"{group.group_id} is a group of the type {group.type}: kops could not restore its position",
+            hint="Apache's kafka-share-groups deletes share groups" if group.type == "share" else None,
+            group=group.group_id,
+            type=group.type,
+        )
+    if group.type == "connect" and group.state != "EMPTY":
+        raise GroupActive(f"{group.group_id} are Connect workers ({group.state})", hint="stop them first", group=group.group_id)
+    if group.type != "connect":
+        refuse_active(group)
+
+
+def _prior(services: Services, groups: Iterable[str]) -> list[GroupMoves]:
+    """Return what groups have committed, as moves to no commit."""
+    prior = []
+    for name, found in services.kafka.group_offsets.read(sorted(groups), stable=True):
+        if isinstance(found, KopsError):
+            raise found
+        topics = []
+        for topic, offsets in sorted(found.offsets.items()):
+            partitions = tuple(sorted(offsets))
+            topics.append(TopicMoves(topic, partitions, current_column(found, topic, partitions), Column((None,) * len(partitions))))
+        prior.append(GroupMoves(name, "EMPTY", tuple(topics)))
+    return prior
+
+
+def _before(group: Group, prior: GroupMoves) -> dict[str, object]:
+    topics = [f"{topic.topic} ({len(topic.partitions)})" for topic in prior.topics]
+    more = [f"and {len(topics) - NAMED} more"] if len(topics) > NAMED else []
+    return {"type": group.type, "committed": prior.partitions, "topics": [*topics[:NAMED], *more]}
+
+
+def _warnings(groups: dict[str, Group], prior: Sequence[GroupMoves]) -> list[str]:
+    warnings = []
+    if any(group.partitions for group in prior):
+        warnings.append("consumers that join them later begin where their auto.offset.reset says: old records again, or some never")
+    texts = (text for group in prior for topic in group.topics for text in topic.before.metadata.values())
+    if any(group.type == "streams" for group in groups.values()) or any(is_streams_metadata(text) for text in texts):
+        warnings.append("among them is a Kafka Streams application: its stores and internal topics stay, and will not match")
+    if any(text is None for group in prior for topic in group.topics for text in topic.before.metadata.values()):
+        warnings.append("metadata of some offsets cannot be read with these connection settings: undo will not give it back")
+    return warnings
+
+
+def _count(found: GroupOffsets) -> int:
+    return sum(map(len, found.offsets.values()))
+
+
+def _verified(result: ItemResult, *, there: bool) -> ItemResult:
+    if result.status not in (Status.DONE, Status.UNKNOWN) or (there and result.status is Status.UNKNOWN):
+        return result
+    if not there:
+        return ItemResult(result.target, Status.DONE)
+    error = VerificationFailed(
+        f"group {result.target} is still there, or again", hint="a consumer may have joined it: `kops groups describe`"
+    )
+    return ItemResult(result.target, Status.FAILED, error=error.as_json())

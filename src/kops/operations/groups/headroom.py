@@ -1,0 +1,109 @@
+"""Retention headroom: what groups have not read yet, and topics will not keep for long."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from kops.core.cluster.log_dirs import sizes_by_replica
+from kops.core.errors import KopsError
+from kops.core.groups.lag import Headroom, Place, Retention, TimeLag, headroom_by_age, headroom_by_size
+from kops.core.models import Bounds, Setting, TopicPartition
+from kops.core.times import to_milliseconds
+from kops.operations.groups.time_lag import MOST_PLACES, time_lags
+from kops.operations.services import Services
+
+
+def headrooms(
+    services: Services,
+    places: Sequence[Place],
+    bounds: Mapping[TopicPartition, Bounds | KopsError],
+    times: Mapping[Place, TimeLag],
+    *,
+    within: int,
+) -> dict[Place, Headroom]:
+    """Return what retention will delete unread within a time, of the places where it will.
+
+    One request for each different ``retention.ms`` finds how far the records of each partition will be too old by then.
+
+    :param places: where groups would read on, with something left to read
+    :param bounds: of their partitions
+    :param times: of the places, where known: they tell when the first record goes; those of what is at risk are read where they are not
+    :param within: milliseconds from now
+    :raises KopsError: when settings or offsets cannot be read
+    """
+    retention = retentions(services, {partition.topic for partition, _ in places})
+    now = to_milliseconds(services.now())
+    by_age = _young_from(services, places, retention, now, within)
+    sizes = _sizes(services, {partition for partition, _ in places if retention.get(partition.topic, Retention()).size is not None})
+    at_risk: dict[Place, int] = {}
+    for place in places:
+        ends = bounds.get(place[0])
+        if isinstance(ends, Bounds) and place[0] in by_age:
+            young = by_age[place[0]]
+            at_risk[place] = max(0, (ends.log_end_offset if young is None else min(young, ends.log_end_offset)) - place[1])
+    known = _with_times(services, [place for place in places if at_risk.get(place) or place[0] in sizes], times)
+    found: dict[Place, Headroom] = {}
+    for place in places:
+        rule, ends = retention.get(place[0].topic), bounds.get(place[0])
+        if rule is None or not isinstance(ends, Bounds):
+            continue
+        oldest, risks = known.get(place, TimeLag(None)).timestamp, []
+        if rule.milliseconds is not None:
+            risks.append(headroom_by_age(rule.milliseconds, oldest, at_risk.get(place, 0), now))
+        if rule.size is not None and place[0] in sizes:
+            risks.append(headroom_by_size(rule.size, sizes[place[0]], place, ends, oldest=oldest, now=now, within=within))
+        first = min((risk for risk in risks if risk is not None), key=lambda risk: risk.expires, default=None)
+        if first is not None:
+            found[place] = first
+    return found
+
+
+def _with_times(services: Services, places: Sequence[Place], times: Mapping[Place, TimeLag]) -> Mapping[Place, TimeLag]:
+    """Return the times of some places, reading those that are not known; of too many, none are read."""
+    unknown = [place for place in places if place not in times]
+    return times if not unknown or len(unknown) > MOST_PLACES else {**times, **time_lags(services, unknown)}
+
+
+def retentions(services: Services, topics: Iterable[str]) -> dict[str, Retention]:
+    """Return what deletes the records of topics; those that no longer exist are left out."""
+    settings = services.kafka.topics.settings(sorted(set(topics)), missing_ok=True)
+    return {topic: retention_of(values) for topic, values in settings.items()}
+
+
+def retention_of(settings: Mapping[str, Setting]) -> Retention:
+    """Return what deletes a topic's records: nothing when ``cleanup.policy`` is without ``delete``, and -1 is no limit."""
+    policy = (settings["cleanup.policy"].value or "").split(",") if "cleanup.policy" in settings else ["delete"]
+    if "delete" not in policy:
+        return Retention()
+    return Retention(_limit(settings.get("retention.ms")), _limit(settings.get("retention.bytes")))
+
+
+def _limit(setting: Setting | None) -> int | None:
+    value = int(setting.value) if setting is not None and setting.value not in (None, "") else -1
+    return value if value >= 0 else None
+
+
+def _young_from(
+    services: Services, places: Iterable[Place], retention: Mapping[str, Retention], now: int, within: int
+) -> dict[TopicPartition, int | None]:
+    """Return the first offset of each partition whose record will still be young enough then; None when none will."""
+    asked: dict[int, set[TopicPartition]] = defaultdict(set)
+    for partition, _ in places:
+        limit = retention.get(partition.topic, Retention()).milliseconds
+        if limit is not None:
+            asked[max(0, now + within - limit)].add(partition)
+    found: dict[TopicPartition, int | None] = {}
+    for milliseconds, partitions in asked.items():
+        found |= services.kafka.offsets.at_time(partitions, milliseconds)
+    return found
+
+
+def _sizes(services: Services, partitions: set[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return the bytes of each partition, of its largest replica; a broker that does not tell its sizes is passed over."""
+    if not partitions:
+        return {}
+    brokers = [broker.id for broker in services.kafka.cluster().brokers]
+    answers = services.kafka.log_dirs.describe_or_errors(brokers, partitions).values()
+    known = sizes_by_replica(folder for answer in answers if not isinstance(answer, KopsError) for folder in answer)
+    return {partition: max(sizes.values()) for partition, sizes in known.items()}

@@ -1,0 +1,259 @@
+"""Groups: list, describe, and wait for one to empty."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from kops.core.errors import AuthorizationFailed, GroupActive, KopsError, NotFound, Refused, UsageProblem
+from kops.core.groups.models import WorkingGroup, WorkingMember, ranges_text
+from kops.core.models import Group, Member
+from kops.core.own_names import is_meant
+from kops.core.selection import names_matching
+from kops.operations.groups.unlisted import is_settling
+from kops.operations.services import Services
+
+WITH_OFFSETS = ("classic", "consumer", "streams")
+"""The types of groups that commit offsets; a share group has a start offset of another kind, a Connect worker none."""
+
+WITH_KNOWN_MEMBERS = ("classic", "consumer")
+"""Members of the others are known only where kafka-python can connect and the broker tells."""
+
+_SETTLING_SECONDS = 5.0
+"""How long a group that is not there is asked for again, while replicas of ``__consumer_offsets`` are missing."""
+
+_AGAIN_SECONDS = 0.2
+
+STATES = (
+    "EMPTY",
+    "STABLE",
+    "PREPARING_REBALANCE",
+    "COMPLETING_REBALANCE",
+    "ASSIGNING",
+    "RECONCILING",
+    "NOT_READY",
+    "DEAD",
+    "UNKNOWN",
+)
+POLL_SECONDS = 0.25
+
+
+def list_groups(
+    services: Services,
+    patterns: Sequence[str] = (),
+    *,
+    regex: bool = False,
+    states: Collection[str] = (),
+    types: Collection[str] = (),
+    own: bool = False,
+) -> list[dict[str, Any]]:
+    """Return every group of every type as a row.
+
+    :param states: of these only, in Kafka's words
+    :param types: of these only
+    :param own: also those that kops keeps for itself
+    """
+    wanted_states = {_state(state) for state in states}
+    wanted_types = {name.lower() for name in types}
+    groups = {group.group_id: group for group in services.kafka.groups.listed() if own or is_meant(group.group_id, patterns)}
+    return [
+        {"group": name, "type": groups[name].type, "state": groups[name].state}
+        for name in names_matching(patterns, groups, regex=regex, what="group")
+        if (not states or groups[name].state in wanted_states) and (not types or groups[name].type in wanted_types)
+    ]
+
+
+def unseen(rows: Sequence[Mapping[str, Any]], limit: int = 5) -> str:
+    """Return a sentence about the listed groups of which the client library sees the name only, empty when there are none."""
+    names = [f"{row['group']} ({row['type']})" for row in rows if row["state"] == "UNKNOWN"]
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return f"with these connection settings only the names are known of: {', '.join(names[:limit])}{more}" if names else ""
+
+
+def describe_groups(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[dict[str, Any]]:
+    """Return groups with coordinator and members, each a row.
+
+    :raises NotFound: for a group that does not exist
+    """
+    names = matching_groups(services, patterns, regex=regex)
+    return [_row(group) for group in services.kafka.groups.describe(names).values()]
+
+
+def matching_groups(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[str]:
+    """Return the ids of the groups that patterns match; see :func:`matching_listed`."""
+    return list(matching_listed(services, patterns, regex=regex))
+
+
+def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool = False) -> dict[str, Group]:
+    """Return the groups that patterns match, as they are listed: without members and coordinator.
+
+    Those that kops keeps for itself are left out, unless a pattern names them or begins with ``kops-``.
+
+    :raises NotFound: for a plain name that is no group's
+    :raises AuthorizationFailed: for a plain name of a group that we may not describe
+    """
+    known = {group.group_id: group for group in services.kafka.groups.listed() if is_meant(group.group_id, patterns)}
+    deadline = time.monotonic() + _SETTLING_SECONDS
+    while True:
+        try:
+            return {name: known[name] for name in names_matching(patterns, known, regex=regex, what="group")}
+        except NotFound as missing:
+            name = str(missing.details.get("group", ""))
+            answer = services.kafka.groups.describe_or_errors([name])[name]
+            if isinstance(answer, AuthorizationFailed):  # the brokers list only groups that we may describe
+                raise answer from missing
+            if not isinstance(answer, KopsError):
+                known[name] = answer  # its coordinator was moving to another broker while the groups were listed
+            elif time.monotonic() > deadline or not is_settling(services):
+                raise _with_similar(missing, list(known)) from missing
+            else:
+                time.sleep(_AGAIN_SECONDS)
+
+
+def find_group(services: Services, group_id: str) -> Group:
+    """Return one group.
+
+    :raises NotFound: when there is none, naming those that are nearly called so
+    """
+    try:
+        return services.kafka.groups.describe([group_id])[group_id]
+    except NotFound as missing:
+        raise _with_similar(missing, services.kafka.groups.ids()) from missing
+
+
+def similar(name: str, names: Sequence[str]) -> list[str]:
+    """Return the names that are nearly this one."""
+    import difflib
+
+    return difflib.get_close_matches(name, names, n=3, cutoff=0.75)
+
+
+def _with_similar(missing: NotFound, names: Sequence[str]) -> NotFound:
+    near = similar(str(missing.details.get("group", "")), names)
+    return NotFound(missing.message, hint=f"did you mean {' or '.join(near)}?" if near else missing.hint, **missing.details)
+
+
+def is_live_streams(group: Group) -> bool:
+    """Tell whether the members are a Kafka Streams application: its own protocol, or its assignor in the classic one."""
+    return group.state != "EMPTY" and (group.type == "streams" or group.protocol == "stream")
+
+
+def refuse_active(group: Group, *, can_wait: bool = False) -> None:
+    """Refuse to move the offsets of a group that is not empty, or that has none.
+
+    :param can_wait: the command has ``--wait-empty``
+    :raises GroupActive: when it has members, or may have
+    :raises Refused: when groups of its type have no committed offsets
+    """
+    if group.type not in WITH_OFFSETS:
+        hint = "Apache's kafka-share-groups moves the start offset of a share group" if group.type == "share" else None
+        raise Refused(
+            f"{group.group_id} is a {group.type} group: it has no committed offsets", hint=hint, group=group.group_id, type=group.type
+        )
+    if group.state == "EMPTY":
+        return
+    members = f"{len(group.members)} member{'s' if len(group.members) > 1 else ''}" if group.members else "members"
+    if is_live_streams(group):
+        what = f"{group.group_id} is a running Kafka Streams application with {members} ({group.state})"
+        hint = "stop all its instances first; its stores do not move with its offsets: see `kops state rebuild`"
+    else:
+        what = f"group {group.group_id} has {members} ({group.state})"
+        hint = "stop its consumers first" + ("; --wait-empty 60s waits for them to leave" if can_wait else "")
+    raise GroupActive(what, hint=hint, group=group.group_id, state=group.state, members=len(group.members))
+
+
+def wait_until_empty(services: Services, group_id: str, milliseconds: int) -> None:
+    """Wait until a group has no members; one that does not exist has none.
+
+    :raises GroupActive: when it still has some after this time
+    """
+    started = time.monotonic()
+    seconds = milliseconds / 1000
+    services.progress.step(f"waiting for group {group_id} to empty")
+    while True:
+        try:
+            refuse_active(services.kafka.groups.describe([group_id])[group_id])
+        except NotFound:
+            return
+        except GroupActive as active:
+            passed = time.monotonic() - started
+            if passed >= seconds:
+                raise GroupActive(f"{active.message}, after {seconds:g} s of waiting", hint=active.hint, **active.details) from None
+            services.progress.advance(int(passed), int(seconds), "s")
+            time.sleep(min(POLL_SECONDS, seconds - passed))
+        else:
+            return
+
+
+def group_row(group: Group) -> dict[str, Any]:
+    """Return a group without its members as a row."""
+    coordinator = group.coordinator
+    return {
+        "group": group.group_id,
+        "type": group.type,
+        "state": group.state,
+        "protocol": group.protocol or None,
+        "kafka_streams": is_live_streams(group) or group.type == "streams",
+        "coordinator": {"id": coordinator.id, "host": coordinator.host, "port": coordinator.port} if coordinator else None,
+    }
+
+
+def describe_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return described groups as rows for people: members counted, the coordinator as an address."""
+    return [
+        {
+            **group,
+            "coordinator": f"{where['host']}:{where['port']} ({where['id']})" if (where := group["coordinator"]) else None,
+            "members": "unknown" if group["members"] is None else len(group["members"]),
+        }
+        for group in groups
+    ]
+
+
+def member_table(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the members of described groups as rows for people: ``orders:0-3 payments:3``, or the tasks that they have."""
+    return [
+        {**member, "group": group["group"], "assignment": _assignment(member["assignment"]) or ", ".join(member["work"]) or None}
+        for group in groups
+        for member in group["members"] or ()
+    ]
+
+
+def _assignment(partitions: Iterable[Mapping[str, Any]]) -> str | None:
+    topics: dict[str, list[int]] = {}
+    for one in partitions:
+        topics.setdefault(one["topic"], []).append(one["partition"])
+    return " ".join(f"{topic}:{ranges_text(numbers)}" for topic, numbers in topics.items()) or None
+
+
+def _row(group: Group) -> dict[str, Any]:
+    known = group.type in WITH_KNOWN_MEMBERS or isinstance(group, WorkingGroup)
+    return {
+        **group_row(group),
+        "epoch": group.epoch if isinstance(group, WorkingGroup) else None,
+        "members": [_member(member) for member in group.members] if known else None,
+        "subtopologies": [asdict(part) for part in group.subtopologies] if isinstance(group, WorkingGroup) else [],
+    }
+
+
+def _member(member: Member) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "client_id": member.client_id,
+        "host": member.host,
+        "group_instance_id": member.group_instance_id,
+        "epoch": member.epoch if isinstance(member, WorkingMember) else None,
+        "assignment": [{"topic": one.topic, "partition": one.partition} for one in member.assignment],
+        "work": list(member.work) if isinstance(member, WorkingMember) else [],
+    }
+
+
+def _state(text: str) -> str:
+    words = text.strip().upper().replace("-", "_")
+    plain = {state.replace("_", ""): state for state in STATES}
+    found = plain.get(words.replace("_", ""))
+    if found is None:
+        raise UsageProblem(f"{text!r} is not a state of a group", hint=f"one of {', '.join(STATES)}")
+    return found

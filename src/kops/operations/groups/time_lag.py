@@ -1,0 +1,57 @@
+"""Lag in time: the age of the first record that a group has not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kops.core.errors import KopsError
+from kops.core.groups.lag import Place, TimeLag, time_lag_of
+from kops.core.models import Bounds, TopicPartition
+from kops.core.rights import reason
+from kops.core.times import to_milliseconds
+from kops.gateways.kafka.groups.offsets_many import GroupOffsets
+from kops.gateways.kafka.offsets import READ_UNCOMMITTED
+from kops.operations.services import Services
+
+MOST_PLACES = 2_000
+"""So many are read in about a second: what is asked for more asks for it by name."""
+
+
+def unread_places(
+    groups: Iterable[GroupOffsets], bounds: Mapping[TopicPartition, Bounds | KopsError], *, most: int | None = None
+) -> set[Place]:
+    """Return where groups would read on, of the partitions with something left to read.
+
+    :param most: stop when there are more
+    """
+    ends: dict[str, dict[int, Bounds]] = {}
+    for partition, found in bounds.items():
+        if isinstance(found, Bounds):
+            ends.setdefault(partition.topic, {})[partition.partition] = found
+    unread: set[tuple[str, int, int]] = set()
+    for group in groups:
+        for topic, offsets in group.offsets.items():
+            known = ends.get(topic, {})
+            for number, committed in offsets.items():
+                there = known.get(number)
+                if there is not None and committed < there.log_end_offset > there.log_start_offset:
+                    unread.add((topic, number, max(committed, there.log_start_offset)))
+        if most is not None and len(unread) > most:
+            break
+    return {(TopicPartition(topic, number), offset) for topic, number, offset in unread}
+
+
+def time_lags(services: Services, places: Iterable[Place], *, isolation: str = READ_UNCOMMITTED) -> dict[Place, TimeLag]:
+    """Return the lag in time at some places, by the timestamp of the first record there or after it.
+
+    Reads one record of each, without joining a group. Why a time is not known is in its note; nothing is raised for a single partition.
+
+    :param places: with something left to read
+    :param isolation: ``read_committed`` passes over the records of aborted and open transactions, as the group would
+    """
+    found = services.kafka.groups.first_records(places, isolation=isolation)
+    now = to_milliseconds(services.now())
+    return {
+        place: TimeLag(None, None, reason(answer)) if isinstance(answer, KopsError) else time_lag_of(place, answer, now)
+        for place, answer in found.items()
+    }

@@ -1,0 +1,146 @@
+"""Moves of groups beside what the broker says: compared, and as results. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import replace
+
+from kops.core.errors import GroupActive, KopsError, StateMoved, TimedOut
+from kops.core.models import Committed, TopicPartition
+from kops.core.offsets.arithmetic import is_streams_metadata
+from kops.core.offsets.moves import Column, GroupMoves, TopicMoves
+from kops.core.plan import ItemResult, Status
+from kops.gateways.kafka.groups.offsets_many import GroupOffsets
+from kops.operations.offsets.items import not_as_written
+
+Outcome = dict[TopicPartition, KopsError] | KopsError
+"""The partitions of a group that were not committed, or why none was."""
+
+
+def refusal_of(group: GroupMoves) -> GroupActive:
+    """Return the error for a group that a plan leaves alone."""
+    return GroupActive(
+        f"group {group.group} was left alone: it {group.left}", hint="stop its consumers, then run it again", group=group.group
+    )
+
+
+def moved_since(group: GroupMoves, found: GroupOffsets) -> KopsError | None:
+    """Return the error for a group whose commits are not those that the plan was computed from."""
+    for topic in group.topics:
+        now = found.offsets.get(topic.topic, {})
+        if tuple(map(now.get, topic.partitions)) != topic.before.offsets and any(now.get(p) != before for p, before, _ in topic.pairs()):
+            return state_moved(group.group)
+    return None
+
+
+def results_of(group: GroupMoves, outcome: Outcome) -> Iterator[ItemResult]:
+    """Yield the result of each partition that was to be moved."""
+    if isinstance(outcome, KopsError):
+        error = outcome.as_json()
+        status = Status.UNKNOWN if outcome.slug == TimedOut.slug else Status.FAILED
+        if group.left:
+            yield ItemResult(group.group, status, error=error)
+        for topic in group.topics:
+            yield from (ItemResult(f"{group.group} {topic.topic}:{partition}", status, error=error) for partition, _, _ in topic.pairs())
+        return
+    for topic in group.topics:
+        prefix = f"{group.group} {topic.topic}:"
+        if not outcome:
+            columns = zip(topic.partitions, topic.before.offsets, topic.after.offsets, strict=True)
+            done = [(f"{prefix}{partition}", Status.DONE, None, after) for partition, before, after in columns if before != after]
+            yield from map(ItemResult._make, done)
+            continue
+        for partition, _, after in topic.pairs():
+            failure = outcome.get(TopicPartition(topic.topic, partition))
+            status = Status.DONE if failure is None else Status.FAILED
+            yield ItemResult(f"{prefix}{partition}", status, failure.as_json() if failure else None, None if failure else after)
+
+
+def offsets_now(found: GroupOffsets, topic: TopicMoves) -> tuple[int | None, ...]:
+    """Return what a group has committed for the partitions of some moves."""
+    return tuple(map(found.offsets.get(topic.topic, {}).get, topic.partitions))
+
+
+def as_written(group: GroupMoves, found: GroupOffsets | KopsError) -> bool:
+    """Tell whether every offset of a group was read back as written."""
+    return not isinstance(found, KopsError) and all(offsets_now(found, topic) == topic.after.offsets for topic in group.topics)
+
+
+def wrong_results(group: GroupMoves, found: GroupOffsets | KopsError, *, metadata: bool) -> Iterator[ItemResult]:
+    """Yield results for the partitions that were read back as something else."""
+    for topic in group.topics:
+        for at, (partition, before, after) in enumerate(zip(topic.partitions, topic.before.offsets, topic.after.offsets, strict=True)):
+            if before == after:
+                continue
+            target = f"{group.group} {topic.topic}:{partition}"
+            if isinstance(found, KopsError):
+                yield ItemResult(target, Status.UNKNOWN, error=found.as_json())
+                continue
+            offset = found.offsets.get(topic.topic, {}).get(partition)
+            text = found.metadata.get(topic.topic, {}).get(partition, "") if metadata else None
+            actual = None if offset is None else Committed(offset, text)
+            error = not_as_written(target, topic.after.committed(at, partition), actual)
+            if error is not None:
+                yield ItemResult(target, Status.FAILED, error.as_json(), offset)
+
+
+def left_over(name: str, topic: TopicMoves, found: GroupOffsets) -> TopicMoves:
+    """Return the moves that an interrupted plan has not made.
+
+    :raises StateMoved: when a partition is neither where it was nor where it should go
+    """
+    now = offsets_now(found, topic)
+    for partition, offset, before, after in zip(topic.partitions, now, topic.before.offsets, topic.after.offsets, strict=True):
+        if offset not in (before, after) and before != after:
+            raise StateMoved(f"{topic.topic}:{partition} of group {name} moved on since", hint="plan again from what is there now")
+    return replace(topic, before=replace(topic.before, offsets=now))
+
+
+def state_moved(name: str) -> StateMoved:
+    """Return the error for a group that is not as planned any more."""
+    return StateMoved(
+        f"group {name} changed since the plan was made", hint="run the command again to plan from what is there now", group=name
+    )
+
+
+def is_plain(group: GroupMoves) -> bool:
+    """Tell whether all that is written are offsets: neither metadata, leader epochs nor deletions."""
+    return all(not topic.after.metadata and not topic.after.epochs and None not in topic.after.offsets for topic in group.topics)
+
+
+def has_streams_metadata(group: GroupMoves) -> bool:
+    """Tell whether Kafka Streams has committed what is moved."""
+    return any(is_streams_metadata(text) for topic in group.topics for text in topic.before.metadata.values())
+
+
+def moved_back(group: GroupMoves, found: GroupOffsets, not_done: Set[str]) -> tuple[tuple[TopicMoves, ...], int]:
+    """Return the moves back to where a group was, and how many partitions have moved on since.
+
+    :param found: what it has committed now
+    :param not_done: targets that the plan did not move
+    """
+    topics, strayed = [], 0
+    for topic in group.topics:
+        before, after = topic.before.offsets, topic.after.offsets
+        prefix = f"{group.group} {topic.topic}:"
+        chosen = [at for at, partition in enumerate(topic.partitions) if before[at] != after[at] and f"{prefix}{partition}" not in not_done]
+        if not chosen:
+            continue
+        partitions = tuple(topic.partitions[at] for at in chosen)
+        now = current_column(found, topic.topic, partitions)
+        strayed += sum(offset != after[at] for offset, at in zip(now.offsets, chosen, strict=True))
+        epochs = tuple(topic.before.epochs[at] for at in chosen) if topic.before.epochs else ()
+        metadata = {partition: text for partition, text in topic.before.metadata.items() if partition in set(partitions)}
+        back = Column(tuple(before[at] for at in chosen), epochs, metadata)
+        reasons = tuple("" if before[at] is not None else "had no commit" for at in chosen)
+        topics.append(TopicMoves(topic.topic, partitions, now, back, reasons))
+    return tuple(topics), strayed
+
+
+def current_column(found: GroupOffsets, topic: str, partitions: tuple[int, ...]) -> Column:
+    """Return what a group has committed for some partitions."""
+    offsets = tuple(map(found.offsets.get(topic, {}).get, partitions))
+    known = found.epochs.get(topic)
+    epochs = tuple(map(known.get, partitions)) if known else ()
+    texts = found.metadata.get(topic)
+    return Column(offsets, epochs, {partition: texts[partition] for partition in partitions if partition in texts} if texts else {})

@@ -1,0 +1,136 @@
+"""``kops offsets copy``: where one group stands, for another group, another topic, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
+from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.offsets.arithmetic import Strategy, Target, ToLatest, ToOffset, ToTime, resolve
+from kops.core.plan import Plan
+from kops.gateways.kafka.offsets import READ_UNCOMMITTED
+from kops.operations.groups.matching import find_group
+from kops.operations.offsets.move import plan_move
+from kops.operations.offsets.plan import at_times, group_to_move
+from kops.operations.offsets.reset import committed_now, wait
+from kops.operations.offsets.wishes import included, narrowing
+from kops.operations.services import Services
+
+BY_OFFSET, BY_TIME = "offset", "time"
+
+
+def plan_copy(
+    services: Services,
+    source: str,
+    target: str,
+    *,
+    topics: Sequence[str] = (),
+    renames: Mapping[str, str] | None = None,
+    by: str = BY_OFFSET,
+    new_group: bool = False,
+    wait_empty: str | None = None,
+) -> Plan:
+    """Return the plan that puts a group where another one stands.
+
+    A commit that goes to the same partition by offset goes with its metadata and leader epoch: it is the same commit.
+
+    :param topics: of these partitions of the source only: ``orders``, ``orders:0,3-5``, ``orders-*``
+    :param renames: topics of the source that stand for others, such as those that a mirror made
+    :param by: ``offset``, or ``time``: the first record at or after the time of the record that the source would read next
+    :raises Refused: when the target has members or does not exist, or the source has no such commits
+    """
+    names = dict(renames or {})
+    if source == target and not names:
+        raise UsageProblem("a group cannot be copied to itself", hint="name another group, or --rename TOPIC=OTHER")
+    try:
+        find_group(services, source)
+    except NotFound as missing:
+        raise Refused(missing.message, hint=missing.hint, group=source) from missing
+    commits = _chosen(services, source, topics, names)
+    wait(services, target, wait_empty)
+    group = group_to_move(services, target, new_group=new_group)
+    places = {partition: TopicPartition(names.get(partition.topic, partition.topic), partition.partition) for partition in commits}
+    _refuse_twice(places)
+    strategies = _by_time(services, commits) if by == BY_TIME else {p: ToOffset(found.offset) for p, found in commits.items()}
+    bounds = services.kafka.offsets.bounds_or_errors(places.values())
+    times = at_times(services, {places[p]: strategy for p, strategy in strategies.items() if isinstance(bounds[places[p]], Bounds)})
+    current = committed_now(services, target) if group is not None else {}
+    wanted: dict[TopicPartition, tuple[Committed | None, str]] = {}
+    unchanged: dict[TopicPartition, str] = {}
+    for partition, committed in commits.items():
+        place = places[partition]
+        ends = bounds[place]
+        if isinstance(ends, NotFound):
+            unchanged[place] = f"does not exist; {source} stands at {committed.offset} in {partition}"
+            continue
+        if isinstance(ends, KopsError):
+            raise ends
+        found = resolve(strategies[partition], None, ends, times.get(place))
+        same = place == partition and by == BY_OFFSET and found.offset == committed.offset
+        wanted[place] = (committed if same else Committed(found.offset), _reason(found, partition, place, committed.offset))
+    if not wanted:
+        missing_place = min(unchanged)
+        raise Refused(f"there is no partition {missing_place}", hint="`kops topics create` makes topics", topic=missing_place.topic)
+    summary = f"copy offsets of group {source} to {f'group {target}' if source != target else ', '.join(sorted(set(names.values())))}"
+    return plan_move(services, target, group, wanted, current, summary=summary, unchanged=unchanged)
+
+
+def parse_renames(texts: Sequence[str]) -> dict[str, str]:
+    """Return the topics of ``--rename OLD=NEW``.
+
+    :raises UsageProblem: when one is none, or a topic is named twice
+    """
+    renames: dict[str, str] = {}
+    for text in texts:
+        old, equals, new = text.partition("=")
+        if not (equals and old and new) or old in renames:
+            what = "is named twice" if old in renames else "names no two topics"
+            raise UsageProblem(f"--rename {text} {what}", hint="write it like --rename orders=mirror.orders")
+        renames[old] = new
+    return renames
+
+
+def _chosen(services: Services, source: str, topics: Sequence[str], renames: Mapping[str, str]) -> dict[TopicPartition, Committed]:
+    commits = committed_now(services, source)
+    narrow = narrowing(topics or sorted(renames))
+    chosen = {partition: committed for partition, committed in commits.items() if included(partition, narrow)}
+    unknown = sorted(renames.keys() - {partition.topic for partition in chosen})
+    if not chosen or unknown:
+        what = f" of {unknown[0]}" if unknown else f" of {', '.join(topics)}" if topics else ""
+        raise Refused(
+            f"group {source} has no committed offsets{what}", hint=f"`kops offsets show {source}` shows what it has", group=source
+        )
+    return chosen
+
+
+def _refuse_twice(places: Mapping[TopicPartition, TopicPartition]) -> None:
+    seen: dict[TopicPartition, TopicPartition] = {}
+    for partition, place in places.items():
+        if place in seen:
+            raise UsageProblem(f"{place} would get the offsets of {seen[place]} and {partition}", hint="name the topics with --topic")
+        seen[place] = partition
+
+
+def _by_time(services: Services, commits: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, Strategy]:
+    """Return the time of the record that each partition would read next; the log end where there is none."""
+    bounds = services.kafka.offsets.bounds(commits)
+    starts = {partition: max(found.offset, bounds[partition].log_start_offset) for partition, found in commits.items()}
+    unread = {(p, start) for p, start in starts.items() if start < bounds[p].log_end_offset}
+    records = services.kafka.groups.first_records(unread, isolation=READ_UNCOMMITTED)
+    strategies: dict[TopicPartition, Strategy] = {}
+    for partition, start in starts.items():
+        record = records.get((partition, start))
+        if isinstance(record, KopsError):
+            raise record
+        if record is None:
+            strategies[partition] = ToLatest()
+        elif record.timestamp is None:
+            raise Refused(f"the record at {partition} offset {record.offset} has no time", hint="copy by offset", topic=partition.topic)
+        else:
+            strategies[partition] = ToTime(record.timestamp)
+    return strategies
+
+
+def _reason(found: Target, partition: TopicPartition, place: TopicPartition, offset: int) -> str:
+    origin = f"{partition} is at {offset}" if place != partition else ""
+    return "; ".join(text for text in (origin, found.reason) if text)

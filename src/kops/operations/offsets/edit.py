@@ -1,0 +1,155 @@
+"""``kops offsets edit``: the offsets of a group as a text, and what was changed in it as a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kops.core.errors import KopsError, Refused, StateMoved, UsageProblem
+from kops.core.models import Committed, TopicPartition
+from kops.core.offsets.arithmetic import Strategy
+from kops.core.plan import Plan
+from kops.core.selection import Selection, parse_selection
+from kops.core.visible import visible
+from kops.operations.offsets.plan import group_to_move, plan_strategies, selected
+from kops.operations.offsets.reset import committed_now, wait
+from kops.operations.offsets.skip import behind_records
+from kops.operations.offsets.strategies import Seek, seek_of
+from kops.operations.offsets.wishes import included, narrowing
+from kops.operations.services import Services
+
+HINT = "each line is PARTITION: POSITION below its TOPIC:, as the file had it; nothing was changed"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A group's offsets to edit.
+
+    :param text: YAML: topic, partition, offset, with comments that say what the log has
+    :param offsets: what it says
+    """
+
+    group: str
+    text: str
+    offsets: Mapping[TopicPartition, int]
+
+
+def sheet_of(services: Services, group_id: str, topics: Sequence[str] = (), *, may_be_active: bool = False) -> Sheet:
+    """Return the offsets of a group to edit.
+
+    :param topics: of these partitions only: ``orders``, ``orders:0,3-5``, ``orders-*``
+    :param may_be_active: whether the group may have members now, as it is to be waited for
+    :raises Refused: when it has none, or members
+    """
+    if not may_be_active:
+        group_to_move(services, group_id, new_group=False)
+    commits = committed_now(services, group_id)
+    narrow = narrowing(topics)
+    chosen = {partition: found for partition, found in commits.items() if included(partition, narrow)}
+    if not chosen:
+        raise Refused(f"group {group_id} has no committed offsets{' there' if topics else ''}", hint="`kops offsets seek` makes some")
+    bounds = services.kafka.offsets.bounds_or_errors(chosen)
+    lines = [
+        f"# Offsets of group {visible(group_id)}. Change positions, save and leave: the plan is shown before anything moves.",
+        "# A position is an offset, +1 (one on from here), skip:1 (behind the next record), start, end, or a time such as @-1h.",
+        "# Partitions that are taken out stay where they are.",
+    ]
+    topic = None
+    for partition, committed in sorted(chosen.items()):
+        if partition.topic != topic:
+            topic = partition.topic
+            lines.append(f'"{topic}":')
+        ends = bounds[partition]
+        log = visible(ends.message) if isinstance(ends, KopsError) else f"the log has {ends.log_start_offset} to {ends.log_end_offset}"
+        lines.append(f"  {partition.partition}: {committed.offset}  # {log}")
+    return Sheet(group_id, "\n".join(lines) + "\n", {partition: committed.offset for partition, committed in chosen.items()})
+
+
+def plan_edit(services: Services, sheet: Sheet, edited: str, *, wait_empty: str | None = None) -> Plan:
+    """Return the plan for what was changed in a sheet; without changes it has none.
+
+    :raises UsageProblem: naming the line that is not a valid position
+    :raises StateMoved: when a partition that was changed has moved while it was edited
+    """
+    seeks = changes_of(sheet, edited, services)
+    wait(services, sheet.group, wait_empty)
+    group = group_to_move(services, sheet.group, new_group=False)
+    selected(services, [Selection(partition.topic, (partition.partition,)) for partition in seeks])
+    current = committed_now(services, sheet.group)
+    moved = next((p for p in sorted(seeks) if p in sheet.offsets and _offset(current.get(p)) != sheet.offsets[p]), None)
+    if moved is not None:
+        raise StateMoved(
+            f"{moved} has moved from {sheet.offsets[moved]} to {_offset(current.get(moved))} while you edited",
+            hint="edit again from where it is now",
+            group=sheet.group,
+        )
+    strategies: dict[TopicPartition, Strategy] = behind_records(services, seeks, current)
+    return plan_strategies(services, sheet.group, group, strategies, current, summary=f"edit group {sheet.group}")
+
+
+def changes_of(sheet: Sheet, edited: str, services: Services) -> dict[TopicPartition, Seek]:
+    """Return where the partitions are to go that an edited sheet has changed or added.
+
+    :raises UsageProblem: naming the line that is not a valid position
+    """
+    now = services.now()
+    seeks: dict[TopicPartition, Seek] = {}
+    seen: set[TopicPartition] = set()
+    for line, topic, number, text in _entries(edited):
+        try:
+            selection, seek = seek_of(f"{topic}:{number}={text}", now)
+        except UsageProblem as problem:
+            raise _wrong(line, problem.message) from None
+        partition = TopicPartition(selection.topic, (selection.partitions or (0,))[0])
+        if selection.partitions is None or len(selection.partitions) > 1 or partition in seen:
+            raise _wrong(line, f"{partition} is named twice" if partition in seen else f"{number!r} is not a partition")
+        seen.add(partition)
+        if text != str(sheet.offsets.get(partition)):
+            seeks[partition] = seek
+    return seeks
+
+
+def _entries(text: str) -> Iterator[tuple[int, str, str, str]]:
+    """Yield line, topic, partition and position of each entry, as they are written."""
+    import yaml
+
+    try:
+        root: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise _wrong(mark.line + 1 if mark else 1, str(getattr(error, "problem", None) or "it is not valid YAML")) from None
+    except RecursionError:
+        raise _wrong(1, "it is nested too deeply") from None
+    if root is None:
+        return
+    for topic, partitions in _pairs(root):
+        try:
+            parse_selection(topic.value)
+        except UsageProblem as problem:
+            raise _wrong(topic.start_mark.line + 1, problem.message) from None
+        if isinstance(partitions, yaml.ScalarNode) and partitions.tag.endswith(":null"):
+            continue  # all of its lines were taken out
+        for number, position in _pairs(partitions):
+            if not isinstance(position, yaml.ScalarNode):
+                raise _wrong(position.start_mark.line + 1, "a position is one word")
+            yield position.start_mark.line + 1, topic.value, number.value, position.value
+
+
+def _pairs(node: Any) -> Iterator[tuple[Any, Any]]:
+    import yaml
+
+    if not isinstance(node, yaml.MappingNode):
+        raise _wrong(node.start_mark.line + 1, "this is not a list of PARTITION: POSITION")
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise _wrong(key.start_mark.line + 1, "a name is one word")
+        yield key, value
+
+
+def _wrong(line: int, what: str) -> UsageProblem:
+    return UsageProblem(f"line {line} of the edited file: {what}", hint=HINT, line=line)
+
+
+def _offset(committed: Committed | None) -> int | None:
+    return None if committed is None else committed.offset

@@ -1,0 +1,150 @@
+"""Files that say where groups are to go: Apache's CSV, the JSON of ``kops offsets export``, and positions as YAML or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from kops.config.yaml_files import parse_documents
+from kops.core.errors import UsageProblem
+from kops.core.models import TopicPartition
+from kops.core.offsets.apache_csv import OffsetRow, read_offsets
+from kops.core.offsets.arithmetic import Strategy, ToCurrent, ToOffset
+from kops.core.selection import Selection, parse_selection
+from kops.operations.offsets.strategies import not_negative, position_strategy
+from kops.operations.offsets.wishes import Wish
+
+POSITIONS_HINT = "a list of topic, partitions (all without), position such as 1200, +1, end or @-1h, and group where the file has several"
+OFFSETS_HINT = "an array of objects with topic, partition, offset and perhaps group"
+
+
+def read_text(path: Path) -> str:
+    """Return what a file holds.
+
+    :raises UsageProblem: when it cannot be read
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        hint = "name a file that `kops offsets export` or Apache's --export wrote, or a list of positions"
+        raise UsageProblem(f"cannot read {path}: {reason}", hint=hint) from error
+
+
+def offset_rows(text: str, path: Path) -> list[OffsetRow]:
+    """Return the rows of Apache's CSV, or of the JSON of an export."""
+    return _json_rows(text, path) if text.lstrip().startswith("[") else read_offsets(text, name=str(path))
+
+
+def file_wishes(path: Path, now: datetime, narrow: Sequence[Wish] = ()) -> list[Wish]:
+    """Return where the lines of a file want which partitions.
+
+    :param now: what times such as ``@-1h`` count from
+    :param narrow: these topics and partitions only; all of the file without
+    :raises UsageProblem: naming the line that is none
+    """
+    text = read_text(path)
+    body = _positions(text, path)
+    if body is not None:
+        wishes = [_position_wish(row, f"entry {number} of {path}", now) for number, row in enumerate(body, start=1)]
+    else:
+        wishes = [
+            Wish(row.partition.topic, ToOffset(row.offset), (row.partition.partition,), group=row.group) for row in offset_rows(text, path)
+        ]
+    return narrowed(wishes, narrow, path)
+
+
+def file_offsets(path: Path, group_id: str, selections: Sequence[Selection], now: datetime) -> dict[Selection, Strategy]:
+    """Return where a file wants the partitions of one group; lines without a group are any group's.
+
+    :param selections: these only; all of the file without
+    :raises UsageProblem: when it has nothing for the group, or names a partition twice
+    """
+    wishes = file_wishes(path, now)
+    mine = [wish for wish in wishes if wish.group in (None, group_id)]
+    if not mine:
+        others = sorted({wish.group or "" for wish in wishes})
+        raise UsageProblem(f"{path} has no offsets of group {group_id}", hint=f"it has those of {', '.join(others[:5])}")
+    kept = narrowed(mine, [Wish(one.topic, ToCurrent(), one.partitions) for one in selections], path)
+    found: dict[Selection, Strategy] = {}
+    for wish in kept:
+        selection = Selection(str(wish.topic), wish.partitions)
+        if found.setdefault(selection, wish.strategy) != wish.strategy:
+            raise UsageProblem(f"{path} names {selection} twice", hint="give one position to each partition")
+    return found
+
+
+def narrowed(wishes: Sequence[Wish], narrow: Sequence[Wish], path: Path) -> list[Wish]:
+    """Return the wishes for some topics and partitions.
+
+    :raises UsageProblem: when there are none
+    """
+    kept = [wish for wish in wishes if not narrow or any(_covers(one, wish) for one in narrow)]
+    if not kept:
+        names = ", ".join(str(Selection(str(one.topic), one.partitions)) for one in narrow)
+        raise UsageProblem(f"{path} has no offsets of {names}", hint="leave --topic out to take the whole file")
+    return kept
+
+
+def _positions(text: str, path: Path) -> list[Mapping[str, Any]] | None:
+    """Return the entries of a list of positions; None when the file is of another kind."""
+    start = text.lstrip()
+    if start.startswith("["):
+        try:
+            body = json.loads(text)
+        except ValueError:
+            return None
+    elif start.startswith(("- ", "-\n")) or path.suffix in (".yaml", ".yml"):
+        bodies = parse_documents(text, str(path), hint=POSITIONS_HINT)
+        body = bodies[0] if len(bodies) == 1 else None
+        if not isinstance(body, list) or not all(isinstance(row, dict) for row in body):
+            raise UsageProblem(f"{path} is not a list of positions", hint=POSITIONS_HINT)
+        return [_with_offset(row) for row in body]
+    else:
+        return None
+    entries = isinstance(body, list) and all(isinstance(row, dict) for row in body) and any("position" in row for row in body)
+    return [_with_offset(row) for row in body] if entries else None
+
+
+def _with_offset(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an entry of an export as one of positions."""
+    renamed = {"offset": "position", "partition": "partitions"}
+    return {renamed.get(key, key): value for key, value in row.items()}
+
+
+def _position_wish(row: Mapping[str, Any], where: str, now: datetime) -> Wish:
+    unknown = row.keys() - {"group", "topic", "partitions", "position"}
+    if unknown or not row.keys() >= {"topic", "position"}:
+        what = f"has an unknown key {min(map(str, unknown))}" if unknown else "has no topic or no position"
+        raise UsageProblem(f"{where} {what}", hint=POSITIONS_HINT)
+    partitions = row.get("partitions")
+    if isinstance(partitions, (list, tuple)):
+        partitions = ",".join(map(str, partitions))
+    try:
+        selection = parse_selection(str(row["topic"]) + ("" if partitions is None else f":{partitions}"))
+        strategy: Strategy = position_strategy(str(row["position"]), now)
+    except UsageProblem as problem:
+        raise UsageProblem(f"{where}: {problem.message}", hint=problem.hint) from None
+    group = row.get("group")
+    return Wish(selection.topic, strategy, selection.partitions, group=None if group is None else str(group))
+
+
+def _covers(narrow: Wish, wish: Wish) -> bool:
+    if wish.topic is None or wish.topic not in narrow.topics_of([wish.topic]):
+        return False
+    return narrow.partitions is None or (wish.partitions is not None and set(wish.partitions) <= set(narrow.partitions))
+
+
+def _json_rows(text: str, path: Path) -> list[OffsetRow]:
+    try:
+        body = json.loads(text)
+        rows = [OffsetRow(row.get("group"), TopicPartition(str(row["topic"]), int(row["partition"])), int(row["offset"])) for row in body]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageProblem(f"{path} is not a JSON file of offsets: {error!r}", hint=OFFSETS_HINT) from error
+    for row in rows:
+        parse_selection(f"{row.partition.topic}:{row.partition.partition}")
+        not_negative(row.offset)
+    return rows

@@ -1,0 +1,63 @@
+"""Committed offsets, as they are: show and export."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kops.core.models import Committed, TopicPartition
+from kops.core.offsets.apache_csv import OffsetRow
+from kops.core.offsets.arithmetic import is_streams_metadata
+from kops.core.times import time_text
+from kops.operations.groups.matching import find_group, matching_groups
+from kops.operations.offsets.wishes import included, narrowing
+from kops.operations.services import Services
+
+
+def show(services: Services, group_id: str, topics: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return the committed offsets of a group as rows, with their metadata.
+
+    :param topics: of these only: ``orders``, ``orders:0,1``, ``orders-*``
+    :raises NotFound: when there is no such group
+    """
+    find_group(services, group_id)
+    committed = services.kafka.groups.committed([group_id])[group_id]
+    narrow = narrowing(topics)
+    return [_shown(partition, found) for partition, found in committed.items() if included(partition, narrow)]
+
+
+def export(services: Services, patterns: Sequence[str], *, regex: bool = False, with_group: bool = False) -> list[OffsetRow]:
+    """Return committed offsets as rows of Apache's CSV; with the group where there are several, as Apache does."""
+    names = matching_groups(services, patterns, regex=regex)
+    committed = services.kafka.groups.committed(names)
+    grouped = with_group or len(names) > 1
+    return [OffsetRow(name if grouped else None, p, found.offset) for name in names for p, found in committed[name].items()]
+
+
+def export_table(rows: Iterable[OffsetRow]) -> list[dict[str, Any]]:
+    """Return exported offsets as rows of JSON, which ``--from-file`` reads too."""
+    return [
+        {
+            **({"group": row.group} if row.group is not None else {}),
+            "topic": row.partition.topic,
+            "partition": row.partition.partition,
+            "offset": row.offset,
+        }
+        for row in rows
+    ]
+
+
+def _shown(partition: TopicPartition, committed: Committed) -> dict[str, Any]:
+    stream_time = None
+    if is_streams_metadata(committed.metadata):
+        milliseconds = int.from_bytes(base64.b64decode(committed.metadata or "")[1:9], "big", signed=True)
+        stream_time = time_text(milliseconds) if milliseconds >= 0 else None
+    return {
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "offset": committed.offset,
+        "leader_epoch": committed.leader_epoch,
+        "metadata": committed.metadata,
+        "stream_time": stream_time,
+    }

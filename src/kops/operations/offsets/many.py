@@ -1,0 +1,216 @@
+"""``kops offsets reset`` of many groups: names and patterns of groups -> one plan."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kops.core.errors import GroupActive, KopsError, NotFound, Refused
+from kops.core.findings import counted
+from kops.core.models import Bounds, Group, TopicPartition
+from kops.core.offsets.arithmetic import ToTime
+from kops.core.offsets.moves import ABSENT, GroupMoves
+from kops.core.own_names import is_meant
+from kops.core.plan import Plan
+from kops.core.selection import is_glob, names_matching
+from kops.core.streams.topics import looks_like_streams
+from kops.gateways.kafka.groups.offsets_many import GroupOffsets
+from kops.operations.groups.matching import POLL_SECONDS, WITH_OFFSETS, matching_groups, refuse_active
+from kops.operations.groups.unlisted import unlisted
+from kops.operations.offsets.move_many import plan_many
+from kops.operations.offsets.targets import Targets, topic_moves
+from kops.operations.offsets.wishes import Places, Sameness, Wish, existing_partitions, places_of
+from kops.operations.services import Services
+
+EXPLAINED = 3
+"""Groups that a warning names before it only counts them."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Groups to move.
+
+    :param named: those that were named in full
+    :param active: those that a pattern found, and that have members
+    """
+
+    groups: Mapping[str, Group | None]
+    named: frozenset[str]
+    active: Mapping[str, GroupActive] = field(default_factory=dict)
+    left_out: int = 0
+
+
+def choose_groups(
+    services: Services,
+    names: Sequence[str],
+    *,
+    regex: bool = False,
+    every: bool = False,
+    new_group: bool = False,
+    wait_milliseconds: int = 0,
+) -> Chosen:
+    """Return the groups that names and patterns mean, and whether they may be moved.
+
+    :param every: all groups of the cluster but kops' own
+    :param new_group: whether groups that are named in full may not exist yet
+    :param wait_milliseconds: how long to wait for their members to leave
+    :raises Refused: for a group, named in full, that has members, has no committed offsets, or does not exist
+    """
+    deadline = time.monotonic() + wait_milliseconds / 1000
+    plain = frozenset(() if regex else (name for name in names if not is_glob(name)))
+    while True:
+        listed = {group.group_id: group for group in services.kafka.groups.listed() if is_meant(group.group_id, names)}
+        absent = plain - listed.keys()
+        if absent and not new_group:
+            _refuse_absent(services, sorted(absent))
+        patterns = [name for name in names if name not in absent]
+        matched = sorted(listed) if every else names_matching(patterns, listed, regex=regex, what="group") if patterns else []
+        found = {name: listed[name] for name in matched if listed[name].type in WITH_OFFSETS or name in plain}
+        active: dict[str, GroupActive] = {}
+        for name, group in found.items():
+            try:
+                refuse_active(group, can_wait=True)
+            except GroupActive as problem:
+                active[name] = problem
+        if not active or time.monotonic() >= deadline:
+            break
+        services.progress.step(f"waiting for {counted(len(active), 'group')} to empty")
+        time.sleep(POLL_SECONDS)
+    for name in sorted(plain & active.keys()):
+        raise active[name]
+    return Chosen({**found, **dict.fromkeys(absent)}, plain, active, len(matched) - len(found))
+
+
+def plan_groups(
+    services: Services,
+    chosen: Chosen,
+    wishes: Sequence[Wish],
+    *,
+    summary: str,
+) -> Plan:
+    """Return the plan that moves groups as wished.
+
+    :raises Refused: when a topic or partition that is named does not exist, or every group has members
+    """
+    _collect_less()
+    idle = {name: group for name, group in chosen.groups.items() if name not in chosen.active}
+    if chosen.active and not idle:
+        raise next(iter(chosen.active.values()))
+    committed: dict[str, GroupOffsets] = {}
+    problems: dict[str, KopsError] = {}
+    services.progress.step(f"reading the offsets of {counted(len(idle), 'group')}")
+    for name, answer in services.kafka.group_offsets.read(idle, stable=True):
+        if isinstance(answer, KopsError):
+            problems[name] = answer
+        else:
+            committed[name] = answer
+    for name in sorted(problems):
+        if name in chosen.named or not committed:
+            raise problems[name]
+    existing = existing_partitions(services, wishes, {topic for offsets in committed.values() for topic in offsets.offsets})
+    common = [wish for wish in wishes if wish.group is None]
+    own: dict[str, list[Wish]] = {}
+    for wish in wishes:
+        if wish.group is not None:
+            own.setdefault(wish.group, []).append(wish)
+    sameness = Sameness()
+    places = {
+        name: sameness.of(places_of([*common, *own.get(name, ())], offsets.offsets, existing, named=name in chosen.named))
+        for name, offsets in sorted(committed.items())
+    }
+    targets = _targets(services, places)
+    for name in sorted(chosen.named & places.keys()):
+        if not places[name]:
+            raise Refused(f"group {name} has no committed offsets there", hint="name its topics in full with --topic", group=name)
+    groups = [
+        GroupMoves(
+            name,
+            ABSENT if (group := idle[name]) is None else group.state,
+            tuple(
+                topic_moves(targets, committed[name], topic, partitions, strict=name in chosen.named)
+                for topic, partitions in sorted(topics.items())
+            ),
+        )
+        for name, topics in places.items()
+        if topics
+    ]
+    left = [GroupMoves(name, str(problem.details.get("state")), left=_members(problem)) for name, problem in chosen.active.items()]
+    left += [GroupMoves(name, "UNKNOWN", left=f"could not be read: {problem.message}") for name, problem in problems.items()]
+    warnings = [*_warnings(chosen, left), *_kept_behind({name: committed[name] for name in places if places[name]}, idle)]
+    if chosen.groups.keys() != chosen.named and (missing := unlisted(services)):
+        warnings.append(missing.message)
+    return plan_many(services, [*left, *groups], summary=summary, warnings=warnings)
+
+
+def _collect_less() -> None:
+    """Let Python look for cycles seldom: of the hundreds of thousands of objects to come none is part of one, and each look costs."""
+    gc.set_threshold(200_000, 50, 100)
+
+
+def _members(problem: GroupActive) -> str:
+    return f"has members ({problem.details.get('state', 'active')})"
+
+
+def _refuse_absent(services: Services, absent: Sequence[str]) -> None:
+    try:
+        matching_groups(services, absent[:1])
+    except NotFound as missing:
+        meant = f"{missing.hint} " if missing.hint and missing.hint.startswith("did you mean") else ""
+        raise Refused(missing.message, hint=f"{meant}--new-group makes a new one", **missing.details) from missing
+
+
+def _targets(services: Services, places: Mapping[str, Places]) -> Targets:
+    """Ask for the ends of every partition, and for the offsets of the times."""
+    known: dict[tuple[str, int], TopicPartition] = {}
+    times: dict[int, set[TopicPartition]] = {}
+    seen: set[int] = set()
+    for topics in places.values():
+        for topic, partitions in topics.items():
+            if id(partitions) in seen:
+                continue
+            seen.add(id(partitions))
+            for number, strategy in partitions.items():
+                partition = known.get((topic, number)) or known.setdefault((topic, number), TopicPartition(topic, number))
+                if isinstance(strategy, ToTime):
+                    times.setdefault(strategy.milliseconds, set()).add(partition)
+    bounds = services.kafka.offsets.bounds_or_errors(known.values())
+    for found in bounds.values():
+        if isinstance(found, KopsError) and not isinstance(found, NotFound):
+            raise found
+    there = {partition: found for partition, found in bounds.items() if isinstance(found, Bounds)}
+    at = {
+        milliseconds: services.kafka.offsets.at_time([partition for partition in partitions if partition in there], milliseconds)
+        for milliseconds, partitions in times.items()
+    }
+    return Targets(there, at)
+
+
+def _kept_behind(committed: Mapping[str, GroupOffsets], groups: Mapping[str, Group | None]) -> list[str]:
+    """Warn of what does not move with offsets: stores of Kafka Streams, and metadata that cannot be read."""
+    streams = [
+        name
+        for name, found in committed.items()
+        if looks_like_streams(name, groups[name], found.offsets, (text for texts in found.metadata.values() for text in texts.values()))
+    ]
+    unread = sum(text is None for found in committed.values() for texts in found.metadata.values() for text in texts.values())
+    warnings = []
+    if streams:
+        warnings.append(f"stores of Kafka Streams do not move with offsets, see `kops state rebuild`: {_some(streams)}")
+    if unread:
+        warnings.append(f"the metadata of {unread} offsets cannot be read with these connection settings, and is not kept")
+    return warnings
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:EXPLAINED]) + (f" and {len(names) - EXPLAINED} more" if len(names) > EXPLAINED else "")
+
+
+def _warnings(chosen: Chosen, left: Sequence[GroupMoves]) -> list[str]:
+    warnings = []
+    if left:
+        warnings.append(f"left alone, as they have members or cannot be read: {_some([group.group for group in left])}")
+    if chosen.left_out:
+        warnings.append(f"{chosen.left_out} groups of types without committed offsets are left out")
+    return warnings

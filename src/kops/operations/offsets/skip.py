@@ -1,0 +1,123 @@
+"""Behind so many records: the log is read, since not every offset has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kops.core.errors import Refused, UsageProblem
+from kops.core.findings import counted
+from kops.core.groups.lag import held_text
+from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.offsets.arithmetic import SkipRecords, Strategy, ToOffset
+from kops.core.records.models import OffsetRange
+from kops.core.times import to_milliseconds
+from kops.gateways.kafka.offsets import READ_COMMITTED
+from kops.operations.groups.open_transactions import held_back, stable_offsets, transactions_in
+from kops.operations.offsets.strategies import Seek
+from kops.operations.services import Services
+
+
+def behind_records(
+    services: Services, seeks: Mapping[TopicPartition, Seek], current: Mapping[TopicPartition, Committed]
+) -> dict[TopicPartition, Strategy]:
+    """Return seeks with every skip as the offset that it goes to.
+
+    Records of aborted transactions do not count, nor those of transactions that are still open.
+
+    :raises Refused: when an open transaction leaves fewer records to skip: readers of committed data stop there by design
+    :raises UsageProblem: when a partition has no commit to count from, or not so many records behind it
+    """
+    skips = {partition: seek.count for partition, seek in seeks.items() if isinstance(seek, SkipRecords)}
+    if not skips:
+        return {partition: seek for partition, seek in seeks.items() if not isinstance(seek, SkipRecords)}
+    without = next((partition for partition in sorted(skips) if partition not in current), None)
+    if without is not None:
+        raise UsageProblem(f"{without}: there is no committed offset to skip from", hint="name an offset, or start")
+    bounds = services.kafka.offsets.bounds(skips, isolation=READ_COMMITTED)
+    ranges = {p: OffsetRange(max(current[p].offset, bounds[p].log_start_offset), bounds[p].log_end_offset) for p in skips}
+    seen = _offsets_behind(services, ranges, skips)
+    found: dict[TopicPartition, Strategy] = {}
+    for partition, seek in seeks.items():
+        if not isinstance(seek, SkipRecords):
+            found[partition] = seek
+            continue
+        count, start = seek.count, ranges[partition].start
+        passed, behind = seen[partition]
+        if passed < count:
+            _refuse_in_transaction(services, partition, count)
+            raise UsageProblem(
+                f"{partition} has {counted(passed, 'record')} from offset {start} on, not {count}",
+                hint=f"{partition}=end goes behind all of them; records of open transactions do not count",
+                topic=partition.topic,
+                partition=partition.partition,
+            )
+        found[partition] = ToOffset(behind, exact=True, reason=f"behind {counted(count, 'record')} from {start} on")
+    return found
+
+
+def _refuse_in_transaction(services: Services, partition: TopicPartition, count: int) -> None:
+    """Refuse to skip into an open transaction.
+
+    :raises Refused: when one is open in the partition, or may be
+    """
+    held = transactions_in(services, [partition])
+    if not held.may_be_open(partition):
+        return
+    found, stable = held.open.get(partition), held.stable.get(partition)
+    what = held_text(found, to_milliseconds(services.now())) if found else "open transaction of which nothing is known"
+    at = "" if stable is None else f" from offset {stable} on"
+    raise Refused(
+        f"{partition} has fewer than {counted(count, 'record')} to skip before the {what}",
+        hint=f"its records{at} are not committed yet, and no poison pill: end the transaction, or wait; `kops groups lag` shows it",
+        topic=partition.topic,
+        partition=partition.partition,
+    )
+
+
+def passed_transactions(
+    services: Services,
+    after: Mapping[TopicPartition, int],
+    before: Mapping[TopicPartition, Committed],
+    ends: Mapping[TopicPartition, Bounds],
+) -> list[str]:
+    """Return a warning for each partition that would move on past the beginning of an open transaction.
+
+    :param after: where partitions are to go
+    :param ends: of their logs
+    """
+    onward = [p for p, offset in after.items() if (found := before.get(p)) is None or offset > found.offset]
+    stable = stable_offsets(services, onward)
+    passing = {p: offset for p, offset in stable.items() if offset < after[p]}
+    held, _problem = held_back(services, passing, ends)
+    now = to_milliseconds(services.now())
+    warnings = []
+    for partition in sorted({*held.open, *held.unknown}):
+        transaction = held.open.get(partition)
+        what = (
+            held_text(transaction, now)
+            if transaction
+            else f"open transaction from offset {passing[partition]} on, of which nothing is known"
+        )
+        warnings.append(f"{partition}: {after[partition]} lies past the {what}: what it commits before {after[partition]} will not be read")
+    return warnings
+
+
+def _offsets_behind(
+    services: Services, ranges: Mapping[TopicPartition, OffsetRange], counts: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, tuple[int, int]]:
+    """Return how many records were passed in each partition, at most as many as wanted, and the offset behind the last."""
+    seen = {partition: (0, wanted.start) for partition, wanted in ranges.items()}
+    left = {(partition.topic, partition.partition): partition for partition, wanted in ranges.items() if not wanted.empty}
+    services.progress.step("reading the records to skip")
+    for batch in services.kafka.records.read(ranges, isolation=READ_COMMITTED):
+        for record in batch:
+            partition = left.get((record.topic, record.partition))
+            if partition is None:
+                continue
+            passed = seen[partition][0] + 1
+            seen[partition] = (passed, record.offset + 1)
+            if passed == counts[partition]:
+                del left[record.topic, record.partition]
+        if not left:
+            break
+    return seen

@@ -1,0 +1,1 @@
+"""The safety protocol: plan, compare-and-set, journal, undo."""

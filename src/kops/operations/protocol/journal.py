@@ -1,0 +1,246 @@
+"""The journal: an entry on disk before a mutation starts, closed after it.
+
+One JSON file an entry under the state folder. An entry is written whole, synced and renamed, so a crash leaves either
+the old or the new content. An entry still ``open`` whose process is gone is a crash: it is shown, finished or undone.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timezone
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from kops.config.durable import write_whole
+from kops.core.errors import ConfigError, NotFound, UsageProblem
+from kops.core.plan import DerivedItems, ItemResult, Json, Plan, Status, plan_from_json
+from kops.gateways.machine.processes import ProcessIdentity, start_time
+from kops.output.json_text import json_text
+
+JOURNAL_VERSION = 1
+
+
+class EntryStatus(str, Enum):
+    """How far an entry is."""
+
+    OPEN = "open"
+    DONE = "done"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    INTERRUPTED = "interrupted"
+
+    @classmethod
+    def of(cls, status: Status) -> EntryStatus:
+        """Return the entry's status for a result's."""
+        return {Status.PARTIAL: cls.PARTIAL, Status.FAILED: cls.FAILED, Status.UNKNOWN: cls.UNKNOWN}.get(status, cls.DONE)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One mutation: who, when, where, what was planned, what came of it.
+
+    :param process_started: tells the process from a later one with the same pid
+    :param started: ISO-8601 UTC; ``ended`` likewise, empty while open
+    :param rest: the status of every changing item that ``results`` does not list; empty when it lists them all
+    :param left: what ``aftermath.look`` saw when it ended; None: nothing to look at, or it was stopped in the middle
+    :param undoes: the entry that this one takes back; ``undone_by`` is the other direction
+    :param finishes: the entry of which this one does what was left; ``finished_by`` is the one that did
+    """
+
+    id: str
+    status: EntryStatus
+    user: str
+    host: str
+    pid: int
+    process_started: str
+    started: str
+    plan: Plan
+    ended: str = ""
+    results: tuple[Json, ...] = ()
+    rest: str = ""
+    error: Json = None
+    left: Json = None
+    undoes: str = ""
+    undone_by: str = ""
+    finishes: str = ""
+    finished_by: str = ""
+    version: int = JOURNAL_VERSION
+
+    def as_json(self, *, whole: bool = True) -> dict[str, Json]:
+        """Return the entry as JSON values; for ``whole`` see ``Plan.as_json``."""
+        body = {each.name: getattr(self, each.name) for each in fields(self)}
+        return body | {"status": self.status.value, "plan": self.plan.as_json(whole=whole), "results": list(self.results)}
+
+    @property
+    def item_results(self) -> tuple[ItemResult, ...]:
+        """Return the results as they were when the entry was closed."""
+        return tuple(ItemResult(**{**body, "status": Status(body["status"])}) for body in self.results)
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The entries in a folder."""
+
+    folder: Path
+    _clock: Any = field(default=lambda: datetime.now(timezone.utc), repr=False)
+
+    def open(self, plan: Plan, *, undoes: str = "", finishes: str = "") -> Entry:
+        """Write an entry before its mutation starts."""
+        now = self._clock()
+        entry = Entry(
+            id=f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}-{secrets.token_hex(2)}",  # in the order of time: `last` is the newest
+            status=EntryStatus.OPEN,
+            user=_user(),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            process_started=start_time(os.getpid()) or "",
+            started=_iso(now),
+            plan=plan,
+            undoes=undoes,
+            finishes=finishes,
+        )
+        try:
+            self._write(entry)
+        except OSError as error:
+            raise ConfigError(
+                f"cannot write the journal in {self.folder}: {error.strerror}; nothing was changed",
+                hint="every change is written down before it starts: make room there, or set XDG_STATE_HOME to a folder that is yours",
+            ) from error
+        return entry
+
+    def close(self, entry: Entry, status: EntryStatus, results: Sequence[ItemResult], *, error: Json = None, left: Json = None) -> Entry:
+        """Write what became of an entry."""
+        rest = ""
+        if isinstance(entry.plan.items, DerivedItems) and status in (EntryStatus.DONE, EntryStatus.PARTIAL) and error is None:
+            results, rest = [result for result in results if result.status is not Status.DONE], Status.DONE.value
+        bodies = tuple(result.as_json() for result in results)
+        closed = replace(entry, status=status, results=bodies, rest=rest, error=error, left=left, ended=_iso(self._clock()))
+        self._write(closed)
+        return closed
+
+    def mark_undone(self, entry_id: str, *, by: str) -> None:
+        """Note on an entry that another one took it back."""
+        self._write(replace(self.read(entry_id), undone_by=by))
+
+    def mark_finished(self, entry_id: str, *, by: str) -> None:
+        """Note on an entry that another one did what was left of it, and on all that were to finish it before and were stopped too.
+
+        :param by: the entry itself where nothing was left to do
+        """
+        for entry in self._family(entry_id):
+            if entry.status is not EntryStatus.DONE:
+                self._write(replace(entry, finished_by=by))
+
+    def _family(self, entry_id: str) -> list[Entry]:
+        """Return the first entry that this one was to finish, itself otherwise, and all that were to finish it or one another."""
+        first = self.read(entry_id)
+        while first.finishes and (self.folder / f"{first.finishes}.json").is_file():
+            first = self.read(first.finishes)
+        family = [first]
+        for elder in family:  # grows while it is walked: those who finish one may be finished too
+            later = self.entries(lambda _damaged: None, mentioning=elder.id)
+            family += [entry for entry in later if entry.finishes == elder.id]
+        return family
+
+    def left_behind(self, entry: Entry) -> Json:
+        """Return what an entry, and those that finished it, left behind; None when one was stopped in the middle."""
+        left = entry.left
+        seen = {entry.id}
+        while entry.finished_by and entry.finished_by not in seen and (self.folder / f"{entry.finished_by}.json").is_file():
+            entry = self.read(entry.finished_by)
+            seen.add(entry.id)
+            if entry.left is None:
+                return None
+            left = {key: {**((left or {}).get(key) or {}), **found} for key, found in entry.left.items()}
+        return left
+
+    def read(self, entry_id: str, *, cluster_id: str = "") -> Entry:
+        """Return one entry; ``last`` is the newest.
+
+        :param cluster_id: of which cluster ``last`` is the newest; of any when empty
+        :raises NotFound: when there is no such entry
+        :raises ConfigError: when it, or one that is newer than ``last``, cannot be read
+        """
+        if entry_id == "last":
+            newest = next((entry for entry in self.entries() if not cluster_id or entry.plan.cluster_id == cluster_id), None)
+            if newest is None and cluster_id and any(self.folder.glob("*.json")):
+                raise NotFound(
+                    f"nothing of this cluster ({cluster_id}) is in the journal", hint="`kops journal list` shows what was changed elsewhere"
+                )
+            if newest is None:
+                raise NotFound("the journal is empty", hint="nothing has been changed from this machine yet")
+            return newest
+        path = self.folder / f"{entry_id}.json"
+        if not path.is_file() or "/" in entry_id:
+            raise NotFound(f"no journal entry {entry_id}", hint="`kops journal list` shows them")
+        return _read(path)
+
+    def entries(self, damaged: Callable[[ConfigError], None] | None = None, *, mentioning: str = "") -> Iterator[Entry]:
+        """Yield all entries, newest first.
+
+        :param damaged: takes the errors of entries that cannot be read
+        :param mentioning: a text in plain letters that those have which are wanted: plans of many items take long to be read
+        :raises ConfigError: for the first of those, when nobody takes them
+        """
+        for path in sorted(self.folder.glob("*.json"), reverse=True):
+            try:
+                if _mentions(path, mentioning):
+                    yield _read(path)
+            except ConfigError as error:
+                if damaged is None:
+                    raise
+                damaged(error)
+
+    def _write(self, entry: Entry) -> None:
+        write_whole(self.folder / f"{entry.id}.json", json_text(entry.as_json(whole=False)))
+
+
+def crashed(entry: Entry) -> bool:
+    """Tell whether an entry is still open although its process on this machine is gone."""
+    if entry.status is not EntryStatus.OPEN or is_elsewhere(entry):
+        return False
+    return not ProcessIdentity(entry.pid, entry.process_started).running
+
+
+def is_elsewhere(entry: Entry) -> bool:
+    """Tell whether an entry was written on a machine of another name, whose processes cannot be seen here.
+
+    Containers that share their host name, but not their processes, cannot be told apart: there a running one looks crashed.
+    """
+    return entry.host != socket.gethostname()
+
+
+def _mentions(path: Path, text: str) -> bool:
+    try:
+        return not text or text.encode() in path.read_bytes()
+    except OSError:
+        return True  # why, is said when it is read
+
+
+def _read(path: Path) -> Entry:
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+        plan = plan_from_json(body["plan"])
+        return Entry(**{**body, "status": EntryStatus(body["status"]), "plan": plan, "results": tuple(body["results"])})
+    except (OSError, ValueError, KeyError, TypeError, UsageProblem) as broken:
+        raise ConfigError(f"journal entry {path} cannot be read: {broken}", hint="move the file away if it is of no use") from broken
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def _iso(moment: datetime) -> str:
+    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

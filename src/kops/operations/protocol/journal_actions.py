@@ -1,0 +1,182 @@
+"""Reading a saved plan, and making plans from journal entries: to undo them, or to finish them."""
+
+from __future__ import annotations
+
+import json
+import socket
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import ConfigError, Refused, StateMoved, UsageProblem
+from kops.core.plan import Plan, Severity, Status, plan_of_document
+from kops.operations.protocol.aftermath import losses_since, refuse_losses
+from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed, is_elsewhere
+from kops.operations.protocol.registry import MUTATIONS, mutation_named
+from kops.operations.services import Services
+
+if TYPE_CHECKING:
+    from kops.operations.protocol.engine import Mutation
+
+
+def read_plan(file: Path) -> Plan:
+    """Read a plan from a file.
+
+    :raises UsageProblem: when it cannot be read, or is no plan
+    """
+    try:
+        body = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageProblem(f"cannot read {file}: {error.strerror}", hint="name a file that --plan-out wrote") from error
+    except ValueError as error:
+        raise UsageProblem(f"{file} is not JSON: {error}", hint="name a file that --plan-out wrote") from error
+    return plan_of_document(body)
+
+
+def status_of(entry: Entry) -> str:
+    """Return the status for people: an open entry of a dead process has crashed."""
+    if entry.undone_by:
+        return "undone"
+    if entry.finished_by:
+        return "finished"
+    return "crashed" if crashed(entry) else entry.status.value
+
+
+def is_unfinished(entry: Entry) -> bool:
+    """Tell whether an entry is still running, stopped in the middle, or did some of its work and can be finished."""
+    if entry.undone_by or entry.finished_by:
+        return False
+    if entry.status is EntryStatus.PARTIAL:
+        return entry.plan.operation in MUTATIONS and mutation_named(entry.plan.operation).can_be_finished(entry.plan)
+    return entry.status in (EntryStatus.OPEN, EntryStatus.INTERRUPTED, EntryStatus.UNKNOWN)
+
+
+def entry_row(entry: Entry) -> dict[str, Any]:
+    """Return an entry as one row."""
+    return {
+        "id": entry.id,
+        "status": status_of(entry),
+        "operation": entry.plan.operation,
+        "context": entry.plan.context,
+        "summary": entry.plan.summary,
+        "user": f"{entry.user}@{entry.host}",
+        "started": entry.started,
+        "ended": entry.ended or None,
+        "undoes": entry.undoes or None,
+        "undone_by": entry.undone_by or None,
+        "finishes": entry.finishes or None,
+        "finished_by": entry.finished_by or None,
+        "error": (entry.error or {}).get("message"),
+    }
+
+
+def item_rows(entry: Entry) -> list[dict[str, Any]]:
+    """Return what was planned for each item and what became of it; ``not known`` when nothing was recorded."""
+    outcomes = {result["target"]: result["status"] for result in entry.results}
+    return [
+        {
+            "target": item.target,
+            "action": item.action,
+            "before": item.before,
+            "after": item.after,
+            "status": outcomes.get(item.target, (entry.rest or "not known") if item.changes else "unchanged"),
+        }
+        for item in entry.plan.items
+    ]
+
+
+def entry_named(services: Services, journal: Journal, entry_id: str) -> Entry:
+    """Return the entry that is to be undone or finished; ``last`` is the newest of this cluster.
+
+    :raises NotFound: when there is none
+    """
+    if entry_id != "last":
+        return journal.read(entry_id)
+    try:
+        cluster_id = services.kafka.cluster().cluster_id
+    except ConfigError:
+        if not services.connection.connect_urls:
+            raise
+        cluster_id = str(services.connect.about()["kafka_cluster_id"])
+    return journal.read(entry_id, cluster_id=cluster_id)
+
+
+def plan_undo(services: Services, journal: Journal, entry: Entry, *, accept_loss: bool = False, take_over: bool = False) -> Plan:
+    """Return the inverse plan of an entry.
+
+    An item whose result is not known (a crash) counts as done: writing its prior value again does no harm.
+
+    :param accept_loss: also when something has happened since that is lost then; the plan says what
+    :param take_over: also of an entry that is open on another machine
+    :raises StateMoved: when something has, and that is not accepted
+    :raises Refused: when it was already undone, is running, changed nothing, or cannot be undone
+    """
+    if entry.undone_by:
+        raise Refused(f"{entry.id} was already undone by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
+    mutation = mutation_named(entry.plan.operation)
+    _refuse_other_cluster(services, mutation, entry)
+    _refuse_running(entry, take_over=take_over)
+    known_not_done = {result.target for result in entry.item_results if result.status in (Status.FAILED, Status.SKIPPED)}
+    if entry.status is EntryStatus.REFUSED or all(item.target in known_not_done for item in entry.plan.changes):
+        raise Refused(f"{entry.id} changed nothing, so there is nothing to undo", hint=f"`kops journal show {entry.id}` says why")
+    lost = losses_since(services, mutation, entry, journal.left_behind(entry))
+    if not accept_loss:
+        refuse_losses(lost, entry.id)
+    undo = mutation.invert(services, entry.plan, entry.item_results)
+    lost = tuple(dict.fromkeys((*lost, *undo.losses)))
+    if not accept_loss:
+        refuse_losses(lost, entry.id)
+    return _taken_over(entry, replace(undo, losses=lost))
+
+
+def plan_finish(services: Services, entry: Entry, *, take_over: bool = False) -> Plan:
+    """Return the plan for what is left of an entry.
+
+    :param take_over: also of one that is open on another machine
+    :raises Refused: when it is done, running, or of a kind that is finished by running its command again
+    """
+    if entry.status is EntryStatus.DONE or entry.finished_by:
+        raise Refused(f"{entry.id} is done already", hint="`kops undo` would take it back")
+    if entry.undone_by:
+        raise Refused(f"{entry.id} was undone by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
+    mutation = mutation_named(entry.plan.operation)
+    _refuse_other_cluster(services, mutation, entry)
+    _refuse_running(entry, take_over=take_over)
+    return _taken_over(entry, mutation.resume(services, entry.plan))
+
+
+def _refuse_other_cluster(services: Services, mutation: Mutation, entry: Entry) -> None:
+    """Refuse an entry of another cluster before anything is said about it: nothing here tells how things are there."""
+    actual = mutation.cluster_id(services)
+    if actual != entry.plan.cluster_id:
+        raise StateMoved(
+            f"{entry.id} changed cluster {entry.plan.cluster_id} ({entry.plan.context}), and this is cluster {actual}",
+            hint="choose its context with -c",
+        )
+
+
+def _refuse_running(entry: Entry, *, take_over: bool) -> None:
+    """Refuse an entry whose process may still be at work: on this machine that can be seen, of another one only said.
+
+    :raises Refused: naming process and machine
+    """
+    if entry.status is not EntryStatus.OPEN or crashed(entry):
+        return
+    where = f"process {entry.pid} on {entry.host}"
+    if not is_elsewhere(entry):
+        raise Refused(f"{entry.id} is still running as {where}", hint="stop it or wait for it first")
+    if not take_over:
+        raise Refused(
+            f"{entry.id} is open, and may still be running as {where}: this machine is {socket.gethostname()}",
+            hint="where that process is certainly gone, --take-over does it from here",
+        )
+
+
+def _taken_over(entry: Entry, plan: Plan) -> Plan:
+    """Return a plan, which has to be approved by the name of the machine and the process where its entry was opened elsewhere."""
+    if entry.status is not EntryStatus.OPEN or not is_elsewhere(entry):
+        return plan
+    process = f"{entry.host}:{entry.pid}"
+    warning = f"{entry.id} is taken over: if process {entry.pid} on {entry.host} still runs, both change the same things"
+    confirm = f"{plan.confirm}@{process}" if plan.severity is Severity.SEVERE else process
+    return replace(plan, severity=Severity.SEVERE, confirm=confirm, warnings=(warning, *plan.warnings))

@@ -1,0 +1,56 @@
+"""Every kind of mutation by name, so that ``apply``, ``undo`` and ``journal finish`` find it again.
+
+The modules are named, not imported: only the one that is asked for is loaded.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from kops.core.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from kops.operations.protocol.engine import Mutation
+
+MUTATIONS = {
+    "topics.create": "kops.operations.topics.create:CREATE",
+    "topics.delete": "kops.operations.topics.delete:DELETE",
+    "topics.change": "kops.operations.topics.change:CHANGE",
+    "topics.truncate": "kops.operations.topics.truncate:TRUNCATE",
+    "groups.delete": "kops.operations.groups.delete:DELETE",
+    "offsets.move": "kops.operations.offsets.move:MOVE",
+    "offsets.move_many": "kops.operations.offsets.move_many:MOVE_MANY",
+    "offsets.delete": "kops.operations.offsets.delete:DELETE",
+    "records.consume": "kops.operations.records.group:CONSUME",
+    "records.produce": "kops.operations.records.produce:PRODUCE",
+    "schemas.register": "kops.operations.schemas.register:REGISTERING",
+    "schemas.unregister": "kops.operations.schemas.register:UNREGISTERING",
+    "replay.run": "kops.operations.replay.run:REPLAY",
+    "replay.restore": "kops.operations.replay.restore:RESTORE",
+    "replay.redrive": "kops.operations.replay.redrive:REDRIVE",
+    "replay.undo": "kops.operations.replay.undo:TAKE_BACK",
+    "connect.change": "kops.operations.connect.change:CHANGE_CONNECTORS",
+    "connect.state": "kops.operations.connect.states:CHANGE_STATES",
+    "connect.restart": "kops.operations.connect.restart:RESTART",
+    "connect.offsets": "kops.operations.connect.offsets_change:CHANGE_OFFSETS",
+    "connect.loggers": "kops.operations.connect.loggers:SET_LOGGERS",
+    "streams.reset": "kops.operations.streams.mutation:RESET",
+    "state.replace": "kops.operations.state.replace:STATE_REPLACE",
+    "state.rebuild": "kops.operations.state:REBUILD",
+    "state.into": "kops.operations.state.switch_into:INTO",
+    "state.repartition": "kops.operations.state.repartition:REPARTITION",
+    "state.restore": "kops.operations.state.restore:RESTORE",
+}
+
+
+def mutation_named(name: str) -> Mutation:
+    """Return the mutation of a plan.
+
+    :raises UsageProblem: when this kops does not know it
+    """
+    if name not in MUTATIONS:
+        raise UsageProblem(f"this kops cannot carry out plans of the kind {name}", hint="use the version of kops that made the plan")
+    module, attribute = MUTATIONS[name].split(":")
+    mutation: Mutation = getattr(importlib.import_module(module), attribute)
+    return mutation

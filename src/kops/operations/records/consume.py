@@ -1,0 +1,229 @@
+"""Reading records: which, from where to where; a stream of batches that never fills the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from kops.core.errors import UndecodableRecord, UsageProblem
+from kops.core.models import Bounds, TopicPartition
+from kops.core.progress import Progress, Silent
+from kops.core.records.filters import Filter, compile_filters
+from kops.core.records.models import Ranges, Record, latest_by_key, newest
+from kops.core.records.ranges import END, Span, resolve_span
+from kops.core.selection import Selection, partitions_selected
+from kops.formats.base import Format
+from kops.gateways.kafka.records import RangeReader
+from kops.operations.records.ends import read_last
+from kops.operations.records.rows import Subject, unstable_notes
+from kops.operations.services import Services
+
+T = TypeVar("T")
+DEFAULT_LAST = 10
+"""Enough to see what a topic holds, and no load on any broker."""
+MOST_LAST = 10_000
+"""The last records are held in memory, this many of each partition."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which records.
+
+    :param span: FROM..TO; None for the last ones
+    :param last: number of the newest records of all partitions together, when there is no span
+    :param follow: go on with what is still to come
+    """
+
+    selection: Selection
+    span: Span | None = None
+    last: int = DEFAULT_LAST
+    follow: bool = False
+    isolation: str = "read_committed"
+
+
+@dataclass
+class Stream:
+    """What is being read, counted while it is.
+
+    :ivar read: records that came from Kafka
+    :ivar given: those of them that were given on
+    :ivar notes: what the reader should know: sentences, complete when the reading has ended
+    :ivar broken: the record that ended the writing
+    :ivar undecodable: how many records were passed over, and why the first one was
+    """
+
+    topic: str
+    progress: Progress = field(default_factory=Silent)
+    read: int = 0
+    given: int = 0
+    notes: list[str] = field(default_factory=list)
+    undecodable: tuple[int, str] = (0, "")
+    broken: UndecodableRecord | None = None
+
+    def skip(self, wrong: UndecodableRecord) -> None:
+        """Count a record that cannot be decoded and is passed over."""
+        count, first = self.undecodable
+        self.undecodable = (count + 1, first or wrong.message)
+
+
+def choose(
+    selection: Selection,
+    *,
+    span: Span | None,
+    last: int | None,
+    limit: int | None,
+    follow: bool,
+    latest: bool,
+    filtered: bool,
+    isolation: str,
+) -> Wanted:
+    """Return what is wanted, with what goes without saying.
+
+    Without a range these are the last ten records of the topic, or as many as ``limit``; all, where a filter searches or the last record
+    of each key is asked for.
+
+    :raises UsageProblem: for what contradicts itself
+    """
+    if span is not None and last is not None:
+        raise UsageProblem("a range and --last are mutually exclusive", hint="--last counts back from the end")
+    if latest and (last is not None or follow):
+        raise UsageProblem(
+            "--latest cannot be combined with --last or --follow", hint="it reads a range to its end, then shows the last of each key"
+        )
+    if follow and span is not None and span.end != END:
+        raise UsageProblem("--follow never ends, and this range does", hint="leave TO out: @-1h.. or start..")
+    if span is None and last is None and (latest or (filtered and not follow)):
+        span = Span()
+    chosen = last if last is not None else min(limit, MOST_LAST) if limit else DEFAULT_LAST
+    return Wanted(selection, span, chosen, follow, isolation)
+
+
+def read(services: Services, wanted: Wanted, stream: Stream) -> Iterator[list[Record]]:
+    """Yield the wanted records in batches; empty ones too while nothing comes.
+
+    :raises NotFound: when there is no such topic or partition
+    """
+    ranges, bounds = ranges_of(services, wanted, stream)
+    if wanted.span is None:
+        ends = services.kafka.offsets.bounds(bounds, isolation=wanted.isolation)
+        last = read_last(services, ends, wanted.last, wanted.isolation, stream)
+        stream.notes.extend(_what_else_there_is(wanted, bounds))
+        stream.notes.extend(_held_back(ends, bounds))
+        yield newest(last.values(), wanted.last)
+        starts = {partition: end.log_end_offset for partition, end in ends.items()}
+    elif not wanted.follow:
+        yield from _ranges(services.kafka.records.read(ranges, isolation=wanted.isolation), stream)
+    else:
+        starts = {partition: found.start for partition, found in ranges.items()}
+    if wanted.follow:
+        whole = wanted.selection.topic if wanted.selection.partitions is None else None
+        for batch in services.kafka.records.follow(starts, isolation=wanted.isolation, whole=whole):
+            stream.read += len(batch)
+            yield batch
+
+
+def read_values(services: Services, wanted: Wanted, stream: Stream) -> Iterator[list[bytes | None]]:
+    """Yield the values of the wanted records alone: of a range this is several times as fast as :func:`read`."""
+    if wanted.span is None or wanted.follow:
+        for batch in read(services, wanted, stream):
+            yield [record.value for record in batch]
+        return
+    ranges, _ = ranges_of(services, wanted, stream)
+    yield from _ranges(services.kafka.records.values(ranges, isolation=wanted.isolation), stream)
+
+
+def read_parts(services: Services, wanted: Wanted, names: Sequence[str], stream: Stream) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield some fields of the wanted records: of a range this is up to three times as fast as :func:`read`."""
+    if wanted.span is None or wanted.follow:
+        for batch in read(services, wanted, stream):
+            yield [tuple([getattr(record, name) for name in names]) for record in batch]
+        return
+    ranges, _ = ranges_of(services, wanted, stream)
+    yield from _ranges(services.kafka.records.parts(ranges, names, isolation=wanted.isolation), stream)
+
+
+def ranges_of(services: Services, wanted: Wanted, stream: Stream) -> tuple[Ranges, dict[TopicPartition, Bounds]]:
+    """Return the offsets of what is wanted, and the bounds of its partitions as they are now, open transactions included."""
+    topic = wanted.selection.topic
+    partitions = partitions_selected([wanted.selection], services.kafka.offsets.partitions_of([topic]))
+    bounds = services.kafka.offsets.bounds(partitions)
+    if wanted.span is None:
+        return {}, bounds
+    at_times = {time: services.kafka.offsets.at_time(partitions, time) for time in set(wanted.span.times)}
+    ranges, notes = resolve_span(wanted.span, bounds, at_times)
+    stream.notes.extend(notes)
+    return ranges, bounds
+
+
+def latest(batches: Iterator[list[Record]], *, tombstones: bool, stream: Stream) -> Iterator[list[Record]]:
+    """Yield the last record of each key, as compaction would leave them, in log order. Memory: one record for each key.
+
+    :param tombstones: whether deleted keys are given too
+    """
+    unkeyed = 0
+
+    def counted() -> Iterator[list[Record]]:
+        nonlocal unkeyed
+        for batch in batches:
+            unkeyed += sum(record.key is None for record in batch)
+            yield batch
+
+    view = list(latest_by_key(counted()).values())
+    deleted = sum(record.value is None for record in view)
+    if deleted and not tombstones:
+        stream.notes.append(f"left out, for their key is deleted: {deleted:,} (--tombstones shows them)")
+    if unkeyed:
+        stream.notes.append(f"left out, for they have no key: {unkeyed:,}")
+    yield [record for record in view if tombstones or record.value is not None]
+
+
+def filtered(
+    batches: Iterator[list[Record]], filters: Sequence[Filter], key: Format, value: Format, *, skip: bool, stream: Stream
+) -> Iterator[list[Record]]:
+    """Yield the records that fit all filters.
+
+    :param skip: pass over records of which a filter wants to see what is not of its format
+    :raises UndecodableRecord: for such a record, unless they are passed over
+    """
+    fits = compile_filters(filters)
+
+    def fitting(record: Record) -> bool:
+        try:
+            return fits(Subject(record, key, value))
+        except UndecodableRecord as wrong:
+            if not skip:
+                raise
+            stream.skip(wrong)
+            return False
+
+    for batch in batches:
+        yield [record for record in batch if fitting(record)]
+
+
+def limited(batches: Iterator[list[T]], limit: int | None, stream: Stream) -> Iterator[list[T]]:
+    """Yield so many in all, then end the reading."""
+    for batch in batches:
+        part = batch if limit is None else batch[: limit - stream.given]
+        stream.given += len(part)
+        yield part
+        if limit is not None and stream.given >= limit:
+            return
+
+
+def _ranges(reader: RangeReader[T], stream: Stream) -> Iterator[list[T]]:
+    for batch in reader:
+        stream.read = reader.records
+        stream.progress.advance(reader.done, reader.total, "offsets")
+        yield batch
+    stream.notes.extend(unstable_notes(reader.stable_until))
+
+
+def _held_back(ends: Mapping[TopicPartition, Bounds], bounds: Mapping[TopicPartition, Bounds]) -> list[str]:
+    stable = {partition: end.log_end_offset for partition, end in ends.items()}
+    return unstable_notes({partition: stable[partition] for partition, bound in bounds.items() if stable[partition] < bound.log_end_offset})
+
+
+def _what_else_there_is(wanted: Wanted, bounds: Mapping[TopicPartition, Bounds]) -> list[str]:
+    offsets = sum(bound.log_end_offset - bound.log_start_offset for bound in bounds.values())
+    return [f"the newest of {offsets:,} offsets; a range such as start..end or @-1h.. shows others"] if offsets > wanted.last else []

@@ -1,0 +1,143 @@
+"""Dead letters: a connector's dead-letter topic, its records with their errors in words, and how many there are of each cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kops.core.errors import NotFound, UndecodableRecord
+from kops.core.records.models import Record, timestamp_text
+from kops.formats.base import Format
+from kops.formats.dead_letters import STAGES, DeadLetter, dead_letter
+from kops.operations.records.consume import Stream
+from kops.operations.records.rows import BYTES, stream_row
+from kops.operations.services import Services
+
+TOPIC_SETTING = "errors.deadletterqueue.topic.name"
+HEADERS_SETTING = "errors.deadletterqueue.context.headers.enable"
+TOLERANCE_SETTING = "errors.tolerance"
+NO_HEADERS = "no error headers"
+
+
+def topic_of(services: Services, connector: str) -> tuple[str, list[str]]:
+    """Return the dead-letter topic of a connector, and what to know about its settings.
+
+    :raises NotFound: when there is no such connector, or it has no dead-letter topic
+    """
+    from kops.gateways.connect.client import Connect
+
+    found = Connect(services.connection).connector(connector)
+    topic = found.config.get(TOPIC_SETTING)
+    if not topic:
+        kind = "a source, and only sinks have one" if found.type == "source" else f"{TOPIC_SETTING} is not set"
+        hint = "name the topic itself: kops records dead-letters TOPIC"
+        raise NotFound(f"connector {connector} has no dead-letter topic: {kind}", hint=hint)
+    notes = []
+    if found.config.get(HEADERS_SETTING, "false").lower() != "true":
+        notes.append(f"{connector} writes no error headers: {HEADERS_SETTING}=true would say why each record is here")
+    if found.config.get(TOLERANCE_SETTING, "none").lower() != "all":
+        notes.append(f"{connector} sends nothing here: its tasks fail instead, for {TOLERANCE_SETTING} is not all")
+    return topic, notes
+
+
+def row(record: Record, key: Format, value: Format, stream: Stream) -> dict[str, Any]:
+    """Return a dead letter as a row; what is not of its format is shown as its bytes, for that may be why it is here."""
+    found = dead_letter(record.headers)
+    return {**_record_row(record, key, value, stream), **described(found)}
+
+
+def described(found: DeadLetter | None) -> dict[str, Any]:
+    """Return what is known of a dead letter's error as columns."""
+    if found is None:
+        return {"written_by": None, "error": None, "cause": None, "origin": None, "sentence": NO_HEADERS}
+    error = {
+        "connector": found.connector,
+        "task": found.task,
+        "group": found.group,
+        "stage": found.stage,
+        "stage_text": STAGES.get(found.stage or ""),
+        "class": found.class_name,
+        "exception": found.exception,
+        "message": found.message,
+        "stack_trace": found.stack_trace,
+        "delivery_count": found.delivery_count,
+    }
+    origin = {
+        "topic": found.topic,
+        "partition": found.partition,
+        "offset": found.offset,
+        "timestamp": timestamp_text(found.timestamp_ms),
+        "timestamp_ms": found.timestamp_ms,
+    }
+    return {"written_by": found.written_by, "error": error, "cause": found.cause, "origin": origin, "sentence": found.sentence}
+
+
+@dataclass
+class Cause:
+    """Dead letters of one cause, connector or group, and task."""
+
+    count: int = 0
+    first: Record | None = None
+    last: Record | None = None
+    example: str = ""
+    topics: set[str] = field(default_factory=set)
+
+
+def counted(batches: Iterable[list[Record]], stream: Stream) -> list[dict[str, Any]]:
+    """Return how many dead letters there are of each cause and task, the most frequent first."""
+    found: dict[tuple[Any, ...], Cause] = {}
+    for batch in batches:
+        stream.given += len(batch)
+        for record in batch:
+            letter = dead_letter(record.headers)
+            one = found.setdefault(_group(letter), Cause())
+            one.count += 1
+            one.first = one.first or record
+            one.last = record
+            one.example = one.example or (letter.cause if letter else NO_HEADERS)
+            if letter is not None and letter.topic is not None:
+                one.topics.add(letter.topic)
+    ordered = sorted(found.items(), key=lambda item: (-item[1].count, str(item[0])))
+    return [row for group, cause in ordered for row in _count_row(group, cause)]
+
+
+def _group(letter: DeadLetter | None) -> tuple[Any, ...]:
+    if letter is None:
+        return (NO_HEADERS, None, None, None, None, None)
+    return (letter.kind_of_cause, letter.written_by, letter.connector, letter.task, letter.group, letter.stage)
+
+
+def _count_row(group: tuple[Any, ...], cause: Cause) -> Iterator[dict[str, Any]]:
+    kind, written_by, connector, task, group_id, stage = group
+    first, last = cause.first, cause.last
+    if first is None or last is None:
+        return
+    yield {
+        "count": cause.count,
+        "cause": kind,
+        "example": cause.example,
+        "written_by": written_by,
+        "connector": connector,
+        "task": task,
+        "group": group_id,
+        "stage": stage,
+        "stage_text": STAGES.get(stage or ""),
+        "origin_topics": sorted(cause.topics),
+        "first_partition": first.partition,
+        "first_offset": first.offset,
+        "first_timestamp": timestamp_text(first.timestamp),
+        "last_partition": last.partition,
+        "last_offset": last.offset,
+        "last_timestamp": timestamp_text(last.timestamp),
+    }
+
+
+def _record_row(record: Record, key: Format, value: Format, stream: Stream) -> dict[str, Any]:
+    try:
+        return stream_row(record, key, value)
+    except UndecodableRecord as wrong:
+        stream.notes.append(f"{wrong.message}; its bytes are shown")
+        if wrong.details.get("part") == "key":
+            return _record_row(record, BYTES, value, stream)
+        return _record_row(record, key, BYTES, stream)

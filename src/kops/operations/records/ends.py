@@ -1,0 +1,65 @@
+"""The first or last records of partitions, whatever gaps compaction and transactions have left there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kops.core.models import Bounds, TopicPartition
+from kops.core.records.models import OffsetRange, Record
+from kops.operations.services import Services
+
+if TYPE_CHECKING:
+    from kops.operations.records.consume import Stream
+
+WIDEN = 4
+
+
+def read_last(
+    services: Services, bounds: Mapping[TopicPartition, Bounds], count: int, isolation: str, stream: Stream
+) -> dict[TopicPartition, list[Record]]:
+    """Return the last records of each partition, at most so many; see :func:`read_first`."""
+    found = _widening(services, bounds, count, isolation, stream, backwards=True)
+    return {partition: records[-count:] if count else [] for partition, records in found.items()}
+
+
+def read_first(
+    services: Services, bounds: Mapping[TopicPartition, Bounds], count: int, isolation: str, stream: Stream
+) -> dict[TopicPartition, list[Record]]:
+    """Return the first records of each partition, at most so many, passing over the gaps that compaction and transactions leave.
+
+    Where too few come, four times as many offsets are read, and so on, until there are enough or the log ends.
+
+    :param bounds: where the log begins and ends for this reading; with ``read_committed`` at the last stable offset
+    """
+    found = _widening(services, bounds, count, isolation, stream, backwards=False)
+    return {partition: records[:count] for partition, records in found.items()}
+
+
+def _widening(
+    services: Services, bounds: Mapping[TopicPartition, Bounds], count: int, isolation: str, stream: Stream, *, backwards: bool
+) -> dict[TopicPartition, list[Record]]:
+    found: dict[TopicPartition, list[Record]] = {partition: [] for partition in bounds}
+    left = {partition: OffsetRange(bound.log_start_offset, bound.log_end_offset) for partition, bound in bounds.items()}
+    width = count
+    while ranges := {p: _end_of(left[p], width, backwards) for p in left if len(found[p]) < count and not left[p].empty}:
+        read: dict[TopicPartition, list[Record]] = {partition: [] for partition in ranges}
+        for batch in services.kafka.records.read(ranges, isolation=isolation):
+            stream.read += len(batch)
+            for record in batch:
+                kept = read[TopicPartition(record.topic, record.partition)]
+                kept.append(record)
+                if len(kept) > 2 * count:  # memory: no more than is asked for, however wide the search has become
+                    del kept[slice(None, -count) if backwards else slice(count, None)]
+        for partition, wanted in ranges.items():
+            found[partition] = read[partition] + found[partition] if backwards else found[partition] + read[partition]
+            before, after = OffsetRange(left[partition].start, wanted.start), OffsetRange(wanted.end, left[partition].end)
+            left[partition] = before if backwards else after
+        width *= WIDEN
+    return found
+
+
+def _end_of(left: OffsetRange, width: int, backwards: bool) -> OffsetRange:
+    if backwards:
+        return OffsetRange(max(left.start, left.end - width), left.end)
+    return OffsetRange(left.start, min(left.end, left.start + width))

@@ -1,0 +1,75 @@
+"""Formats by name for one cluster: kops' own, plugins', and those whose schemas the cluster's registry keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from kops.core.errors import KopsError, NotFound, UndecodableRecord, UsageProblem
+from kops.formats.base import Format
+from kops.formats.registry import OF_REGISTRY
+from kops.operations.services import Services
+from kops.plugins.loader import load_format
+
+if TYPE_CHECKING:
+    from kops.core.schemas.models import RegisteredSchema
+    from kops.gateways.registry.client import SchemaRegistry
+
+
+def format_for(services: Services, name: str, writing: str | None = None) -> Format:
+    """Return a format.
+
+    :param writing: the schema that values are written with: an id, a subject (its latest version), or SUBJECT:VERSION; None: read only
+    :raises UsageProblem: when there is none of that name
+    :raises ConfigError: when it needs a registry and the context has none
+    """
+    if name not in OF_REGISTRY:
+        return load_format(name)
+    from kops.formats.confluent import BY_NAME
+    from kops.gateways.registry.client import SchemaRegistry
+
+    registry = SchemaRegistry(services.connection)
+    return BY_NAME[name](lookup_in(registry), cache(lambda: _written(registry, writing)) if writing is not None else None)
+
+
+def lookup_in(registry: SchemaRegistry) -> Callable[[int], RegisteredSchema]:
+    """Return what looks up the schemas of records."""
+
+    def lookup(schema_id: int) -> RegisteredSchema:
+        try:
+            return registry.schema(schema_id)
+        except NotFound as missing:
+            raise UndecodableRecord(missing.message, hint=missing.hint) from missing
+
+    return lookup
+
+
+def registered_format(services: Services) -> Callable[[bytes], str | None] | None:
+    """Return what tells the format of a record by the schema id in front of it; None when the context has no registry."""
+    if not services.connection.registry_url:
+        return None
+    from kops.core.schemas.models import FORMAT_OF
+    from kops.formats.confluent import schema_id
+    from kops.gateways.registry.client import SchemaRegistry
+
+    registry = SchemaRegistry(services.connection)
+
+    def named(data: bytes) -> str | None:
+        try:
+            return FORMAT_OF.get(registry.schema(schema_id(data)).kind)
+        except KopsError:  # a guess goes on without
+            return None
+
+    return named
+
+
+def _written(registry: SchemaRegistry, wanted: str) -> RegisteredSchema:
+    try:
+        if wanted.isascii() and wanted.isdigit():
+            return registry.schema(int(wanted))
+        return registry.schema(registry.version_of(wanted))
+    except NotFound as missing:
+        raise UsageProblem(
+            missing.message, hint="register the schema first: kops schemas register; or name it: --value-schema ID | SUBJECT[:VERSION]"
+        ) from missing

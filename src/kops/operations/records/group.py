@@ -1,0 +1,145 @@
+"""Reading as a group: the one way in which ``records consume`` changes anything, so it runs through the safety protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from kops.core.errors import GroupActive, Refused, UsageProblem, VerificationFailed
+from kops.core.models import Committed, TopicPartition
+from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.operations.groups.matching import refuse_active
+from kops.operations.offsets.items import committed_json, offset_of
+from kops.operations.offsets.move import MOVE, group_or_none
+from kops.operations.protocol.engine import Mutation
+from kops.operations.records.consume import Wanted
+from kops.operations.services import Services
+
+if TYPE_CHECKING:
+    from kops.gateways.kafka.records_group import GroupReader
+
+Drain = Callable[["GroupReader"], None]
+"""Writes what a reader gives, tells it what is written, and commits that, until it ends or is ended."""
+
+
+def plan_consume(services: Services, group_id: str, wanted: Wanted) -> Plan:
+    """Return the plan to read a topic as a group.
+
+    :raises GroupActive: when the group has members, from which reading would take partitions
+    :raises UsageProblem: for some partitions of a topic: a group shares all of them out
+    """
+    if wanted.selection.partitions is not None:
+        raise UsageProblem("a group reads whole topics", hint="leave the partitions out, or leave --group out to read some of them")
+    topic = wanted.selection.topic
+    bounds = services.kafka.offsets.bounds(services.kafka.offsets.partitions_of([topic])[topic])
+    group = group_or_none(services, group_id)
+    _refuse_members(services, group_id)
+    prior = services.kafka.groups.committed([group_id])[group_id]
+    return Plan(
+        operation=ConsumeAsGroup.name,
+        summary=f"join group {group_id}, read {topic} and commit what is read",
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=tuple(Item(str(partition), "read", offset_of(prior.get(partition)), None, "") for partition in sorted(bounds)),
+        arguments={
+            "group": group_id,
+            "topic": topic,
+            "isolation": wanted.isolation,
+            "ends": None if wanted.follow else {str(partition): bound.log_end_offset for partition, bound in bounds.items()},
+            "prior": {str(partition): committed_json(prior.get(partition)) for partition in bounds},
+            "new_group": group is None,
+        },
+    )
+
+
+class ConsumeAsGroup(Mutation):
+    """Joins a group without members, reads, and commits what was written out.
+
+    :param drain: None in the registry, for undo alone
+    :param single: see ``GroupReader``
+    """
+
+    name: ClassVar[str] = "records.consume"
+
+    def __init__(self, drain: Drain | None = None, *, single: bool = False) -> None:
+        self._drain = drain
+        self._single = single
+
+    def locks(self, plan: Plan) -> Iterable[str]:
+        """Name the group."""
+        return (plan.arguments["group"],)
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Refuse when the group has got members."""
+        if self._drain is None:
+            raise Refused("records are read by their own command", hint="`kops records consume TOPIC --group GROUP`")
+        _refuse_members(services, plan.arguments["group"])
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Read until the drain returns, leave the group, and say what was committed."""
+        arguments = plan.arguments
+        ends = None if arguments["ends"] is None else {_partition(name): end for name, end in arguments["ends"].items()}
+        group_id, topic = arguments["group"], arguments["topic"]
+        reader = services.kafka.records.as_group(group_id, topic, ends, isolation=arguments["isolation"], single=self._single)
+        assert self._drain is not None  # noqa: S101 - check() has refused
+        try:
+            self._drain(reader)
+        finally:
+            reader.close()
+        for item in plan.items:
+            offset = reader.committed.get(_partition(item.target))
+            yield ItemResult(item.target, Status.UNCHANGED if offset in (None, item.before) else Status.DONE, value=offset)
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Read the commits back."""
+        found = services.kafka.groups.committed([plan.arguments["group"]])[plan.arguments["group"]]
+        return tuple(_verified(result, offset_of(found.get(_partition(result.target)))) for result in results)
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that moves the group back to where it was; of a partition without a result, whatever it has committed."""
+        done = {result.target: result.value for result in results if result.status is Status.DONE}
+        known = {result.target for result in results}
+        found = services.kafka.groups.committed([plan.arguments["group"]])[plan.arguments["group"]]
+        unsure = {
+            target: found[_partition(target)].offset for target in plan.arguments["prior"].keys() - known if _partition(target) in found
+        }
+        done |= unsure
+        moved = {
+            "write": {target: committed_json(Committed(offset)) for target, offset in done.items()},
+            "prior": {target: plan.arguments["prior"][target] for target in done},
+        }
+        back = MOVE.invert(services, replace(plan, arguments=plan.arguments | moved), results)
+        if not unsure:
+            return back
+        so = "it was stopped in the middle, so its own commits and later ones of others cannot be distinguished"
+        return replace(back, warnings=(so, *back.warnings))
+
+
+CONSUME = ConsumeAsGroup()
+
+
+def _refuse_members(services: Services, group_id: str) -> None:
+    group = group_or_none(services, group_id)
+    if group is None:
+        return
+    try:
+        refuse_active(group)
+    except GroupActive as active:
+        raise GroupActive(
+            active.message, hint="joining it would take partitions from them; leave --group out to look without joining", **active.details
+        ) from active
+
+
+def _verified(result: ItemResult, found: int | None) -> ItemResult:
+    if result.status is not Status.DONE or result.value == found:
+        return result
+    error = VerificationFailed(
+        f"{result.target}: committed {result.value}, and read back {found}", hint="has somebody else moved the group?"
+    )
+    return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=found)
+
+
+def _partition(target: str) -> TopicPartition:
+    topic, _, number = target.rpartition(":")
+    return TopicPartition(topic, int(number))

@@ -1,0 +1,113 @@
+"""The records around a group's committed offsets, read without joining it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kops.core.errors import NotFound, UndecodableRecord
+from kops.core.models import Bounds, TopicPartition
+from kops.core.records.models import Record
+from kops.core.selection import parse_selection
+from kops.formats.base import Format
+from kops.operations.groups.matching import find_group
+from kops.operations.records.consume import Stream
+from kops.operations.records.ends import read_first, read_last
+from kops.operations.records.rows import BYTES, stream_row
+from kops.operations.services import Services
+
+
+@dataclass(frozen=True)
+class Peeked:
+    """Where a group stands in one partition.
+
+    :param committed: the offset that it reads next
+    :param before: records before it, in the order of the log
+    :param after: records from it on; the first is the one that it reads next
+    :param note: what is unusual; empty when there are records to read
+    """
+
+    partition: TopicPartition
+    committed: int
+    bounds: Bounds
+    before: tuple[Record, ...]
+    after: tuple[Record, ...]
+    note: str = ""
+
+
+def peek(
+    services: Services, group_id: str, topics: Sequence[str] = (), *, before: int = 2, after: int = 3, isolation: str = "read_committed"
+) -> list[Peeked]:
+    """Return the records around the committed offsets of a group.
+
+    :param topics: of these only: ``orders``, ``orders:0,1``
+    :raises NotFound: when there is no such group, or it has no committed offset there
+    """
+    find_group(services, group_id)
+    wanted = [parse_selection(topic) for topic in topics]
+    committed = {
+        partition: found
+        for partition, found in services.kafka.groups.committed([group_id])[group_id].items()
+        if not wanted or any(one.includes(partition) for one in wanted)
+    }
+    if not committed:
+        raise NotFound(
+            f"group {group_id} has no committed offsets{' there' if topics else ''}",
+            hint=f"`kops offsets show {group_id}` shows what it has",
+        )
+    bounds = services.kafka.offsets.bounds(committed)
+    stable = services.kafka.offsets.bounds(committed, isolation=isolation)
+    nexts = {p: min(max(found.offset, bounds[p].log_start_offset), bounds[p].log_end_offset) for p, found in committed.items()}
+    ends = {p: max(nexts[p], stable[p].log_end_offset) for p in committed}
+    earlier = {p: Bounds(bounds[p].log_start_offset, min(nexts[p], stable[p].log_end_offset)) for p in committed}
+    stream = Stream(group_id)
+    records_before = read_last(services, earlier, before, isolation, stream)
+    records_after = read_first(services, {p: Bounds(nexts[p], ends[p]) for p in committed}, after, isolation, stream)
+    return [
+        Peeked(
+            partition,
+            found.offset,
+            bounds[partition],
+            tuple(records_before[partition]),
+            tuple(records_after[partition]),
+            _note(partition, found.offset, bounds[partition], stable[partition], bool(after and not records_after[partition])),
+        )
+        for partition, found in sorted(committed.items())
+    ]
+
+
+def rows(group_id: str, peeked: Peeked, key: Format, value: Format, problems: list[str]) -> list[dict[str, Any]]:
+    """Return the rows of one partition; a record that is not of its format is shown as its bytes.
+
+    :param problems: takes a sentence about each such record
+    """
+    found = []
+    for records, positions in ((peeked.before, ["before"]), (peeked.after, ["next", "after"])):
+        for number, record in enumerate(records):
+            position = positions[min(number, len(positions) - 1)]
+            found.append({"group": group_id, "committed": peeked.committed, "position": position, **_row(record, key, value, problems)})
+    return found
+
+
+def _row(record: Record, key: Format, value: Format, problems: list[str]) -> dict[str, Any]:
+    try:
+        return stream_row(record, key, value)
+    except UndecodableRecord as wrong:
+        problems.append(wrong.message)
+        if wrong.details.get("part") == "key":
+            return _row(record, BYTES, value, problems)
+        return _row(record, key, BYTES, problems)
+
+
+def _note(partition: TopicPartition, committed: int, bounds: Bounds, stable: Bounds, nothing: bool) -> str:
+    if committed > bounds.log_end_offset:
+        return f"{partition}: committed {committed - bounds.log_end_offset} past the end: the topic was perhaps recreated"
+    if committed < bounds.log_start_offset:
+        return f"{partition}: committed {committed}, and the log begins at {bounds.log_start_offset}: what was between is gone"
+    if committed == bounds.log_end_offset:
+        return f"{partition}: at the end, offset {committed}: nothing to read"
+    if nothing:
+        open_transaction = stable.log_end_offset < bounds.log_end_offset
+        return f"{partition}: no record from offset {committed} on" + (", an open transaction holds them back" if open_transaction else "")
+    return ""

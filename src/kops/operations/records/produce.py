@@ -1,0 +1,204 @@
+"""Producing records: a mutation of data, so it is journalled and runs through the safety protocol; it cannot be undone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kops.core.errors import AuthorizationFailed, KopsError, Refused, StateMoved, TimedOut, UsageProblem, VerificationFailed
+from kops.core.models import Topic, TopicPartition
+from kops.core.murmur2 import partition_for
+from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.progress import Progress, Silent
+from kops.core.topics.names import is_kafkas_own
+from kops.operations.protocol.engine import Mutation
+from kops.operations.records.input import Entry
+from kops.operations.services import Services
+
+if TYPE_CHECKING:
+    from kops.gateways.kafka.producing_stream import Sender
+
+SHOWN_REASONS = 10
+LARGEST = 1_048_588
+
+
+@dataclass
+class Outgoing:
+    """Records on their way in, and how they are to be sent.
+
+    :param entries: read once
+    :param source: where they come from, for people: ``stdin``
+    :param stopped: filled in when the input was broken or somebody ended it
+    """
+
+    entries: Iterable[Entry]
+    source: str
+    partitioner: str = "murmur2"
+    acks: str = "all"
+    progress: Progress = field(default_factory=Silent)
+    stopped: BaseException | None = None
+
+
+def plan_produce(services: Services, topic: str, outgoing: Outgoing) -> Plan:
+    """Return the plan to produce what comes in.
+
+    :raises NotFound: when there is no such topic
+    :raises Refused: for the brokers' own topics
+    """
+    if is_kafkas_own(topic):
+        raise Refused(f"{topic} belongs to the brokers", hint="kops never produces to it")
+    found = _described(services, topic)
+    return Plan(
+        operation=ProduceRecords.name,
+        summary=f"produce to {topic} what comes from {outgoing.source}",
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=(Item(topic, "produce", None, None, f"from {outgoing.source}"),),
+        guard={topic: found.topic_id},
+        arguments={"source": outgoing.source, "partitioner": outgoing.partitioner, "acks": outgoing.acks},
+        warnings=("what is produced cannot be undone",),
+    )
+
+
+def count(services: Services, topic: str, outgoing: Outgoing) -> list[dict[str, Any]]:
+    """Read all that comes in and return how many records would go where, producing nothing.
+
+    :raises UsageProblem: when the input is broken
+    """
+    partitions = len(_described(services, topic).partitions)
+    counts: Counter[int | None] = Counter()
+    tombstones: Counter[int | None] = Counter()
+    for where, record in outgoing.entries:
+        partition = record.partition
+        _refuse_partition(where, topic, partition, partitions)
+        if partition is None and record.key is not None and outgoing.partitioner == "murmur2":
+            partition = partition_for(record.key, partitions)
+        counts[partition] += 1
+        tombstones[partition] += record.value is None
+    order = sorted(counts, key=lambda partition: (partition is None, partition or 0))
+    return [{"topic": topic, "partition": p, "records": counts[p], "tombstones": tombstones[p]} for p in order]
+
+
+class ProduceRecords(Mutation):
+    """Produces what comes in, once.
+
+    :param outgoing: None in the registry: a saved plan has no records
+    """
+
+    name: ClassVar[str] = "records.produce"
+
+    def __init__(self, outgoing: Outgoing | None = None) -> None:
+        self._outgoing = outgoing
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Refuse when the topic was deleted or recreated."""
+        if self._outgoing is None:
+            raise Refused("a plan has no records to produce", hint="`kops records produce` reads them and sends them")
+        for topic, topic_id in plan.guard.items():
+            if _described(services, topic).topic_id != topic_id:
+                raise StateMoved(f"{topic} was recreated since the plan was made", hint="run the command again")
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Send all that comes in, wait for the acknowledgements, and say of each partition what it took."""
+        outgoing, topic = self._outgoing, plan.items[0].target
+        assert outgoing is not None  # noqa: S101 - check() has refused
+        sender = services.kafka.records.sender(
+            topic, partitioner=outgoing.partitioner, acks=outgoing.acks, largest=_largest(services, topic)
+        )
+        partitions = len(_described(services, topic).partitions)
+        try:
+            for where, record in outgoing.entries:
+                _refuse_partition(where, topic, record.partition, partitions)
+                sender.send(record, where)
+                if sender.sent % 1000 == 0:
+                    outgoing.progress.advance(sender.sent, None, "records")
+        except BaseException as stopped:
+            if not sender.sent or (isinstance(stopped, KopsError) and not isinstance(stopped, UsageProblem)):
+                raise
+            outgoing.stopped = stopped
+        yield from _results(topic, sender, sender.finish())
+        if outgoing.stopped is not None:
+            yield ItemResult(topic, Status.FAILED, error=_reason(outgoing.stopped, sender.sent))
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """See that each log reaches as far as its acknowledgements say."""
+        topic = plan.items[0].target
+        ends = {
+            result.target: TopicPartition(topic, int(result.target.rpartition(":")[2]))
+            for result in results
+            if result.status is Status.DONE and result.value["last_offset"] is not None
+        }
+        bounds = services.kafka.offsets.bounds_or_errors(ends.values())
+        return tuple(_verified(result, bounds.get(ends[result.target])) if result.target in ends else result for result in results)
+
+    def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002 - never
+        """Say no: a log only grows at its end, and what it lost is gone."""
+        return False
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - the contract
+        """Refuse: Kafka's logs only grow."""
+        raise Refused(
+            "records that were produced cannot be undone: a log only grows",
+            hint="a key can be deleted by a tombstone where the topic is compacted: kops records produce TOPIC --key KEY --tombstone",
+        )
+
+
+PRODUCE = ProduceRecords()
+
+
+def _described(services: Services, topic: str) -> Topic:
+    return services.kafka.topics.describe([topic])[topic]
+
+
+def _largest(services: Services, topic: str) -> int:
+    """Return the largest record that the topic takes; Kafka's default where the settings may not be read."""
+    try:
+        found = services.kafka.topics.settings([topic])[topic].get("max.message.bytes")
+    except AuthorizationFailed:
+        return LARGEST
+    return int(found.value) if found is not None and found.value else LARGEST
+
+
+def _refuse_partition(where: str, topic: str, partition: int | None, partitions: int) -> None:
+    if partition is not None and partition >= partitions:
+        raise UsageProblem(
+            f"{where}: {topic} has no partition {partition}",
+            hint=f"it has {partitions}: 0 to {partitions - 1}; --repartition leaves the choice to the partitioner",
+        )
+
+
+def _results(topic: str, sender: Sender, left: int) -> Iterator[ItemResult]:
+    for partition, each in sorted(sender.delivered.items()):
+        offsets = {"first_offset": each.first, "last_offset": each.last} if each.last >= 0 else {"first_offset": None, "last_offset": None}
+        yield ItemResult(f"{topic}:{partition}", Status.DONE, value={"records": each.records, **offsets})
+    if sender.refused:
+        first, reason = sender.reasons[0]
+        more = f" (and {sender.refused - 1} more)" if sender.refused > 1 else ""
+        reasons = [{"record": where, "message": error.message} for where, error in sender.reasons[:SHOWN_REASONS]]
+        body = {**reason.as_json(), "message": f"{first}: {reason.message}{more}", "refused": sender.refused, "records": reasons}
+        yield ItemResult(topic, Status.UNKNOWN if isinstance(reason, TimedOut) else Status.FAILED, error=body)
+    if left:
+        error = TimedOut(f"{left:,} records were not acknowledged", hint="they may have arrived: look before sending them again")
+        yield ItemResult(topic, Status.UNKNOWN, error=error.as_json())
+    if not (sender.delivered or sender.refused or left):
+        yield ItemResult(topic, Status.UNCHANGED)
+
+
+def _reason(stopped: BaseException, sent: int) -> dict[str, Any]:
+    records = "record" if sent == 1 else f"{sent:,} records"
+    so_far = f"the {records} before {'it' if isinstance(stopped, KopsError) else 'that'} {'was' if sent == 1 else 'were'} sent"
+    if isinstance(stopped, KopsError):
+        return {**stopped.as_json(), "message": f"{stopped.message}; {so_far}"}
+    return {"code": "interrupted", "message": f"interrupted; {so_far}"}
+
+
+def _verified(result: ItemResult, bounds: Any) -> ItemResult:
+    if isinstance(bounds, KopsError) or bounds is None or bounds.log_end_offset > result.value["last_offset"]:
+        return result
+    error = VerificationFailed(
+        f"{result.target} ends at offset {bounds.log_end_offset}, and acknowledged {result.value['last_offset']}",
+        hint="was the topic recreated, or a leader elected that lacks them?",
+    )
+    return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=result.value)

@@ -1,0 +1,102 @@
+"""Records as rows of the JSON contract, and as filters see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kops.core.errors import KopsError
+from kops.core.models import TopicPartition
+from kops.core.records.models import Record, timestamp_text
+from kops.formats.base import Format, Place, as_text_or_base64, decode_at
+from kops.formats.registry import FORMATS
+from kops.output.records import STREAM_KEYS
+
+BYTES, JSON = FORMATS["bytes"], FORMATS["json"]
+
+
+def record_row(record: Record, key: Format, value: Format) -> dict[str, Any]:
+    """Return a record as a row.
+
+    :raises UndecodableRecord: naming topic, partition and offset
+    """
+    row: dict[str, Any] = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": timestamp_text(record.timestamp),
+        "timestamp_ms": record.timestamp,
+    }
+    for part, form, data in (("key", key, record.key), ("value", value, record.value)):
+        decoded = decode_at(form, data, Place(record.topic, record.partition, record.offset, part))
+        if form.name == "bytes":
+            shown = form.show(decoded) if decoded is not None else {"data": None, "encoding": None}
+            row |= {part: shown["data"], f"{part}_encoding": shown["encoding"]}
+        else:
+            row[part] = None if data is None else form.show(decoded)
+    row["headers"] = [
+        {"key": name, **({"value": None, "encoding": None} if data is None else _renamed(as_text_or_base64(data)))}
+        for name, data in record.headers
+    ]
+    row["tombstone"] = record.value is None
+    return row
+
+
+def stream_row(record: Record, key: Format, value: Format) -> dict[str, Any]:
+    """Return a record as a row of ``records consume``, where every part says how it is written: text, base64, or the format's name."""
+    row = record_row(record, key, value)
+    named = {f"{part}_encoding": None if getattr(record, part) is None else form.name for part, form in (("key", key), ("value", value))}
+    return {name: row[name] if name in row else named[name] for name in STREAM_KEYS}
+
+
+class Subject:
+    """A record as filters see it: decoded when they ask, in the formats in which it is shown."""
+
+    def __init__(self, record: Record, key: Format, value: Format) -> None:
+        self._record = record
+        self._formats = {"key": key, "value": value}
+
+    def part(self, name: str) -> Any:
+        """Return the key, the value, or a number of the record."""
+        data = getattr(self._record, name)
+        if name not in self._formats or data is None:
+            return data
+        form = self._formats[name]
+        if form.name != "bytes":
+            return self._decoded(name, data)
+        shown = as_text_or_base64(data)
+        return shown["data"] if shown["encoding"] == "text" else f"base64:{shown['data']}"
+
+    def inside(self, name: str) -> Any:
+        """Return the key or value to look into: where the format is a text, the JSON that it may hold."""
+        data = getattr(self._record, name)
+        if data is None:
+            return None
+        if self._formats[name].name not in ("bytes", "string"):
+            return self._decoded(name, data)
+        try:
+            return JSON.show(JSON.decode(data))
+        except KopsError:
+            return None
+
+    def headers(self, name: str) -> Iterable[str | None]:
+        """Return the values of the headers of a name."""
+        for key, data in self._record.headers:
+            if key == name:
+                shown = as_text_or_base64(data) if data is not None else {"data": None, "encoding": None}
+                yield f"base64:{shown['data']}" if shown["encoding"] == "base64" else shown["data"]
+
+    def _decoded(self, name: str, data: bytes) -> Any:
+        form, record = self._formats[name], self._record
+        return form.show(decode_at(form, data, Place(record.topic, record.partition, record.offset, name)))
+
+
+def unstable_notes(unstable: Mapping[TopicPartition, int]) -> list[str]:
+    """Return a sentence for each partition whose end an open transaction hides."""
+    return [
+        f"{partition} has an open transaction at offset {offset}: nothing from there on is shown" for partition, offset in unstable.items()
+    ]
+
+
+def _renamed(shown: dict[str, str]) -> dict[str, str]:
+    return {"value": shown["data"], "encoding": shown["encoding"]}

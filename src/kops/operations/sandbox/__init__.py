@@ -1,0 +1,1 @@
+"""``kops sandbox`` and the demo's application."""

@@ -1,0 +1,233 @@
+"""The sandbox as the command line sees it: by name, in kops' data folder, with a context of the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kops.config.load import read_config
+from kops.config.schema import check_context_name
+from kops.core.errors import ConfigError, NotFound, Refused, UsageProblem
+from kops.core.extras import STATE, needs
+from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder, plugins_directory
+from kops.gateways.machine.archives import registry_folder
+from kops.gateways.machine.jars import KAFKA_VERSION, are_here, connect_set, jars_of, kafka_set
+from kops.gateways.machine.jdk import require_jdk
+from kops.operations.services import Services
+from kops.sandbox import cluster, logs
+from kops.sandbox.model import PLAINTEXT, Sandbox
+from kops.sandbox.parts import Part, PartStatus
+
+DEFAULT_NAME = "sandbox"
+
+
+def bring_up(
+    services: Services,
+    name: str,
+    *,
+    brokers: int | None = None,
+    kafka_version: str | None = None,
+    security: str | None = None,
+    new_ports: bool = False,
+    connect_workers: int = 0,
+    registry: bool = False,
+    plugins: Sequence[Path] = (),
+    jars_directory: Path | None = None,
+) -> cluster.Status:
+    """Make a sandbox, or start the one of this name again with its data, and register its context.
+
+    :param brokers: of a new sandbox, 1 when None; an existing one keeps what it was made with, and so for the next two
+    :param new_ports: give a stopped sandbox other ports
+    :param connect_workers: that it has at least; those that it has stay
+    :param registry: whether it has a schema registry; one that it has stays
+    :param plugins: folders of folders with Connect plugins, beside those of the cache
+    :param jars_directory: jars in place of the cache
+    :raises UsageProblem: when the sandbox was made with other settings
+    :raises Refused: when a port is taken, or the context's name is another cluster's
+    :raises MissingRequirement: no Java, or no jars and no network
+    """
+    wanted = {"--brokers": brokers, "--kafka-version": kafka_version, "--security": security}
+    directory = folder(services, name)
+    found = cluster.find(directory)
+    if found is not None:
+        _refuse_other_settings(found, wanted)
+    _refuse_foreign_context(services, name, found)
+    version = found.kafka_version if found else kafka_version or KAFKA_VERSION
+    if not are_here(kafka_set(version), services.directories.cache, jars_directory=jars_directory):
+        needs(STATE, "fetching the jars of Kafka needs")
+    require_jdk()
+    programs = _programs(services, found, version, connect=bool(connect_workers), registry=registry, jars_directory=jars_directory)
+    if found is None:
+        found = cluster.make(directory, name=name, kafka_version=version, brokers=brokers or 1, security=security or PLAINTEXT)
+        _refuse_other_settings(found, wanted)  # another kops may have made it just now
+    elif new_ports:
+        found = cluster.move_ports(found)
+    cache = services.directories.cache
+    own = [plugin_folder(cache, FILE_STREAM).parent, plugins_directory(cache)] if connect_workers else []
+    paths = [str(folder.resolve()) for folder in (*own, *plugins)]
+    found = cluster.add(found, connect_workers=connect_workers, registry=registry, plugin_path=paths)
+    _register(services, found)
+    cluster.all_up(found, programs, tell=services.progress.step)
+    return cluster.status(found)
+
+
+def _programs(
+    services: Services, found: Sandbox | None, version: str, *, connect: bool, registry: bool, jars_directory: Path | None
+) -> cluster.Programs:
+    """Return what the parts of a sandbox run, fetched where it is not there: Connect and the registry only when they are wanted."""
+    cache, step = services.directories.cache, services.progress.step
+    kafka = jars_of(kafka_set(version), cache, progress=step, jars_directory=jars_directory)
+    has_connect, has_registry = connect or bool(found and found.workers), registry or bool(found and found.registry_port)
+    if has_connect:
+        plugin_folder(cache, FILE_STREAM, progress=step)
+    return cluster.Programs(
+        require_jdk(),
+        kafka,
+        jars_of(connect_set(version), cache, progress=step, jars_directory=jars_directory) if has_connect else (),
+        registry_folder(cache, progress=step) if has_registry else None,
+    )
+
+
+def take_down(services: Services, name: str, *, delete: bool = False) -> cluster.Status:
+    """Stop a sandbox; its data stays for the next time unless it is to be deleted, with its context.
+
+    :returns: what it was before
+    :raises NotFound: when there is none of this name
+    """
+    sandbox = existing(services, name)
+    before = cluster.status(sandbox)
+    if before.state != "stopped":
+        services.progress.step(f"stopping sandbox {name}")
+    cluster.down(sandbox, delete=delete)
+    if delete:
+        _forget(services, sandbox)
+    return before
+
+
+def describe(services: Services, name: str) -> cluster.Status:
+    """Say how a sandbox is.
+
+    :raises NotFound: when there is none of this name
+    """
+    return cluster.status(existing(services, name))
+
+
+def read_logs(
+    services: Services, name: str, *, broker: int | None = None, worker: int | None = None, registry: bool = False, lines: int, follow: bool
+) -> Iterator[logs.LogLine]:
+    """Return the last lines of the parts' logs, and with ``follow`` those that come.
+
+    :param broker: only of this one, and likewise ``worker`` and ``registry``; all parts when none is named
+    :raises ConfigError: when the sandbox has no such part
+    """
+    return logs.read(_named_parts(existing(services, name), broker, worker, registry=registry), lines=lines, follow=follow)
+
+
+def _named_parts(sandbox: Sandbox, broker: int | None, worker: int | None, *, registry: bool) -> list[Part]:
+    every = cluster.parts_of(sandbox)
+    wanted = {("broker", broker), ("worker", worker), ("registry", 1 if registry else None)}
+    asked = [(kind, number) for kind, number in wanted if number is not None]
+    missing = [one for one in asked if one not in {(part.kind, part.id) for part in every}]
+    if missing:
+        kind, number = missing[0]
+        there = ", ".join(part.name for part in every)
+        raise ConfigError(f"sandbox {sandbox.name} has no {kind}{'' if kind == 'registry' else f' {number}'}", hint=f"it has {there}")
+    return [part for part in every if not asked or (part.kind, part.id) in asked]
+
+
+def existing(services: Services, name: str) -> Sandbox:
+    """Return the sandbox of this name.
+
+    :raises NotFound: when there is none
+    """
+    found = cluster.find(folder(services, name))
+    if found is None:
+        others = sorted(file.parent.name for file in (services.directories.data / "sandbox").glob("*/sandbox.json"))
+        known = f"there is {', '.join(others)}; " if others else ""
+        raise NotFound(f"there is no sandbox named {name}", hint=f"{known}make it: kops sandbox up{_named(name)}")
+    return found
+
+
+def folder(services: Services, name: str) -> Path:
+    """Return the folder of a sandbox, which may not exist.
+
+    :raises ConfigError: when the name is none: it would lead to another folder
+    """
+    check_context_name(name)
+    return services.directories.data / "sandbox" / name
+
+
+def as_json(status: cluster.Status) -> dict[str, Any]:
+    """Return what ``kops sandbox status -o json`` prints."""
+    sandbox = status.sandbox
+    return {
+        "name": sandbox.name,
+        "state": status.state,
+        "bootstrap_servers": sandbox.bootstrap_servers,
+        "connect_url": sandbox.connect_urls[0] if sandbox.workers else None,
+        "connect_urls": list(sandbox.connect_urls),
+        "registry_url": sandbox.registry_url,
+        "security": sandbox.security,
+        "context": sandbox.name,
+        "kafka_version": sandbox.kafka_version,
+        "cluster_id": sandbox.cluster_id,
+        "directory": str(sandbox.directory),
+        "client_properties": str(sandbox.directory / "client.properties"),
+        "brokers": [_part_json(each) for each in status.nodes],
+        "workers": [_part_json(each) for each in status.of("worker")],
+        "registry": next((_part_json(each) for each in status.of("registry")), None),
+    }
+
+
+def _part_json(each: PartStatus) -> dict[str, Any]:
+    return {"id": each.part.id, "state": each.state, "pid": each.pid, "port": each.part.port, "log": str(each.part.log)}
+
+
+def _refuse_other_settings(found: Sandbox, wanted: Mapping[str, int | str | None]) -> None:
+    actual = {"--brokers": len(found.nodes), "--kafka-version": found.kafka_version, "--security": found.security}
+    for option, value in wanted.items():
+        if value is not None and value != actual[option]:
+            raise UsageProblem(
+                f"sandbox {found.name} was made with {option} {actual[option]}, so it cannot have {option} {value}",
+                hint=f"take another --name, or delete it first: kops sandbox down{_named(found.name)} --delete",
+            )
+
+
+def _refuse_foreign_context(services: Services, name: str, found: Sandbox | None) -> None:
+    """Refuse to replace a context that somebody made for another cluster."""
+    table = read_config(services.directories).contexts.get(name)
+    if table is None:
+        return
+    if found is None or not _is_context_of(table, found):
+        raise Refused(
+            f"the context {name} is another cluster's, and a sandbox registers a context with its own name",
+            hint=f"take another --name, or remove the context: kops context remove {name}",
+        )
+
+
+def _register(services: Services, sandbox: Sandbox) -> None:
+    """Save the context, keeping what the user added to it; it becomes the current one only when there is none."""
+    from kops.config.contexts import save_context
+
+    file = read_config(services.directories)
+    table = {**file.contexts.get(sandbox.name, {}), **sandbox.context()}
+    save_context(services.directories, sandbox.name, table, current=file.current is None)
+
+
+def _forget(services: Services, sandbox: Sandbox) -> None:
+    from kops.config.contexts import remove_context
+
+    table = read_config(services.directories).contexts.get(sandbox.name)
+    if table is not None and _is_context_of(table, sandbox):
+        remove_context(services.directories, sandbox.name)
+
+
+def _is_context_of(table: Mapping[str, Any], sandbox: Sandbox) -> bool:
+    servers = table.get("bootstrap_servers")
+    text = ",".join(servers) if isinstance(servers, list) else servers
+    return text in (sandbox.bootstrap_servers, sandbox.previous_servers)
+
+
+def _named(name: str) -> str:
+    return "" if name == DEFAULT_NAME else f" --name {name}"

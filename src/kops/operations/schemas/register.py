@@ -1,0 +1,245 @@
+"""``kops schemas register``: a new version of a subject, unless it is there already; undo deletes it softly."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from kops.core.errors import KopsError, NotFound, Refused, StateMoved, VerificationFailed
+from kops.core.plan import Item, ItemResult, Plan, Severity, Status
+from kops.core.schemas.models import FORMAT_OF, PROTOBUF, Schema, SchemaVersion, references_of
+from kops.gateways.registry.subjects import Subjects
+from kops.operations.protocol.engine import Mutation, compare_guard, failed
+from kops.operations.schemas.subjects import Check, checked, parsed
+from kops.operations.services import Services
+
+REGISTER, UNREGISTER = "schemas.register", "schemas.unregister"
+
+
+def plan_register(services: Services, subject: str, schema: Schema) -> Plan:
+    """Decide what registering a schema would do: a new subject, a new version, or nothing.
+
+    :raises UsageProblem: when it does not parse
+    :raises Refused: when the subject's level forbids it, naming the fields
+    """
+    subjects = Subjects(services.connection)
+    whole = parsed(subjects, schema)
+    latest = subjects.newest(subject)
+    there = subjects.find(subject, schema) if latest is not None else None
+    warnings: list[str] = []
+    if there is not None:
+        what = f"version {there.version}, id {there.id}"
+        item = Item(subject, "none", _state(there), _state(there), f"already there: {what}")
+        summary = f"{subject} has this schema already: {what}"
+    else:
+        found = checked(subjects, subject, whole, schema)
+        refuse_incompatible(found)
+        action = "add a version" if latest is not None else "create"
+        after = {"type": FORMAT_OF[schema.kind], "version": "new", "references": len(schema.references)}
+        reason = f"compatible by {found.level}" if latest is not None else "a new subject"
+        item = Item(subject, action, _state(latest), after, reason)
+        summary = f"register {FORMAT_OF[schema.kind]} for {subject}"
+        if latest is not None and found.level == "NONE":
+            warnings.append(f"the level of {subject} is NONE: nothing says that readers understand the new version")
+    return Plan(
+        operation=REGISTER,
+        summary=summary,
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=(item,),
+        guard={"registry": subjects.registry.shown_url, subject: _state(latest)},
+        arguments={"schema": schema.as_json()},
+        warnings=tuple(warnings),
+    )
+
+
+def refuse_incompatible(found: Check) -> None:
+    """Refuse what the registry would refuse, saying why.
+
+    :raises Refused: naming the first field
+    """
+    for verdict in found.verdicts:
+        if not verdict.compatible:
+            reasons = verdict.problems or verdict.messages or ("the registry gives no reason",)
+            more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+            raise Refused(
+                f"{found.subject} is {found.level}, and this is not compatible with version {verdict.version.version}: {reasons[0]}{more}",
+                hint="`kops schemas check` names all that breaks it",
+                subject=found.subject,
+                problems=list(reasons),
+            )
+
+
+class _OneSubject(Mutation):
+    """Changes one subject, and compares with the plan what the registry has of it."""
+
+    def locks(self, plan: Plan) -> Iterable[str]:
+        """Name the subject."""
+        return (f"schema {item.target}" for item in plan.changes)
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Refuse when somebody else has changed the subject meanwhile, or it is another registry."""
+        subject, subjects = plan.items[0].target, Subjects(services.connection)
+        state = _state(self.found(subjects, subject, plan))
+        compare_guard(plan, {"registry": subjects.registry.shown_url, subject: state}, f"subject {subject}")
+
+    @abstractmethod
+    def found(self, subjects: Subjects, subject: str, plan: Plan) -> SchemaVersion | None:
+        """Return the version that the plan is about, as it is."""
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Change it."""
+        subjects = Subjects(services.connection)
+        for item in plan.changes:
+            try:
+                value = self.change(subjects, item.target, plan)
+            except KopsError as error:
+                yield failed(item, error)
+            else:
+                yield ItemResult(item.target, Status.DONE, value=value)
+
+    @abstractmethod
+    def change(self, subjects: Subjects, subject: str, plan: Plan) -> dict[str, Any] | None:
+        """Change a subject; return what the registry said."""
+
+
+class RegisterSchema(_OneSubject):
+    """Registers one schema, after comparing the subject's latest version."""
+
+    name: ClassVar[str] = REGISTER
+
+    def found(self, subjects: Subjects, subject: str, plan: Plan) -> SchemaVersion | None:  # noqa: ARG002 - the contract
+        """Return the newest version."""
+        return subjects.newest(subject)
+
+    def change(self, subjects: Subjects, subject: str, plan: Plan) -> dict[str, Any] | None:
+        """Register it."""
+        return {"id": subjects.register(subject, _schema(plan))}
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Read the schema back by its id, and which version it is."""
+        subjects = Subjects(services.connection)
+        return tuple(_read_back(subjects, plan, result) for result in results)
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+        """Return the plan that deletes the version softly; where no result is known, the registry is asked for it.
+
+        :raises Refused: when nothing was registered
+        """
+        subject, subjects = plan.items[0].target, Subjects(services.connection)
+        done = [result.value["version"] for result in results if result.status is Status.DONE and result.value]
+        if not done and not any(result.status is Status.FAILED for result in results):
+            done = [found.version for found in [_registered(subjects, plan)] if found is not None]
+        if not done:
+            raise Refused("nothing was registered, so there is nothing to undo")
+        newest = subjects.newest(subject)
+        later = newest is not None and newest.version > done[0]
+        undo = plan_unregister(services, subject, done[0])
+        return replace(undo, losses=(f"version {newest.version} of {subject} was registered since",) if newest and later else ())
+
+    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+        """Say which id it got, and what undo does."""
+        told = [f"{one.target}: version {one.value['version']}, id {one.value['id']}" for one in results if one.status is Status.DONE]
+        return (*told, "undo deletes the version softly: its id stays readable, for records may have it") if told else ()
+
+
+def plan_unregister(services: Services, subject: str, version: int) -> Plan:
+    """Return the plan that deletes a version softly.
+
+    :raises NotFound: when it is gone
+    """
+    subjects = Subjects(services.connection)
+    found = subjects.version(subject, version)
+    return Plan(
+        operation=UNREGISTER,
+        summary=f"delete version {version} of {subject} softly",
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=(Item(subject, "delete", _state(found), None, "softly: the id stays readable"),),
+        severity=Severity.SEVERE,
+        confirm=subject,
+        guard={"registry": subjects.registry.shown_url, subject: _state(found)},
+        arguments={"version": version, "schema": found.schema.as_json()},
+        warnings=("records that were written with it stay readable; producers that register by themselves will register it again",),
+    )
+
+
+class UnregisterSchema(_OneSubject):
+    """Deletes one version softly."""
+
+    name: ClassVar[str] = UNREGISTER
+
+    def found(self, subjects: Subjects, subject: str, plan: Plan) -> SchemaVersion | None:
+        """Return the version that is to go.
+
+        :raises StateMoved: when it is gone
+        """
+        try:
+            return subjects.version(subject, plan.arguments["version"])
+        except NotFound as gone:
+            raise StateMoved(gone.message, hint="somebody else has deleted it") from gone
+
+    def change(self, subjects: Subjects, subject: str, plan: Plan) -> dict[str, Any] | None:
+        """Delete it."""
+        subjects.delete(subject, plan.arguments["version"])
+        return None
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """See that the version is gone."""
+        subjects, version = Subjects(services.connection), plan.arguments["version"]
+
+        def verified(result: ItemResult) -> ItemResult:
+            if result.status is not Status.DONE or version not in subjects.versions(result.target):
+                return result
+            error = VerificationFailed(f"{result.target} still has version {version}", hint="does the registry allow deleting?")
+            return ItemResult(result.target, Status.FAILED, error=error.as_json())
+
+        return tuple(map(verified, results))
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - the contract
+        """Return the plan that registers it again: as a newer version, mostly with the same id."""
+        return plan_register(services, plan.items[0].target, _schema(plan))
+
+
+REGISTERING, UNREGISTERING = RegisterSchema(), UnregisterSchema()
+
+
+def _state(found: SchemaVersion | None) -> dict[str, Any] | None:
+    return (
+        None if found is None else {"version": found.version, "id": found.id, "type": FORMAT_OF.get(found.schema.kind, found.schema.kind)}
+    )
+
+
+def _schema(plan: Plan) -> Schema:
+    body = plan.arguments["schema"]
+    return Schema(body["schemaType"], body["schema"], references_of(body.get("references")))
+
+
+def _registered(subjects: Subjects, plan: Plan) -> SchemaVersion | None:
+    """Return the version that a plan has made, as far as the registry tells: its schema, newer than what there was."""
+    subject = plan.items[0].target
+    found, before = subjects.find(subject, _schema(plan)), plan.guard[subject]
+    return found if found is not None and (before is None or found.version > before["version"]) else None
+
+
+def _read_back(subjects: Subjects, plan: Plan, result: ItemResult) -> ItemResult:
+    schema = _schema(plan)
+    if result.status is Status.UNKNOWN:  # the answer was lost: was the request?
+        made = _registered(subjects, plan)
+        return result if made is None else ItemResult(result.target, Status.DONE, value={"id": made.id, "version": made.version})
+    if result.status is not Status.DONE:
+        return result
+    number = result.value["id"]
+    found, there = subjects.registry.schema(number), subjects.find(result.target, schema)
+    if there is not None and there.id == number and _same(schema, found.text):
+        return ItemResult(result.target, Status.DONE, value={"id": number, "version": there.version})
+    error = VerificationFailed(f"the registry has another schema under the id {number} than was registered")
+    return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=result.value)
+
+
+def _same(schema: Schema, text: str) -> bool:
+    """Tell whether a registry has a schema: it may write JSON in its own way, and Protobuf altogether."""
+    return schema.kind == PROTOBUF or bool(json.loads(schema.text) == json.loads(text))

@@ -1,0 +1,227 @@
+"""Schemas of the registry: list, show, check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from kops.core.errors import NotFound, OperationFailed, UsageProblem
+from kops.core.schemas.avro_compatibility import Names, Problem, incompatibilities
+from kops.core.schemas.json_schema_differences import json_schema_differences
+from kops.core.schemas.models import AVRO, FORMAT_OF, JSON, LATEST, PROTOBUF, RegisteredSchema, Schema, SchemaVersion
+from kops.core.selection import names_matching
+from kops.gateways.registry.subjects import Subjects
+from kops.operations.services import Services
+
+AT_A_TIME = 8
+"""Requests, where every subject is asked about."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a schema is compatible with a version.
+
+    :param messages: the registry's own
+    :param problems: what kops finds, by field
+    """
+
+    version: SchemaVersion
+    compatible: bool
+    messages: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a check found.
+
+    :param level: of the subject; ``own`` tells whether it is set for the subject, and not the registry's
+    """
+
+    subject: str
+    level: str
+    own: bool
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def compatible(self) -> bool:
+        """Tell whether the subject takes the schema."""
+        return all(verdict.compatible for verdict in self.verdicts)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each version that it was checked against."""
+        return [
+            {
+                "subject": self.subject,
+                "version": verdict.version.version,
+                "id": verdict.version.id,
+                "level": self.level,
+                "compatible": verdict.compatible,
+                "problems": list(verdict.problems),
+                "messages": list(verdict.messages),
+            }
+            for verdict in self.verdicts
+        ]
+
+
+def list_rows(services: Services, patterns: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the subjects that names and globs match, with their latest version.
+
+    :raises NotFound: when a plain name does not exist
+    """
+    subjects = Subjects(services.connection)
+    try:
+        names = names_matching(patterns, subjects.names(), what="subject")
+    except NotFound as missing:
+        raise NotFound(missing.message, hint="`kops schemas list` shows what there is", **missing.details) from None
+
+    def row(name: str) -> dict[str, Any]:
+        latest = subjects.newest(name)
+        level, own = subjects.level(name)
+        return {
+            "subject": name,
+            "version": latest.version if latest else None,
+            "id": latest.id if latest else None,
+            "type": FORMAT_OF.get(latest.schema.kind, latest.schema.kind.lower()) if latest else None,
+            "compatibility": level,
+            "compatibility_own": own,
+            "references": len(latest.schema.references) if latest else 0,
+        }
+
+    return _each(row, names)
+
+
+def show(services: Services, subject: str | None, *, version: int | None = None, schema_id: int | None = None) -> dict[str, Any]:
+    """Return a schema whole: of a subject's version, or of an id.
+
+    :raises NotFound: when there is none
+    """
+    subjects = Subjects(services.connection)
+    if schema_id is not None:
+        found = subjects.registry.schema(schema_id)
+        users = [{"subject": name, "version": number} for name, number in subjects.subjects_of(schema_id)]
+        referenced = [{"name": name} for name, _ in found.referenced]
+        return _body(None, None, schema_id, found.kind, found.text) | {"references": referenced, "subjects": users}
+    if subject is None:
+        raise UsageProblem("neither a subject nor an id is named", hint="kops schemas show SUBJECT, or --id N")
+    one = subjects.version(subject, version if version is not None else LATEST)
+    level, own = subjects.level(subject)
+    body = _body(subject, one.version, one.id, one.schema.kind, one.schema.text)
+    references = [each.as_json() for each in one.schema.references]
+    return body | {
+        "references": references,
+        "versions": subjects.versions(subject),
+        "compatibility": level,
+        "compatibility_own": own,
+    }
+
+
+def check(services: Services, subject: str, schema: Schema, *, against: str | None = None) -> Check:
+    """Compare a schema with versions of a subject, by the subject's level.
+
+    :param against: a version, ``latest`` or ``all``; None: those that the level names
+    :raises UsageProblem: when it does not parse
+    """
+    subjects = Subjects(services.connection)
+    whole = parsed(subjects, schema)
+    return checked(subjects, subject, whole, schema, against=against)
+
+
+def checked(subjects: Subjects, subject: str, whole: RegisteredSchema, schema: Schema, *, against: str | None = None) -> Check:
+    """Return what :func:`check` does, of a schema that is known to be one."""
+    level, own = subjects.level(subject)
+    wanted = list(_versions(subjects, subject, level, against))
+    verdicts = _each(lambda number: _verdict(subjects, whole, schema, subjects.version(subject, number), level), wanted)
+    return Check(subject, level, own, tuple(verdicts))
+
+
+def parsed(subjects: Subjects, schema: Schema) -> RegisteredSchema:
+    """Return a schema with what it refers to, once it is known to be one.
+
+    :raises UsageProblem: when it does not parse
+    """
+    from kops.formats.confluent import checked as parse
+
+    whole = subjects.whole(schema)
+    try:
+        parse(whole)
+    except OperationFailed as wrong:
+        raise UsageProblem(wrong.message, hint="fix the schema, or pass --type or --reference; nothing was registered") from wrong
+    return whole
+
+
+def _versions(subjects: Subjects, subject: str, level: str, against: str | None) -> Iterator[int]:
+    versions = subjects.versions(subject)
+    if against not in (None, LATEST, "all"):
+        if not (against or "").isdigit() or int(against or 0) not in versions:
+            raise NotFound(f"subject {subject} has no version {against}", hint=f"it has: {', '.join(map(str, versions)) or 'none'}")
+        yield int(against or 0)
+    elif against == "all" or (against is None and level.endswith("_TRANSITIVE")):
+        yield from versions
+    else:
+        yield from versions[-1:]
+
+
+def _verdict(subjects: Subjects, whole: RegisteredSchema, schema: Schema, version: SchemaVersion, level: str) -> Verdict:
+    if schema.kind != version.schema.kind and level != "NONE":  # some registries cannot even compare them
+        kinds = FORMAT_OF[schema.kind], FORMAT_OF.get(version.schema.kind, version.schema.kind)
+        return Verdict(version, False, problems=(f"it is {kinds[0]}, and the version is {kinds[1]}",))
+    compatible, messages = subjects.compatible(version.subject, schema, version.version)
+    problems = () if compatible else tuple(_explained(subjects, whole, version, level))
+    return Verdict(version, compatible, tuple(messages), problems)
+
+
+def _explained(subjects: Subjects, new: RegisteredSchema, old: SchemaVersion, level: str) -> Iterator[str]:
+    """Yield which fields are why; of Avro in the direction of the level, of others what differs."""
+    before = subjects.registry.schema(old.id)
+    if new.kind == AVRO:
+        yield from _explained_avro(new, before, f"version {old.version}", level)
+    elif new.kind == PROTOBUF:
+        from kops.formats.protobuf import ProtobufSchema
+        from kops.formats.protobuf_differences import protobuf_differences
+
+        yield from protobuf_differences(*(ProtobufSchema(each.text, each.referenced) for each in (before, new)))
+    elif new.kind == JSON:
+        yield from json_schema_differences(json.loads(before.text), json.loads(new.text))
+
+
+def _explained_avro(new: RegisteredSchema, before: RegisteredSchema, version: str, level: str) -> Iterator[str]:
+    try:
+        one, other = (Names(each.text, [text for _, text in each.referenced]) for each in (new, before))
+    except (ValueError, KeyError, TypeError):
+        return
+    for word, reader, writer, whose in (("BACKWARD", one, other, "the new schema"), ("FORWARD", other, one, version)):
+        if word in level or level.startswith("FULL"):
+            yield from (f"{problem} (read with {whose})" for problem in _found(reader, writer))
+
+
+def _found(reader: Names, writer: Names) -> Iterable[Problem]:
+    try:
+        return incompatibilities(reader, writer)
+    except (KeyError, TypeError):  # no Avro as the specification has it, which only the registry understands
+        return []
+
+
+def _body(subject: str | None, version: int | None, schema_id: int, kind: str, text: str) -> dict[str, Any]:
+    return {"subject": subject, "version": version, "id": schema_id, "type": FORMAT_OF.get(kind, kind.lower()), "schema": text}
+
+
+def pretty(kind: str, text: str) -> str:
+    """Return a schema's text as people read it: JSON indented, Protobuf as it is."""
+    if kind == "protobuf":
+        return text.strip()
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except ValueError:
+        return text
+
+
+def _each(function: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+    if len(items) <= 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(AT_A_TIME, "kops-schemas") as pool:
+        return list(pool.map(function, items))

@@ -1,0 +1,145 @@
+"""Topics made as files declare them: compared, then one plan for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kops.core.errors import UsageProblem
+from kops.core.models import NewTopic
+from kops.core.plan import Plan
+from kops.core.selection import names_matching
+from kops.core.topics.change import Changes
+from kops.core.topics.compare import Difference, Remedy, compare
+from kops.core.topics.file import Declaration
+from kops.core.topics.names import STREAMS_SUFFIXES
+from kops.core.topics.warnings import grouped
+from kops.operations.services import Services
+from kops.operations.topics.change_plan import AS_WANTED, plan_changes
+from kops.operations.topics.create import names_the_brokers_know
+from kops.operations.topics.files import read_declaration
+from kops.operations.topics.grow import growth_warnings
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Files beside the brokers.
+
+    :param spared: topics that pruning leaves alone: Kafka Streams made them
+    """
+
+    declaration: Declaration
+    differences: tuple[Difference, ...]
+    spared: tuple[str, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Tell whether anything is not as declared; settings that no file mentions, and that stay, do not count."""
+        return any(found.remedy is not Remedy.LEAVE for found in self.differences)
+
+    def with_remedy(self, *remedies: Remedy) -> list[Difference]:
+        """Return the differences with some remedies."""
+        return [found for found in self.differences if found.remedy in remedies]
+
+
+def compare_files(services: Services, paths: Sequence[str], *, prune: bool = False, reset: bool = False) -> Comparison:
+    """Compare what files declare with what there is.
+
+    :param paths: files, or directories of them
+    :param prune: also find topics that the files own and do not declare
+    :param reset: settings that the files do not mention are to go
+    :raises ConfigError: naming file and field
+    :raises UsageProblem: for ``prune`` when the files own no names
+    """
+    declaration = read_declaration(paths, also_known=lambda: names_the_brokers_know(services))
+    if prune and not declaration.owns:
+        raise UsageProblem("--prune needs to know which names belong to the files", hint="add a document such as owns: [shop-*]")
+    kafka = services.kafka.topics
+    names = kafka.names()
+    known = set(names)
+    found = kafka.existing(topic.name for topic in declaration.topics if topic.name in known)
+    settings = kafka.settings(found)
+    differences = [
+        difference
+        for topic in declaration.topics
+        for difference in compare(topic, found.get(topic.name), settings.get(topic.name, {}), reset=reset)
+    ]
+    extra, spared = _undeclared(services, declaration, names) if prune else ([], [])
+    differences += [Difference(name, "", None, None, Remedy.DELETE) for name in extra]
+    return Comparison(declaration, tuple(differences), tuple(spared))
+
+
+def difference_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return the differences as rows."""
+    return [
+        {
+            "topic": found.topic,
+            "field": found.field or "(topic)",
+            "actual": found.actual,
+            "declared": found.declared,
+            "action": found.remedy.value,
+            "note": found.note,
+        }
+        for found in comparison.differences
+    ]
+
+
+def plan_apply(services: Services, paths: Sequence[str], *, prune: bool = False, reset: bool = False, allow_streams: bool = False) -> Plan:
+    """Return the plan that makes topics as files declare them; see :func:`compare_files`.
+
+    :raises Refused: when it would add partitions to a topic of Kafka Streams, without ``allow_streams``
+    """
+    comparison = compare_files(services, paths, prune=prune, reset=reset)
+    absent = {found.topic for found in comparison.with_remedy(Remedy.CREATE)}
+    alter: dict[str, dict[str, str | None]] = {}
+    for found in comparison.with_remedy(Remedy.ALTER, Remedy.RESET):
+        alter.setdefault(found.topic, {})[found.field] = None if found.declared is None else str(found.declared)
+    grow = {found.topic: int(found.declared or 0) for found in comparison.with_remedy(Remedy.GROW)}
+    changes = Changes(
+        create=tuple(
+            NewTopic(topic.name, topic.partitions, topic.replication_factor, topic.settings)
+            for topic in comparison.declaration.topics
+            if topic.name in absent
+        ),
+        alter=alter,
+        grow=grow,
+        delete=tuple(found.topic for found in comparison.with_remedy(Remedy.DELETE)),
+    )
+    touched = {*absent, *alter, *grow}
+    stuck = {found.topic: f"not as declared: {found.note}" for found in comparison.with_remedy(Remedy.NONE)}
+    return plan_changes(
+        services,
+        changes,
+        unchanged={topic.name: stuck.get(topic.name, AS_WANTED) for topic in comparison.declaration.topics if topic.name not in touched},
+        warnings=(*_cannot(comparison), *growth_warnings(services, grow, allow_streams=allow_streams)),
+        notes=_left_alone(comparison),
+    )
+
+
+def spared_topics(comparison: Comparison) -> list[str]:
+    """Return a sentence for each topic that pruning leaves alone."""
+    return [f"{name} is not pruned: its name is that of an internal topic of Kafka Streams" for name in comparison.spared]
+
+
+def _left_alone(comparison: Comparison) -> list[str]:
+    left = [(found.topic, f"{found.field}={found.actual}") for found in comparison.with_remedy(Remedy.LEAVE)]
+    texts = [f"{text} is set there and in no file: it stays without --reset-unmanaged" for text in grouped(left)]
+    return [*texts, *spared_topics(comparison)]
+
+
+def _cannot(comparison: Comparison) -> list[str]:
+    return grouped(
+        (found.topic, f"{found.field.replace('_', ' ')} {found.actual} stays, not {found.declared}: {found.note}")
+        for found in comparison.with_remedy(Remedy.NONE)
+    )
+
+
+def _undeclared(services: Services, declaration: Declaration, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the topics that the files own and do not declare: those to delete, and those that Kafka Streams made."""
+    declared = {topic.name for topic in declaration.topics}
+    owned = {name for glob in declaration.owns for name in names_matching([glob], names) if glob in names or set(glob) & set("*?[")}
+    extra = sorted(owned - declared)
+    internal = {name for name, topic in services.kafka.topics.existing(extra).items() if topic.internal}
+    spared = [name for name in extra if name.endswith(STREAMS_SUFFIXES)]
+    return [name for name in extra if name not in internal and name not in spared], spared

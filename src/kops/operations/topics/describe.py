@@ -1,0 +1,124 @@
+"""One topic whole: partitions, settings, what it takes on disk, how it is compacted, who reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kops.core.cluster.log_dirs import LogDir, sizes_by_replica
+from kops.core.errors import KopsError
+from kops.core.models import Setting, Topic, TopicPartition
+from kops.core.topics.names import streams_application
+from kops.core.topics.settings import POLICY
+from kops.operations.services import Services
+from kops.operations.topics.listing import list_row
+from kops.operations.topics.readers import Readers, readers_of
+from kops.operations.topics.select import places_of
+
+COMPACTION = (
+    POLICY,
+    "delete.retention.ms",
+    "max.compaction.lag.ms",
+    "min.cleanable.dirty.ratio",
+    "min.compaction.lag.ms",
+    "segment.bytes",
+    "segment.ms",
+)
+"""What decides when a key's older records go; also a segment's size and age, as the one that is written to is never compacted."""
+
+
+def describe_bodies(
+    services: Services, found: Iterable[Topic], *, all_settings: bool = False, brief: bool = False
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return each topic whole, and what could not be seen.
+
+    :param all_settings: Kafka's defaults too
+    :param brief: without sizes and readers, for which every broker and every group is asked
+    """
+    topics = list(found)
+    settings = services.kafka.topics.settings((topic.name for topic in topics), missing_ok=True)
+    there = [topic for topic in topics if topic.name in settings]
+    if brief:
+        return [_body(topic, settings[topic.name], all_settings) for topic in there], []
+    log_dirs, problems = _log_dirs(services, there)
+    readers = readers_of(services, [topic.name for topic in there]) if there else Readers({}, {})
+    sizes = sizes_by_replica(log_dirs)
+    bodies = [
+        _body(topic, settings[topic.name], all_settings) | _size(topic, sizes, whole=not problems) | _readers(topic.name, readers)
+        for topic in there
+    ]
+    return bodies, [*problems, *([f"not every group could be asked: {readers.unseen}"] if readers.unseen else [])]
+
+
+def _log_dirs(services: Services, topics: Sequence[Topic]) -> tuple[list[LogDir], list[str]]:
+    brokers = {replica for topic in topics for part in topic.partitions for replica in part.replicas}
+    places = [place for topic in topics for place in places_of(topic)]
+    found: list[LogDir] = []
+    problems: list[str] = []
+    for answer in services.kafka.log_dirs.describe_or_errors(brokers, places).values():
+        if isinstance(answer, KopsError):
+            problems.append(f"sizes are not whole: {answer.message}")
+        else:
+            found += answer
+            problems += [f"broker {one.broker} cannot use {one.path}: {one.problem}" for one in answer if one.problem]
+    return found, problems
+
+
+def _size(topic: Topic, sizes: Mapping[TopicPartition, Mapping[int, int]], *, whole: bool) -> dict[str, Any]:
+    """Return the bytes of the leaders, of all replicas, and of each of them; None for a sum that is not known whole."""
+    rows = [
+        {"partition": place.partition, "broker": broker, "size_bytes": size}
+        for place in places_of(topic)
+        for broker, size in sorted(sizes.get(place, {}).items())
+    ]
+    leaders = [(TopicPartition(topic.name, part.partition), part.leader) for part in topic.partitions]
+    by_leader = [sizes.get(place, {}).get(leader) if leader is not None else None for place, leader in leaders]
+    known = [size for size in by_leader if size is not None]
+    return {
+        "size_bytes": sum(known) if len(known) == len(by_leader) else None,
+        "replicas_size_bytes": sum(row["size_bytes"] for row in rows) if whole else None,
+        "replica_sizes": rows,
+    }
+
+
+def _readers(name: str, readers: Readers) -> dict[str, Any]:
+    committed, active = set(readers.committed.get(name, ())), set(readers.active.get(name, ()))
+    return {
+        "streams_application": streams_application(name, readers.group_ids),
+        "readers": [{"group": group, "committed": group in committed, "active": group in active} for group in sorted(committed | active)],
+    }
+
+
+def _body(topic: Topic, settings: dict[str, Setting], all_settings: bool) -> dict[str, Any]:
+    shown = [setting for _, setting in sorted(settings.items()) if all_settings or setting.source != "default"]
+    row = list_row(topic)
+    return {
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "internal": topic.internal,
+        "replication_factor": topic.replication_factor,
+        "under_replicated": row["under_replicated"],
+        "offline": row["offline"],
+        "partitions": [
+            {
+                "partition": part.partition,
+                "leader": part.leader,
+                "replicas": list(part.replicas),
+                "in_sync_replicas": list(part.in_sync_replicas),
+            }
+            for part in topic.partitions
+        ],
+        "settings": [_setting(setting) for setting in shown],
+        "compaction": _compaction(settings),
+    }
+
+
+def _compaction(settings: Mapping[str, Setting]) -> list[dict[str, Any]]:
+    """Return the settings that govern compaction, defaults included; empty for a topic that is not compacted."""
+    if POLICY not in settings or "compact" not in (settings[POLICY].value or "").split(","):
+        return []
+    return [_setting(settings[name]) for name in COMPACTION if name in settings]
+
+
+def _setting(setting: Setting) -> dict[str, Any]:
+    return {"name": setting.name, "value": setting.value, "source": setting.source, "sensitive": setting.sensitive}

@@ -1,0 +1,95 @@
+"""Where partitions begin and end, how many offsets lie between, and which offset a time has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kops.core.errors import KopsError
+from kops.core.findings import counted
+from kops.core.models import Bounds, TopicPartition
+from kops.core.times import parse_time
+from kops.gateways.kafka.offsets import READ_COMMITTED
+from kops.operations.services import Services
+from kops.operations.topics.select import select_partitions
+
+NO_RECORD = "no record since"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A row for each partition.
+
+    :param failed: partitions that could not be asked
+    """
+
+    rows: list[dict[str, Any]]
+    failed: int = 0
+
+
+def offset_report(services: Services, texts: Sequence[str], *, at: str | None = None, regex: bool = False) -> Report:
+    """Return the offsets of partitions.
+
+    ``offsets`` counts from log start to log end; compaction and transactions leave offsets without a record, so there may be
+    fewer records. ``last_stable_offset`` is where readers of committed records stop: below the log end while a transaction is open.
+
+    :param at: a time: adds ``offset_at``, the first offset with this timestamp or a later one, and ``offsets_since``
+    """
+    time = None if at is None else parse_time(at, services.now())
+    _, places = select_partitions(services, texts, regex=regex)
+    bounds = services.kafka.offsets.bounds_or_errors(places)
+    stable = services.kafka.offsets.bounds_or_errors(places, isolation=READ_COMMITTED)
+    good = [place for place in places if isinstance(bounds[place], Bounds)]
+    times = None if time is None else services.kafka.offsets.at_time(good, time)
+    rows = [_row(place, bounds[place], stable[place], times) for place in places]
+    return Report(rows, len(places) - len(good))
+
+
+def by_topic(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the sums of each topic; None where a partition is not known."""
+    topics: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        topics.setdefault(row["topic"], []).append(row)
+    return [
+        {"topic": topic, "partitions": len(some)}
+        | {key: _sum(row[key] for row in some) for key in ("offsets", "offsets_since") if key in some[0]}
+        for topic, some in topics.items()
+    ]
+
+
+def total_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return one sentence about all of them."""
+    known = [row for row in rows if row["offsets"] is not None]
+    topics = len({row["topic"] for row in rows})
+    text = f"{sum(row['offsets'] for row in known):,} offsets in {counted(len(rows), 'partition')} of {counted(topics, 'topic')}"
+    since = f"; {sum(row['offsets_since'] for row in known):,} since the time" if rows and "offsets_since" in rows[0] else ""
+    unknown = f"; {counted(len(rows) - len(known), 'partition')} could not be asked" if len(known) < len(rows) else ""
+    return text + since + unknown
+
+
+def _row(
+    place: TopicPartition, bounds: Bounds | KopsError, stable: Bounds | KopsError, times: Mapping[TopicPartition, int | None] | None
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"topic": place.topic, "partition": place.partition}
+    known = isinstance(bounds, Bounds)
+    row |= {
+        "log_start_offset": bounds.log_start_offset if isinstance(bounds, Bounds) else None,
+        "log_end_offset": bounds.log_end_offset if isinstance(bounds, Bounds) else None,
+        "last_stable_offset": stable.log_end_offset if isinstance(stable, Bounds) else None,
+        "offsets": bounds.log_end_offset - bounds.log_start_offset if isinstance(bounds, Bounds) else None,
+    }
+    note = "" if isinstance(bounds, Bounds) else bounds.message
+    if times is not None:
+        at = times.get(place)
+        row["offset_at"] = at
+        row["offsets_since"] = None if not isinstance(bounds, Bounds) else 0 if at is None else bounds.log_end_offset - at
+        note = note or (NO_RECORD if known and at is None else "")
+    if known and row["last_stable_offset"] is not None and row["last_stable_offset"] < row["log_end_offset"]:
+        note = "; ".join(part for part in (note, "open transaction") if part)
+    return {**row, "note": note}
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = list(values)
+    return None if None in known else sum(value for value in known if value is not None)

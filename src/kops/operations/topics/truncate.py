@@ -1,0 +1,238 @@
+"""Deleting the oldest records of partitions (DeleteRecords): the log then starts at a later offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from kops.core.errors import KopsError, Refused, StateMoved, UsageProblem, VerificationFailed
+from kops.core.models import Bounds, Setting, Topic, TopicPartition
+from kops.core.offsets.arithmetic import Strategy, Target, ToLatest, ToOffset, ToTime, resolve
+from kops.core.plan import Item, ItemResult, Plan, Severity, Status
+from kops.core.selection import Selection, parse_selection, partitions_selected
+from kops.core.times import Position, parse_position
+from kops.core.topics.names import is_kafkas_own, streams_application
+from kops.core.topics.offsets_file import read_offsets_file
+from kops.core.topics.settings import POLICY
+from kops.operations.protocol.engine import Mutation, failed
+from kops.operations.services import Services
+from kops.operations.topics.needs import Needs, need_warnings, needs_below
+from kops.operations.topics.readers import Readers, group_names, readers_of
+from kops.operations.topics.select import places_of, select_partitions
+
+
+def plan_truncate(services: Services, texts: Sequence[str], to: str, *, regex: bool = False) -> Plan:
+    """Decide which records go.
+
+    :param texts: topics or globs, with or without partitions
+    :param to: where the log is to start: an offset, a time (``@-1d``: what is older goes), or ``end``: all records go
+    :raises NotFound: for a topic or partition that does not exist
+    :raises Refused: for the brokers' own topics, and for topics that are only compacted, which brokers do not truncate
+    """
+    position = parse_position(to, services.now())
+    if position.kind == "start":
+        raise UsageProblem(
+            "--to start keeps every record", hint="--to end deletes all; an offset or a time such as @-1d keeps what follows"
+        )
+    found, places = select_partitions(services, texts, regex=regex)
+    return _plan(services, found, dict.fromkeys(places, position), ", ".join(texts))
+
+
+def plan_truncate_at(services: Services, below: Mapping[TopicPartition, int]) -> Plan:
+    """Decide which records go: those below an offset of each partition, and no other, whatever comes after."""
+    found = services.kafka.topics.describe({place.topic for place in below})
+    return _plan(services, found, {place: Position("offset", offset) for place, offset in below.items()}, ", ".join(sorted(found)))
+
+
+def plan_truncate_by_file(services: Services, path: Path) -> Plan:
+    """Decide which records go by a file of offsets, as Apache's ``kafka-delete-records`` takes it.
+
+    :raises UsageProblem: when it cannot be read, or is something else
+    """
+    try:
+        positions = read_offsets_file(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageProblem(f"cannot read {path}: {reason}", hint="name a file of offsets, as Apache's --offset-json-file") from error
+    found = services.kafka.topics.describe(place.topic for place in positions)
+    existing = {name: places_of(topic) for name, topic in found.items()}
+    partitions_selected([Selection(place.topic, (place.partition,)) for place in positions], existing)
+    return _plan(services, found, positions, str(path))
+
+
+def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[TopicPartition, Position], named: str) -> Plan:
+    _refuse_kafkas_own(found)
+    settings = services.kafka.topics.settings(found)
+    _refuse_compacted(settings)
+    bounds = services.kafka.offsets.bounds(positions)
+    targets = _targets(services, positions, bounds)
+    cuts = {place: (bounds[place], target.offset) for place, target in targets.items()}
+    needs, readers = needs_below(services, cuts), readers_of(services, found) if found else Readers({}, {})
+    going = {place: max(0, target.offset - bounds[place].log_start_offset) for place, target in targets.items()}
+    topics = sorted({place.topic for place, count in going.items() if count})
+    return Plan(
+        operation=TRUNCATE.name,
+        summary=_summary(named, topics, going),
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=tuple(_item(place, bounds[place], targets[place]) for place in sorted(positions)),
+        severity=Severity.SEVERE,
+        confirm=topics[0] if len(topics) == 1 else f"{len(topics)} topics",
+        guard={"topics": {name: found[name].topic_id for name in topics}, "needs": _needs_json(needs)},
+        arguments={"below": {str(place): targets[place].offset for place in positions if going[place]}},
+        warnings=tuple(_warnings(topics, needs, readers)),
+        notes=("records that are deleted do not come back: there is no undo",) if topics else (),
+    )
+
+
+class TruncateTopics(Mutation):
+    """Lets partitions start at later offsets."""
+
+    name: ClassVar[str] = "topics.truncate"
+
+    def locks(self, plan: Plan) -> Iterable[str]:
+        """Name the topics."""
+        return [f"topic {name}" for name in plan.guard["topics"]]
+
+    def check(self, services: Services, plan: Plan) -> None:
+        """Refuse when a topic was recreated, a log got shorter, or a group needs more of what goes than was shown."""
+        found = services.kafka.topics.existing(plan.guard["topics"])
+        moved = [name for name, topic_id in plan.guard["topics"].items() if name not in found or found[name].topic_id != topic_id]
+        if moved:
+            raise StateMoved(f"deleted or recreated since the plan was made: {', '.join(moved)}", hint="run the command again")
+        below = _below(plan)
+        bounds = services.kafka.offsets.bounds(below)
+        short = [str(place) for place, offset in below.items() if bounds[place].log_end_offset < offset]
+        if short:
+            raise StateMoved(f"the log became shorter since the plan was made: {', '.join(short)}", hint="run the command again")
+        now = _needs_json(needs_below(services, {place: (bounds[place], offset) for place, offset in below.items()}))
+        for topic, groups in now.items():
+            more = [group for group, count in groups.items() if count > plan.guard["needs"].get(topic, {}).get(group, 0)]
+            if more:
+                raise StateMoved(
+                    f"{group_names(sorted(more))} moved back since the plan was made, and {'needs' if len(more) == 1 else 'need'} more of "
+                    f"what goes from {topic}",
+                    hint="run the command again to see what they need",
+                )
+
+    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+        """Delete the records, in one request to each leader."""
+        answers = services.kafka.topics.delete_records(_below(plan))
+        outcomes = {str(place): answer for place, answer in answers.items()}
+        for item in plan.changes:
+            outcome = outcomes[item.target]
+            yield failed(item, outcome) if isinstance(outcome, KopsError) else ItemResult(item.target, Status.DONE, value=outcome)
+
+    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Read the log start offsets back: the brokers may expire more meanwhile, never less."""
+        below = {str(place): (place, offset) for place, offset in _below(plan).items()}
+        bounds = services.kafka.offsets.bounds_or_errors(place for place, _ in below.values())
+        return tuple(_verified(result, below[result.target][1], bounds[below[result.target][0]]) for result in results)
+
+    def resume(self, services: Services, plan: Plan) -> Plan:  # noqa: ARG002 - the contract
+        """Say how to go on: the same offsets are given again."""
+        raise Refused(
+            "an interrupted truncation is finished by running it again", hint="partitions that are truncated already are left alone"
+        )
+
+    def can_be_finished(self, plan: Plan) -> bool:  # noqa: ARG002 - never
+        """Say no: see ``resume``."""
+        return False
+
+    def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002 - never
+        """Say no: a log only grows at its end, and what it lost is gone."""
+        return False
+
+    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - the contract
+        """Say that it cannot be done.
+
+        :raises Refused: always
+        """
+        raise Refused(
+            "records that were deleted are gone: a truncation cannot be undone",
+            hint="a copy of them, such as a mirror or an archive, can be produced again",
+        )
+
+
+TRUNCATE = TruncateTopics()
+
+
+def _targets(
+    services: Services, positions: Mapping[TopicPartition, Position], bounds: Mapping[TopicPartition, Bounds]
+) -> dict[TopicPartition, Target]:
+    times: dict[TopicPartition, int | None] = {}
+    for moment in {position.value for position in positions.values() if position.kind == "time"}:
+        times |= services.kafka.offsets.at_time([place for place in positions if positions[place] == Position("time", moment)], moment)
+    return {place: resolve(_strategy(positions[place]), None, ends, times.get(place)) for place, ends in bounds.items()}
+
+
+def _strategy(position: Position) -> Strategy:
+    if position.kind == "end":
+        return ToLatest()
+    return ToOffset(position.value) if position.kind == "offset" else ToTime(position.value)
+
+
+def _item(place: TopicPartition, bounds: Bounds, target: Target) -> Item:
+    held, going = bounds.log_end_offset - bounds.log_start_offset, target.offset - bounds.log_start_offset
+    reason = f"; {target.reason}" if target.reason else ""
+    if going <= 0:
+        return Item(str(place), "none", bounds.log_start_offset, bounds.log_start_offset, f"nothing goes{reason}")
+    return Item(str(place), "truncate", bounds.log_start_offset, target.offset, f"{going:,} of {held:,} go{reason}")
+
+
+def _refuse_kafkas_own(found: Mapping[str, Topic]) -> None:
+    own = [name for name in found if is_kafkas_own(name)]
+    if own:
+        raise Refused(f"{own[0]} belongs to the brokers, which would lose what they know", hint="kops never truncates it")
+
+
+def _refuse_compacted(settings: Mapping[str, Mapping[str, Setting]]) -> None:
+    """Refuse before the brokers do: they truncate a topic unless it is compacted only (``Partition.deleteRecordsOnLeader``)."""
+    compacted = [name for name, found in settings.items() if POLICY in found and found[POLICY].value == "compact"]
+    if compacted:
+        raise Refused(
+            f"{', '.join(compacted)}: cleanup.policy=compact, and brokers delete records by offset only where the policy has delete",
+            hint="produce tombstones for keys that are to go, or first alter it to --config cleanup.policy=compact,delete",
+            topics=compacted,
+        )
+
+
+def _warnings(topics: Sequence[str], needs: Needs, readers: Readers) -> Iterator[str]:
+    yield from need_warnings(needs)
+    for topic in topics:
+        application = streams_application(topic, readers.group_ids)
+        if application:
+            yield f"{topic} is an internal topic of the Kafka Streams application {application}, which truncates it by itself"
+        if readers.active.get(topic):
+            yield f"{topic} is being read by {group_names(readers.active[topic])}: below the new log start they follow auto.offset.reset"
+
+
+def _summary(named: str, topics: Sequence[str], going: Mapping[TopicPartition, int]) -> str:
+    if not topics:
+        return f"no records go from {named}"
+    touched = sum(1 for count in going.values() if count)
+    what = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
+    return f"delete {sum(going.values()):,} records of {what} ({touched} partition{'s' if touched > 1 else ''})"
+
+
+def _needs_json(needs: Needs) -> dict[str, Any]:
+    return {topic: dict(groups) for topic, groups in needs.records.items()}
+
+
+def _below(plan: Plan) -> dict[TopicPartition, int]:
+    places = {text: parse_selection(text) for text in plan.arguments["below"]}
+    return {TopicPartition(one.topic, (one.partitions or (0,))[0]): plan.arguments["below"][text] for text, one in places.items()}
+
+
+def _verified(result: ItemResult, offset: int, bounds: Bounds | KopsError) -> ItemResult:
+    if isinstance(bounds, KopsError):
+        return result if result.status is not Status.DONE else ItemResult(result.target, Status.UNKNOWN, error=bounds.as_json())
+    if bounds.log_start_offset >= offset and result.status in (Status.DONE, Status.UNKNOWN):
+        return ItemResult(result.target, Status.DONE, value=bounds.log_start_offset)
+    if result.status is not Status.DONE:
+        return result
+    error = VerificationFailed(
+        f"{result.target} still starts at {bounds.log_start_offset}, not {offset}", hint="`kops topics offsets` shows it"
+    )
+    return ItemResult(result.target, Status.FAILED, error=error.as_json())

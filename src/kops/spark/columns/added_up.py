@@ -1,0 +1,243 @@
+"""What tasks add up by themselves, column by column, before anything goes to the JVM.
+
+Most stores are a count, a sum or the newest value of keys and numbers whose bytes need no SQL. For them a task keeps one row
+of each key that it read, so that of ten million records only as many rows as there are keys reach Spark's own aggregation,
+which joins the rows of several tasks. What is not that plain is left to ``prepare`` and ``aggregates``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kops.core.statefile import Form, Store
+from kops.core.statefile.models import INTEGRAL, TABLE
+from kops.spark.columns.gathering import gathered, newest_of_each_key, row_of_each_key
+from kops.spark.reading.batch_source import partition_column
+from kops.spark.reading.codec import encoding, sql_type
+
+if TYPE_CHECKING:
+    import numpy
+    import pyarrow
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame
+
+    from kops.formats.batches.columns import RecordColumns
+    from kops.spark.reading.batch_source import BatchSource
+    from kops.spark.reading.source import TopicRange
+
+_OF_A_KEY = ("key", "number", "value", "offset", "timestamp_ms")
+FATES = ("read", "unfit", "negative_timestamp", "null_key", "null_value")
+SCHEMA = "partition int, key binary, number bigint, value binary, offset bigint, timestamp_ms bigint, " + ", ".join(
+    f"{fate} bigint" for fate in FATES
+)
+"""Of a task's rows: of each key what was added up, or the record that counts; and a row without a key, that says what was read.
+Unfit is a record that is not of the formats, or that only the slower way can judge: then none of the rows is of any use."""
+CHOSEN = (TABLE, "last", "first")
+"""Aggregates that are the value of one of the records."""
+
+WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
+_AS_THEY_ARE = ("string", "bytes", "float", *INTEGRAL)  # what Kafka Streams writes again as it read it; of a double, a NaN may change
+
+
+def adds_up(store: Store) -> bool:
+    """Tell whether tasks can add a store up by themselves."""
+    aggregate, key, value = store.aggregate, store.source.key.name, store.source.value.name
+    if key not in _AS_THEY_ARE or store.where or store.key_by or store.explode or store.others or store.table:
+        return False
+    if store.source.extracts:
+        return False
+    if store.key_form != store.source.key:
+        return False
+    if aggregate.kind == "count":
+        return value in (*_AS_THEY_ARE, "double")
+    if aggregate.kind in ("sum", "min", "max"):
+        of = aggregate.form.name
+        return aggregate.expression == "value" and {value, of} <= set(INTEGRAL) and WIDTHS[value] <= WIDTHS[of]
+    return aggregate.kind in CHOSEN and aggregate.is_whole_value and aggregate.form.name == value and value in _AS_THEY_ARE
+
+
+def is_plain(key: Form, value: Form) -> bool:
+    """Tell whether the bytes of keys and values need no SQL."""
+    return key.name in _AS_THEY_ARE and value.name in _AS_THEY_ARE
+
+
+def added_up(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:
+    """Return what the tasks make of a topic, as rows of ``SCHEMA``; of a key there is one for each task, or a few."""
+    return source.reduced(wanted, SCHEMA, add_up_of(store))
+
+
+def add_up_of(store: Store) -> AddUp:
+    """Return what adds a store up in a task."""
+    return AddUp(store.aggregate.kind, store.source.key, store.source.value)
+
+
+def joined(rows: DataFrame, store: Store) -> DataFrame:
+    """Return what the store holds, from the rows of all tasks: partition, key, value, timestamp, doubt.
+
+    Integral additions that wrap around do so in any order; the timestamp is the greatest (``KStreamAggregate``), of a table's
+    row the record's own (``KTableSource``).
+    """
+    from pyspark.sql import functions
+
+    kind, form = store.aggregate.kind, store.aggregate.form
+    grouped = rows.where("key is not null").groupBy("partition", "key")
+    if kind == TABLE:
+        latest = grouped.agg(functions.expr("max_by(struct(value, timestamp_ms), offset) as latest"))
+        return latest.selectExpr("partition", "key", "latest.value as value", "latest.timestamp_ms as timestamp", "0 as doubt")
+    if kind in CHOSEN:
+        picked = f"{'max' if kind == 'last' else 'min'}_by(struct(value), offset) as picked"
+        chosen = grouped.agg(functions.expr(picked), functions.expr("max(timestamp_ms) as timestamp"))
+        return chosen.selectExpr("partition", "key", "picked.value as value", "timestamp", "0 as doubt")
+    how = "sum" if kind == "count" else kind
+    added = grouped.agg(functions.expr(f"{how}(number) as result"), functions.expr("max(timestamp_ms) as timestamp"))
+    value = encoding(f"cast(result as {sql_type(form)})", form)
+    return added.selectExpr("partition", "key", f"{value} as value", "timestamp", "0 as doubt")
+
+
+@dataclass(frozen=True)
+class AddUp:
+    """Makes rows of ``SCHEMA`` of a range's records; runs in the tasks.
+
+    :param kind: count, sum, min, max, or one of ``CHOSEN``
+    """
+
+    kind: str
+    key: Form
+    value: Form
+
+    by: ClassVar[tuple[str, ...]] = ("key",)
+    """The columns of the key, which come first in the tables."""
+    counted: ClassVar[tuple[str, ...]] = FATES
+    """What is counted of the records."""
+
+    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
+        """Yield the rows."""
+        counts = dict.fromkeys(self.counted, 0)
+        for table in gathered(self.tables(records, counts), self.merge):
+            yield rows_of(self.with_keys(table), partition, dict.fromkeys(counts))
+        yield rows_of(None, partition, counts)
+
+    def merge(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return one row of each key, from rows in the order of their offsets."""
+        if self.kind == TABLE:
+            return newest_of_each_key(table)
+        return picked(table, self.kind, self.by) if self.kind in CHOSEN else added(table, self.kind, self.by)
+
+    def with_keys(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return rows with the keys of the store."""
+        return table
+
+    def tables(self, records: Iterable[RecordColumns], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
+        """Yield what is added up of the records that count, and count them all."""
+        for each in records:
+            yield self.columns(self.taken(each, counts, keep_null_values=self.kind == TABLE))
+
+    def taken(self, records: RecordColumns, counts: dict[str, int], *, keep_null_values: bool) -> RecordColumns:
+        """Return the records that count, and count the others; none once one was unfit."""
+        counts["read"] += len(records)
+        counts["unfit"] += wrong_in(records, self.key, self.value)
+        records = without_dropped(records, counts, keep_null_values=keep_null_values)
+        return records.where(slice(0, 0)) if counts["unfit"] else records
+
+    def columns(self, records: RecordColumns) -> pyarrow.Table:
+        """Return the keys, the times, and what is added up or chosen from."""
+        import pyarrow
+
+        columns = {"key": records.keys(), "timestamp_ms": pyarrow.array(records.timestamps)}
+        if self.kind in CHOSEN:
+            columns |= {"value": records.values(), "offset": pyarrow.array(records.offsets)}
+        else:
+            columns["number"] = pyarrow.array(numbers_of(records, self.kind, self.value))
+        return pyarrow.table(columns)
+
+
+def added(table: pyarrow.Table, kind: str, by: Sequence[str]) -> pyarrow.Table:
+    """Return one row for each of some keys: what ``number`` adds up to, and the greatest timestamp.
+
+    :param kind: count, sum, min or max
+    :param by: the columns of the key
+    """
+    how = "sum" if kind == "count" else kind
+    grouped = table.group_by(list(by), use_threads=False).aggregate([("number", how), ("timestamp_ms", "max")])
+    named = grouped.select([*by, f"number_{how}", "timestamp_ms_max"]).rename_columns([*by, "number", "timestamp_ms"])
+    return named.select(table.column_names)
+
+
+def picked(table: pyarrow.Table, kind: str, by: Sequence[str]) -> pyarrow.Table:
+    """Return the first or last row of each of some keys, with the greatest timestamp (``KStreamReduce``, ``KStreamWindowAggregate``).
+
+    :param kind: last or first
+    :param by: the columns of the key
+    """
+    which = "max" if kind == "last" else "min"
+    rows = row_of_each_key(table, by, which, ("timestamp_ms", "max"))
+    chosen = table.take(rows[f"row_{which}"])
+    return chosen.set_column(chosen.column_names.index("timestamp_ms"), "timestamp_ms", rows["timestamp_ms_max"])
+
+
+def rows_of(table: pyarrow.Table | None, partition: int, counts: Mapping[str, int | None]) -> pyarrow.Table:
+    """Lay out rows of ``SCHEMA``: those of a table, or the one of the counts.
+
+    :param counts: the names of all that is counted, with numbers in the one row
+    """
+    import pyarrow
+
+    size = 1 if table is None else table.num_rows
+    kinds = {"key": pyarrow.binary(), "value": pyarrow.binary()}
+    columns: dict[str, Any] = {"partition": partition_column(partition, size)}
+    columns |= {name: pyarrow.nulls(size, kinds.get(name, pyarrow.int64())) for name in _OF_A_KEY}
+    columns |= {} if table is None else {name: table[name] for name in table.column_names}
+    if table is None:
+        columns |= {name: pyarrow.array([number], pyarrow.int64()) for name, number in counts.items()}
+    else:
+        columns |= {name: pyarrow.nulls(size, pyarrow.int64()) for name in counts}
+    return pyarrow.table(columns)
+
+
+def numbers_of(records: RecordColumns, kind: str, value: Form) -> NDArray[numpy.int64]:
+    """Return what is added up: a one of each record to count, else its value."""
+    import numpy
+
+    return numpy.ones(len(records), numpy.int64) if kind == "count" else records.value_numbers(WIDTHS[value.name])
+
+
+def big_endian(numbers: NDArray[Any], width: int) -> pyarrow.Array:
+    """Return integers as the bytes of so wide ones, cut to the width where they do not fit."""
+    import pyarrow
+
+    octets = pyarrow.py_buffer(numbers.astype(f">i{width}"))
+    return pyarrow.Array.from_buffers(pyarrow.binary(width), len(numbers), [None, octets]).cast(pyarrow.binary())
+
+
+def wrong_in(records: RecordColumns, key: Form, value: Form) -> int:
+    """Return how many keys and values are not of their formats; of texts, at least one when there is one."""
+    return _wrong(records.key_lengths, records.keys, key) + _wrong(records.value_lengths, records.values, value)
+
+
+def _wrong(lengths: NDArray[numpy.int64], column: Callable[[], pyarrow.Array], form: Form) -> int:
+    """Return how many values are not of a format; of texts, at least one when there is one."""
+    import pyarrow
+
+    width = WIDTHS.get(form.name)
+    if width is not None:
+        return int(((lengths != width) & (lengths >= 0)).sum())
+    if form.name == "string":
+        try:
+            column().cast(pyarrow.string())
+        except pyarrow.ArrowInvalid:
+            return 1
+    return 0
+
+
+def without_dropped(records: RecordColumns, fates: dict[str, int], *, keep_null_values: bool) -> RecordColumns:
+    """Leave out what Kafka Streams drops, and count it by its first reason: a negative time, a null key, a null value."""
+    for fate in ("negative_timestamp", "null_key", *(() if keep_null_values else ("null_value",))):
+        judged = {"negative_timestamp": records.timestamps, "null_key": records.key_lengths, "null_value": records.value_lengths}[fate]
+        dropped = judged < 0
+        count = int(dropped.sum())
+        if count:
+            fates[fate] += count
+            records = records.where(~dropped)
+    return records

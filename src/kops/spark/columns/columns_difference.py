@@ -1,0 +1,140 @@
+"""What one partition of a changelog lacks, computed on columns in a task: what ``difference`` is in Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kops.formats.xxhash64_columns import column_hashes
+from kops.spark.reading.batch_source import partition_column
+from kops.spark.staging.difference import APPENDED, STAGE_COLUMNS
+
+if TYPE_CHECKING:
+    import numpy
+    import pyarrow
+    from numpy.typing import NDArray
+
+    Rows = NDArray[numpy.int64]
+
+_AT_ONCE = 200_000
+_MISSING = -1
+_SAME = -1
+
+
+def stage_rows(wanted: pyarrow.Table, found: pyarrow.Table, partition: int, *, timed: bool) -> Iterator[pyarrow.RecordBatch]:
+    """Yield the rows that differ, as ``stage_files.write_file`` takes them.
+
+    :param wanted: key, value (null: should not be there), timestamp; each key once
+    :param found: key, value (null: a tombstone), timestamp, odd; each key once
+    :param timed: timestamps count
+    """
+    wanted, found = wanted.combine_chunks(), found.combine_chunks()
+    keys, of_wanted, of_found = _matched(wanted["key"], found["key"])
+    for start in range(0, len(keys), _AT_ONCE):
+        piece = slice(start, start + _AT_ONCE)
+        pairs = _Pairs(wanted, found, of_wanted[piece], of_found[piece])
+        batch = pairs.rows(keys[piece], partition, timed=timed)
+        if batch.num_rows:
+            yield batch
+
+
+def _matched(wanted: pyarrow.ChunkedArray, found: pyarrow.ChunkedArray) -> tuple[pyarrow.Array, Rows, Rows]:
+    """Return all keys, and for each the row where it is wanted, and where it was found, or ``_MISSING``."""
+    import numpy
+    import pyarrow
+
+    if not len(found):
+        return _joined(wanted), numpy.arange(len(wanted)), numpy.full(len(wanted), _MISSING)
+    numbered = _joined(pyarrow.chunked_array([*wanted.chunks, *found.chunks], pyarrow.binary())).dictionary_encode()
+    numbers = numbered.indices.to_numpy()
+    keys = numbered.dictionary
+    of_wanted, of_found = numpy.full(len(keys), _MISSING), numpy.full(len(keys), _MISSING)
+    of_wanted[numbers[: len(wanted)]] = numpy.arange(len(wanted))
+    of_found[numbers[len(wanted) :]] = numpy.arange(len(found))
+    return keys, of_wanted, of_found
+
+
+def _joined(column: pyarrow.ChunkedArray) -> pyarrow.Array:
+    import pyarrow
+
+    chunks = column.chunks
+    return chunks[0] if len(chunks) == 1 else pyarrow.concat_arrays(chunks) if chunks else pyarrow.array([], pyarrow.binary())
+
+
+class _Pairs:
+    """What is wanted beside what was found, for some keys."""
+
+    def __init__(self, wanted: pyarrow.Table, found: pyarrow.Table, of_wanted: Rows, of_found: Rows) -> None:
+        self.is_found = of_found != _MISSING
+        self.after, self.after_time = (_taken(wanted[name], of_wanted) for name in ("value", "timestamp"))
+        self.before, self.before_time, self.odd = (_taken(found[name], of_found) for name in ("value", "timestamp", "odd"))
+
+    def actions(self, *, timed: bool) -> NDArray[Any]:
+        """Return of each key its place in ``APPENDED``, or ``_SAME``."""
+        import numpy
+
+        is_wanted, was_there = _flags(self.after.is_valid()), _flags(self.before.is_valid())
+        unlike = _flags(_differ(self.after, self.before)) | _flags(self.odd)
+        if timed:
+            unlike |= _flags(_differ(self.after_time, self.before_time))
+        cases = {
+            "added": is_wanted & ~was_there,
+            "changed": is_wanted & was_there & unlike,
+            "removed": ~is_wanted & was_there,
+            "erased": ~is_wanted & ~self.is_found,
+        }
+        return numpy.select([cases[name] for name in APPENDED], list(range(len(APPENDED))), _SAME)
+
+    def rows(self, keys: pyarrow.Array, partition: int, *, timed: bool) -> pyarrow.RecordBatch:
+        """Return those that differ."""
+        import numpy
+        import pyarrow
+        from pyarrow import compute
+
+        actions = self.actions(timed=timed)
+        columns = {
+            "key": keys,
+            "before_present": self.before.is_valid(),
+            "before_value": self.before,
+            "before_timestamp": self.before_time,
+            "after_present": self.after.is_valid(),
+            "after_value": self.after,
+            "after_timestamp": self.after_time,
+            "action": pyarrow.array(actions),
+        }
+        rows = pyarrow.RecordBatch.from_pydict(columns)
+        if (actions == _SAME).any():
+            rows = rows.take(pyarrow.array(numpy.flatnonzero(actions != _SAME)))
+        times = compute.coalesce(rows["after_timestamp"], rows["before_timestamp"])
+        hashes = column_hashes(rows["key"], rows["after_value"], times.to_numpy())
+        told = {
+            **{name: rows[name] for name in columns},
+            "partition": partition_column(partition, rows.num_rows),
+            "action": pyarrow.array(APPENDED).take(rows["action"]),
+            "timestamp": times,
+            "high": pyarrow.array((hashes >> numpy.uint64(32)).astype(numpy.int64)),
+            "low": pyarrow.array((hashes & numpy.uint64(0xFFFFFFFF)).astype(numpy.int64)),
+        }
+        return pyarrow.RecordBatch.from_pydict({name: told[name] for name in (*STAGE_COLUMNS, "timestamp", "high", "low")})
+
+
+def _taken(column: pyarrow.ChunkedArray, rows: Rows) -> pyarrow.Array:
+    """Return the values of some rows; null where a row is missing."""
+    import pyarrow
+
+    missing = rows == _MISSING
+    if missing.all():
+        return pyarrow.nulls(len(rows), column.type)
+    return column.combine_chunks().take(pyarrow.array(rows, mask=missing if missing.any() else None))
+
+
+def _differ(one: pyarrow.Array, other: pyarrow.Array) -> pyarrow.Array:
+    from pyarrow import compute
+
+    return compute.not_equal(one, other)
+
+
+def _flags(column: pyarrow.Array) -> NDArray[numpy.bool_]:
+    """Return booleans, false for null."""
+    flags: NDArray[numpy.bool_] = column.fill_null(False).to_numpy(zero_copy_only=False)
+    return flags

@@ -1,0 +1,201 @@
+"""Stores of which each task computes a whole partition: it reads the input, then the changelog, and writes what that lacks.
+
+Without a new key a partition of a changelog is fed by one partition of the input, and nothing of another matters: neither for the
+stream time nor for what has expired. So on one machine nothing goes through the JVM but numbers. A partition with more keys than a
+task can hold is left to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kops.core.statefile import Form, Windows
+from kops.core.statefile.models import FAUST, INTEGRAL, KEY_VALUE
+from kops.formats.batches.columns import no_records
+from kops.spark.columns.added_up import CHOSEN, WIDTHS, AddUp, add_up_of, adds_up, big_endian
+from kops.spark.columns.added_up import FATES as COUNTED
+from kops.spark.columns.columns_difference import stage_rows
+from kops.spark.columns.gathering import newest_of_each_key, whole
+from kops.spark.columns.whole_windows import EXPIRY, First, too_short, without_expired
+from kops.spark.columns.windows_added_up import TOLD, add_up_windows_of, windows_add_up
+from kops.spark.reading.batch_source import Piece, partition_column
+from kops.spark.reading.source import SPLIT_RECORDS
+from kops.spark.staging.stage import Staged, by_tasks, make_folder, staged_of
+from kops.spark.staging.stage_files import SUMS_SCHEMA, write_file
+from kops.spark.stores.prepare import FATES
+from kops.spark.stores.views import Seen
+from kops.spark.stores.windows_view import NOTED
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from kops.formats.batches.columns import RecordColumns
+    from kops.spark.reading.batch_source import BatchSource, Read
+    from kops.spark.reading.source import TopicRange
+    from kops.spark.stores.jobs import Job
+
+_NUMBERS = (*COUNTED, *TOLD, *EXPIRY, "keys", "held", "unrestorable")
+_SCHEMA = ", ".join([SUMS_SCHEMA, *(f"{name} bigint" for name in _NUMBERS)])
+_LEFT = ".left"
+"""A file beside those of the stage: a task has found that the store is to be left to Spark, and the others need not go on."""
+
+
+def fits_tasks(batches: BatchSource, job: Job, path: str) -> bool:
+    """Tell whether tasks may compute whole partitions of a store.
+
+    :param path: of the stage
+    """
+    store = job.store
+    if store.aggregate.kind not in CHOSEN and store.aggregate.form.name not in INTEGRAL:
+        return False
+    if store.type == KEY_VALUE:
+        fits = adds_up(store) and all(end - start <= SPLIT_RECORDS for start, end in job.source.ranges.values())
+    else:
+        fits = windows_add_up(store) and job.source.records > 0
+    return fits and not job.others and by_tasks(batches.session, path)
+
+
+def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[Staged, Seen] | None:
+    """Compute a store and stage what its changelog lacks; None when that is to be left to Spark."""
+    store = job.store
+    make_folder(path)
+    compute = _Compute(
+        add_up_of(store) if store.type == KEY_VALUE else add_up_windows_of(store),
+        store.aggregate.form,
+        store.window,
+        timed=job.state_file.library != FAUST,
+        folder=path,
+    )
+    pieces = _pieces(job)
+
+    def run(number: int, read: Read) -> Iterator[pyarrow.Table]:
+        yield compute(*pieces[number], read)
+
+    rows = batches.by_task(len(pieces), _SCHEMA, run).collect() if pieces else []
+    counts = {name: sum(row[name] for row in rows) for name in _NUMBERS}
+    if counts["unfit"]:
+        return None
+    live: dict[int, int] = {row.partition: 0 for row in rows}
+    for row in rows:
+        live[row.partition] += row.held
+    return staged_of([row for row in rows if row.records is not None]), replace(_seen(job, counts), live=live)
+
+
+def _pieces(job: Job) -> list[tuple[int, Piece | None, Piece | None]]:
+    """Return what each task reads of a partition: of the input, and of the changelog; the largest first."""
+    found = [(number, _piece(job.source, number), _piece(job.changelog, number)) for number in {*job.source.ranges, *job.changelog.ranges}]
+    size = {number: sum(piece.end - piece.start for piece in pieces if piece) for number, *pieces in found}
+    return sorted((each for each in found if size[each[0]]), key=lambda each: (-size[each[0]], each[0]))
+
+
+def _piece(wanted: TopicRange, partition: int) -> Piece | None:
+    start, end = wanted.ranges.get(partition, (0, 0))
+    return Piece(wanted.topic, partition, start, end, wanted.read_committed, partition in wanted.trimmed) if end > start else None
+
+
+def _seen(job: Job, counts: dict[str, int]) -> Seen:
+    dropped = {name: counts.get(name, 0) for name in FATES.values()}
+    if job.store.window is None:
+        return Seen(counts["read"], dropped, counts["keys"], 0)
+    noted = {name: counts.get(name, 0) for name in NOTED}
+    trimmed = job.source.trimmed.values()
+    noted["trimmed"] = len(trimmed)
+    noted["uncovered"] += sum(start == end for start, end in trimmed)
+    return Seen(counts["read"], dropped, counts["keys"], 0, noted=noted, unrestorable=counts["unrestorable"])
+
+
+class _Left(Exception):
+    """The store is to be left to Spark."""
+
+
+@dataclass(frozen=True)
+class _Compute:
+    """Computes a partition, and writes its file of the stage; runs in the tasks.
+
+    :param form: of the aggregate
+    :param timed: timestamps count
+    :param folder: of the stage
+    """
+
+    add_up: AddUp
+    form: Form
+    windows: Windows | None
+    timed: bool
+    folder: str
+
+    def __call__(self, partition: int, source: Piece | None, changelog: Piece | None, read: Read) -> pyarrow.Table:
+        """Return a row of ``_SCHEMA``."""
+        counts = dict.fromkeys(_NUMBERS, 0)
+        try:
+            wanted, found = self._sides(source, changelog, read, counts)
+        except _Left:
+            Path(self.folder, _LEFT).touch()
+            return _row(partition, [], counts | {"unfit": 1})
+        counts["keys"] = wanted.num_rows - wanted["value"].null_count
+        counts["held"] = found.num_rows - found["value"].null_count
+        return _row(partition, list(write_file(stage_rows(wanted, found, partition, timed=self.timed), self.folder)), counts)
+
+    def _sides(
+        self, source: Piece | None, changelog: Piece | None, read: Read, counts: dict[str, int]
+    ) -> tuple[pyarrow.Table, pyarrow.Table]:
+        """Return what the store holds and what the changelog does: key, value, timestamp."""
+        first = First(self._while_fit(read(source), counts) if source else ())
+        summed = self._whole(self.add_up.tables(chain([no_records()], first), counts), self.add_up.merge)
+        found = self._whole(_held(chain([no_records()], read(changelog) if changelog else ())), newest_of_each_key)
+        if counts["unfit"]:
+            raise _Left
+        if self.windows is not None:
+            counts["unrestorable"] = too_short(found["key"])
+            summed, found = without_expired(summed, found, self.windows, counts)
+            counts["uncovered"] = first.uncovered(source, summed["start"].to_numpy())
+        return self._as_wanted(self.add_up.with_keys(summed)), found
+
+    def _as_wanted(self, summed: pyarrow.Table) -> pyarrow.Table:
+        import pyarrow
+
+        numbers = None if "value" in summed.column_names else summed["number"].to_numpy()
+        value = summed["value"] if numbers is None else big_endian(numbers, WIDTHS[self.form.name])
+        return pyarrow.table({"key": summed["key"], "value": value, "timestamp": summed["timestamp_ms"]})
+
+    def _whole(self, tables: Iterable[pyarrow.Table], merge: Any) -> pyarrow.Table:
+        found = whole(tables, merge)
+        if found is None:
+            raise _Left
+        return found
+
+    def _while_fit(self, records: Iterable[RecordColumns], counts: dict[str, int]) -> Iterator[RecordColumns]:
+        left = Path(self.folder, _LEFT)
+        for columns in records:
+            if counts["unfit"] or left.exists():
+                raise _Left
+            yield columns
+
+
+def _held(records: Iterable[RecordColumns]) -> Iterator[pyarrow.Table]:
+    """Yield the records of a changelog as ``difference.compacted_view`` has them: key, value, timestamp, odd."""
+    import pyarrow
+
+    for each in records:
+        columns = each.where(each.key_lengths >= 0) if (each.key_lengths < 0).any() else each
+        yield pyarrow.table(
+            {
+                "key": columns.keys(),
+                "value": columns.values(),
+                "timestamp": pyarrow.array(columns.timestamps),
+                "odd": pyarrow.array(columns.has_headers()),
+            }
+        )
+
+
+def _row(partition: int, sums: list[pyarrow.RecordBatch], counts: dict[str, int]) -> pyarrow.Table:
+    """Return a row of ``_SCHEMA``, whose sums are null where nothing is staged."""
+    import pyarrow
+
+    columns: dict[str, Any] = {name.split()[0]: pyarrow.nulls(1, pyarrow.int64()) for name in SUMS_SCHEMA.split(", ")}
+    columns |= {name: batch[name] for batch in sums for name in batch.schema.names}
+    columns |= {"partition": partition_column(partition, 1)}
+    return pyarrow.table(columns | {name: pyarrow.array([counts[name]], pyarrow.int64()) for name in _NUMBERS})

@@ -1,0 +1,124 @@
+"""Tumbling and hopping windows that tasks add up by themselves, column by column (``added_up``).
+
+A task reads a partition whole and in order, so the stream time is a running maximum over what it reads, and what is late is known at once.
+The rules are those of ``windows_time``: ``TimeWindows.windowsFor`` and ``KStreamWindowAggregate``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from kops.core.statefile import Store, Windows
+from kops.core.statefile.models import TABLE, WINDOW
+from kops.spark.columns.added_up import CHOSEN, FATES, SCHEMA, AddUp, adds_up, big_endian
+from kops.spark.stores.stream_time import NEVER
+from kops.spark.stores.windows_keys import windows_of
+from kops.spark.stores.windows_steps import PASSES_NULLS
+
+if TYPE_CHECKING:
+    import numpy
+    import pyarrow
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame
+
+    from kops.formats.batches.columns import RecordColumns
+    from kops.spark.reading.batch_source import BatchSource
+    from kops.spark.reading.source import TopicRange
+
+TOLD = ("late", "null_values")
+"""What is counted besides ``added_up.FATES``."""
+
+ROWS_AT_ONCE = 1_000_000
+"""Rows that are made of records at once: each has one in every window that it is in."""
+
+
+def windows_add_up(store: Store) -> bool:
+    """Tell whether tasks can add the windows of a store up by themselves."""
+    return store.type == WINDOW and adds_up(store) and store.aggregate.kind != TABLE and not windows_of(store).alignment_ms
+
+
+def windows_added_up(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:
+    """Return what the tasks make of a topic, as rows of ``added_up.SCHEMA`` and of what is ``TOLD``."""
+    schema = ", ".join([SCHEMA, *(f"{name} bigint" for name in TOLD)])
+    return source.reduced(replace(wanted, split=False), schema, add_up_windows_of(store))
+
+
+def add_up_windows_of(store: Store) -> AddUpWindows:
+    """Return what adds the windows of a store up in a task."""
+    return AddUpWindows(store.aggregate.kind, store.source.key, store.source.value, windows_of(store))
+
+
+@dataclass(frozen=True)
+class AddUpWindows(AddUp):
+    """Makes rows of a partition's records; runs in the tasks.
+
+    :param kind: count, sum, min, max, last or first
+    """
+
+    windows: Windows
+
+    by: ClassVar[tuple[str, ...]] = ("key", "start")
+    counted: ClassVar[tuple[str, ...]] = (*FATES, *TOLD)
+
+    def with_keys(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return rows with the keys of the windows in place of the application's keys and the starts."""
+        return _with_window_keys(table)
+
+    def tables(self, records: Iterable[RecordColumns], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
+        """Yield a row for each window that a record updates."""
+        import numpy
+
+        latest = NEVER
+        for every in records:
+            columns = self.taken(every, counts, keep_null_values=True)
+            if len(columns):
+                stream_time = numpy.maximum(numpy.maximum.accumulate(columns.timestamps), latest)
+                latest = int(stream_time[-1])
+                without_value = columns.value_lengths < 0
+                if self.kind in PASSES_NULLS:
+                    counts["null_values"] += int(without_value.sum())
+                    columns, stream_time = columns.where(~without_value), stream_time[~without_value]
+                elif self.kind in CHOSEN:  # where a null value deletes, the timestamp begins anew
+                    counts["unfit"] += int(without_value.sum())
+                yield from self._pieces(columns, stream_time - self.windows.grace_ms, counts)
+            else:
+                yield self._rows(columns, columns.timestamps, counts)
+
+    def _pieces(self, columns: RecordColumns, closed: NDArray[numpy.int64], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
+        """Yield the rows of some records, of so many records at a time that their windows are not too many."""
+        at_once = max(1, ROWS_AT_ONCE * self.windows.advance_ms // self.windows.size_ms)
+        for first in range(0, len(columns), at_once):
+            piece = slice(first, first + at_once)
+            yield self._rows(columns.where(piece), closed[piece], counts)
+
+    def _rows(self, columns: RecordColumns, closed: NDArray[numpy.int64], counts: dict[str, int]) -> pyarrow.Table:
+        """Return the rows of some records.
+
+        :param closed: up to where windows are closed when each record comes
+        """
+        import numpy
+        import pyarrow
+
+        size, advance = self.windows.size_ms, self.windows.advance_ms
+        first = numpy.maximum(columns.timestamps - (size - advance), 0) // advance * advance
+        counts["late"] += int((first + size <= closed).sum())
+        found, parts = self.columns(columns), []
+        for start in (first + step for step in range(0, size, advance)):
+            rows = numpy.flatnonzero((start <= columns.timestamps) & (start + size > closed))
+            chosen = found if len(rows) == len(columns) else found.take(pyarrow.array(rows))
+            parts.append(chosen.append_column("start", pyarrow.array(start[rows])))
+        table = pyarrow.concat_tables(parts)
+        return table.sort_by("offset") if self.kind in CHOSEN and len(parts) > 1 else table
+
+
+def _with_window_keys(table: pyarrow.Table) -> pyarrow.Table:
+    """Put the start and the sequence 0 behind each key (``WindowKeySchema.toStoreKeyBinary``)."""
+    import pyarrow
+    from pyarrow import compute
+
+    starts = big_endian(table["start"].to_numpy(), 8)
+    nothing, sequence = (pyarrow.scalar(octets, pyarrow.binary()) for octets in (b"", bytes(4)))
+    keys = compute.binary_join_element_wise(table["key"], starts, sequence, nothing)
+    return table.drop_columns(["start"]).set_column(table.column_names.index("key"), "key", keys)

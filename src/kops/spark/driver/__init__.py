@@ -1,0 +1,1 @@
+"""The Spark session: its JVM, its workers and what it reports."""

@@ -1,0 +1,191 @@
+"""The Spark session of this process: one, made when first needed, its JVM started in the background."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kops.core.errors import KopsError, OperationFailed
+from kops.spark.driver.pyspark_internals import jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kops.spark.driver.launch import Jvm
+
+DEFAULT_MASTER = "local[*]"
+DEFAULT_MEMORY = "2g"
+_MEMORY = "spark.driver.memory"
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Through which PySpark writes every error of an expression to stderr as JSON, beside raising it."""
+
+
+@dataclass(frozen=True)
+class SparkNeeds:
+    """What a session is made of.
+
+    :param master: ``local[*]``, ``spark://...``, ``yarn``, ``k8s://...``, or ``sc://...`` for Spark Connect
+    :param jars: those of Spark's Kafka source
+    :param java: path of the java command
+    :param archives: folder for the JVM's class archive; None: without
+    :param conf: further Spark settings, which win
+    """
+
+    jars: Sequence[Path]
+    java: str = "java"
+    master: str = DEFAULT_MASTER
+    archives: Path | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_local(self) -> bool:
+        """Tell whether the tasks run in this machine's one JVM."""
+        return self.master.startswith("local")
+
+    @property
+    def is_remote(self) -> bool:
+        """Tell whether the driver is that of a Spark Connect server."""
+        return self.master.startswith("sc://")
+
+
+def settings_of(needs: SparkNeeds) -> dict[str, str]:
+    """Return Spark's settings.
+
+    Java's arithmetic wraps around, so ANSI mode is off; a task must not run twice at a time, so speculation is off.
+    """
+    settings = {
+        "spark.app.name": "kops",
+        "spark.master": needs.master,
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+        "spark.sql.shuffle.partitions": "200",
+        "spark.sql.execution.replaceHashWithSortAgg": "true",
+        "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",  # not kafka: version 1 turns every row into objects and back
+        "spark.speculation": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.executor.heartbeatInterval": "2s",
+        "spark.log.structuredLogging.enabled": "false",
+    }
+    if needs.is_local:
+        settings |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.ui.enabled": "false",
+            "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
+            "spark.python.daemon.module": "kops.spark.driver.python_daemon",
+        }
+    else:
+        settings["spark.jars"] = ",".join(map(str, needs.jars))
+        # Else what is kept has as many partitions as a shuffle, each with a task and a Python of its own, however little there is.
+        settings["spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"] = "true"
+    return {**settings, **needs.conf, "spark.speculation": "false", "spark.sql.ansi.enabled": "false"}
+
+
+class StartingSession:
+    """A Spark session on its way: its JVM starts while other things are done."""
+
+    def __init__(self, needs: SparkNeeds) -> None:
+        self._needs = needs
+        self._settings = settings_of(needs)
+        self._failure: BaseException | None = None
+        self._session: SparkSession | None = None
+        self._jvm: Jvm | None = None
+        self._thread = threading.Thread(target=self._start, name="kops-spark", daemon=True)
+        self._thread.start()
+
+    def get(self) -> SparkSession:
+        """Wait for the session.
+
+        :raises OperationFailed: when it cannot be made, with Spark's reason
+        """
+        self._thread.join()
+        if self._jvm is not None:
+            self._jvm.is_used()
+        if isinstance(self._failure, KopsError):
+            raise self._failure
+        if self._session is None:
+            reason = str(self._failure).strip().splitlines()
+            raise OperationFailed(
+                f"Spark did not start at {self._needs.master}: {reason[0] if reason else repr(self._failure)}",
+                hint="see whether the master answers, and try `kops doctor`",
+            ) from self._failure
+        return self._session
+
+    def _start(self) -> None:
+        try:
+            self._session = self._make()
+        except BaseException as failure:  # told to the thread that waits
+            self._failure = failure
+
+    def _make(self) -> SparkSession:
+        for name in _LOGGERS:
+            logging.getLogger(name).disabled = True
+        if self._needs.is_remote:
+            from kops.spark.driver.remote import connect
+            from kops.spark.driver.ship import ship_kops
+
+            session = connect(self._needs.master, self._settings)
+            ship_kops(session)
+            return session
+        from kops.spark.driver.launch import launch_jvm
+
+        os.environ.setdefault("PYSPARK_PYTHON", self._settings.get("spark.pyspark.python", sys.executable))
+        os.environ["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1" if self._needs.is_local else "")
+        if not os.environ["SPARK_LOCAL_IP"]:
+            del os.environ["SPARK_LOCAL_IP"]
+        memory = self._settings.get(_MEMORY, DEFAULT_MEMORY)
+        launched = launch_jvm(self._needs.java, self._settings, jars=self._needs.jars, archives=self._needs.archives, memory=memory)
+        self._jvm = launched
+        os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(launched.port), launched.secret
+        try:
+            return self._attach()
+        finally:
+            del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+
+    def _attach(self) -> SparkSession:
+        from pyspark.sql import SparkSession
+
+        from kops.spark.driver.class_lookups import remember_classes
+
+        builder = SparkSession.builder
+        for key, value in self._settings.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+        remember_classes(session)
+        if not self._needs.is_local:
+            from kops.spark.driver.ship import ship_kops
+
+            ship_kops(session)
+        return session
+
+
+_current: StartingSession | None = None
+
+
+def set_system_properties(session: SparkSession, properties: Mapping[str, str]) -> None:
+    """Set system properties of the driver's JVM, which runs already; addresses that it allows are added to those that it has."""
+    for key, value in properties.items():
+        system = jvm(session).java.lang.System
+        values = [one for one in (system.getProperty(key) or "").split(",") if one]
+        system.setProperty(key, ",".join(dict.fromkeys([*values, value])))
+
+
+def has_session() -> bool:
+    """Tell whether this process has begun to start a session."""
+    return _current is not None
+
+
+def start_session(needs: SparkNeeds) -> StartingSession:
+    """Begin to start the session of this process; the one that there is, when there is one."""
+    global _current  # noqa: PLW0603 - one session a process is Spark's own rule
+    if _current is None:
+        _current = StartingSession(needs)
+    return _current

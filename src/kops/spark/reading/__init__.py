@@ -1,0 +1,1 @@
+"""Topics, archives and snapshots as DataFrames."""

@@ -1,0 +1,204 @@
+"""Ranges of Kafka topics as DataFrames, read by Python tasks as whole record batches.
+
+It gives the rows of ``source.KafkaSource`` at a fraction of the cost, and its tasks can make fewer rows of them before
+any goes to the JVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kops.formats.xxhash64_columns import record_hashes
+from kops.spark.columns.gathering import gathered, newest_of_each_key
+from kops.spark.driver.watch import telling
+from kops.spark.reading.input_seen import InputSeen, Noting, note
+from kops.spark.reading.source import HEADERS, SCHEMA, SPLIT_RECORDS, TopicRange
+from kops.spark.staging.stage import CONTENT_SCHEMA, Content, added_contents
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kops.formats.batches.columns import RecordColumns
+
+Reduce = Callable[["Iterator[RecordColumns]", int], "Iterator[pyarrow.Table]"]
+"""From the records of a partition, some megabytes at a time, and its number to the tables that go to the JVM."""
+
+
+@dataclass(frozen=True)
+class BatchSource:
+    """Reads topics with ``batch_consumer``.
+
+    :param settings: librdkafka's, for which ``connections.can_connect`` is true; secrets included: never to be shown
+    :param told: a folder of this machine where tasks say how many records they have read, for ``watch.records_told``
+    """
+
+    session: SparkSession
+    settings: Mapping[str, str] = field(repr=False)
+    told: str | None = None
+
+    def read(self, wanted: TopicRange) -> DataFrame:
+        """Return the records, as ``KafkaSource.read`` does."""
+        return self.reduced(wanted, f"{SCHEMA}, {HEADERS}" if wanted.headers else SCHEMA, AsRows(wanted.headers))
+
+    def newest(self, wanted: TopicRange) -> DataFrame:
+        """Return the records without most of those that a later one of the same key replaces."""
+        return self.reduced(wanted, f"{SCHEMA}, {HEADERS}", Newest())
+
+    def contents(self, wanted: TopicRange) -> dict[int, Content]:
+        """Return how many records there are and what they hash to, by partition, as ``stage.contents_of`` does."""
+        return added_contents(self.reduced(wanted, CONTENT_SCHEMA, Contents()).collect())
+
+    def reduced(self, wanted: TopicRange, schema: str, reduce: Reduce) -> DataFrame:
+        """Return what tasks make of the records.
+
+        :param schema: of what ``reduce`` gives
+        :param reduce: runs in the tasks, for each range that one reads
+        """
+        parts = list(_parts(wanted))
+        if not parts:
+            return self.session.createDataFrame([], schema)
+
+        def run(number: int, read: Read) -> Iterator[pyarrow.Table]:
+            yield from reduce(read(parts[number]), parts[number].partition)
+
+        return self.by_task(len(parts), schema, run)
+
+    def by_task(self, count: int, schema: str, run: Callable[[int, Read], Iterator[pyarrow.Table]]) -> DataFrame:
+        """Return what so many tasks give.
+
+        :param schema: of what ``run`` gives
+        :param run: runs in the tasks, for the number of each, with what reads pieces of topics
+        """
+        settings, told = dict(self.settings), self.told
+
+        def give(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            def read(piece: Piece) -> Iterator[RecordColumns]:
+                return telling(piece.records(settings, told), told, f"{piece.topic}-{piece.partition}-{piece.start}")
+
+            for number in (row for batch in batches for row in batch.column(0).to_pylist()):
+                for table in run(number, read):
+                    yield from table.to_batches()
+
+        return self.session.range(0, count, 1, count).mapInArrow(give, schema)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What a task reads of a partition: from an offset up to another, without it.
+
+    :param trimmed: the application has read records before the first, which are gone
+    """
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    read_committed: bool = False
+    trimmed: bool = False
+
+    def records(self, settings: Mapping[str, str], folder: str | None = None) -> Iterator[RecordColumns]:
+        """Yield the records, over a connection of their own.
+
+        :param folder: where to note what was seen on the way, for ``input_seen.seen_of``
+        """
+        from kops.gateways.wire.batch_consumer import BatchConsumer
+
+        consumer, noting = BatchConsumer(self.topic, settings, read_committed=self.read_committed), Noting()
+        try:
+            yield from noting.over(consumer.read(self.partition, self.start, self.end))
+            if folder is not None:
+                place = (self.topic, self.partition, self.start, self.end)
+                note(folder, place, InputSeen(tuple(consumer.gaps.found), noting.latest, consumer.aborted))
+        finally:
+            consumer.close()
+
+
+Read = Callable[[Piece], "Iterator[RecordColumns]"]
+"""Reads a piece of a topic, some megabytes at a time."""
+
+
+def _parts(wanted: TopicRange) -> Iterator[Piece]:
+    """Yield what each task reads."""
+    for partition, (start, end) in sorted(wanted.ranges.items()):
+        step = SPLIT_RECORDS if wanted.split else max(1, end - start)
+        for first in range(start, end, step):
+            yield Piece(wanted.topic, partition, first, min(end, first + step), wanted.read_committed)
+
+
+@dataclass(frozen=True)
+class AsRows:
+    """Makes a row of each record; runs in the tasks.
+
+    :param headers: with their headers
+    """
+
+    headers: bool = False
+
+    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
+        """Yield tables of ``SCHEMA``, and ``HEADERS`` where wanted."""
+        import pyarrow
+
+        for columns in records:
+            found = {
+                "key": columns.keys(),
+                "value": columns.values(),
+                "partition": partition_column(partition, len(columns)),
+                "offset": pyarrow.array(columns.offsets),
+                "timestamp_ms": pyarrow.array(columns.timestamps),
+            }
+            if self.headers:
+                found["headers"] = header_column(columns)
+            yield pyarrow.table(found)
+
+
+@dataclass(frozen=True)
+class Newest:
+    """Makes a row of the last record of each key, of what is held at once; runs in the tasks."""
+
+    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
+        """Yield tables of ``SCHEMA`` and ``HEADERS``."""
+        return gathered(AsRows(headers=True)(records, partition), newest_of_each_key)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Adds up how many records there are and what they hash to; runs in the tasks."""
+
+    def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
+        """Yield a row of ``stage.CONTENT_SCHEMA`` now and then."""
+        import pyarrow
+
+        for columns in records:
+            hashes = record_hashes(columns)
+            found = {
+                "records": len(columns),
+                "tombstones": int((columns.value_lengths < 0).sum()),
+                "high": int((hashes >> 32).sum()),
+                "low": int((hashes & 0xFFFFFFFF).sum()),
+                "earliest": int(columns.timestamps.min()),
+                "latest": int(columns.timestamps.max()),
+            }
+            numbers = {name: pyarrow.array([number], pyarrow.int64()) for name, number in found.items()}
+            yield pyarrow.table({"partition": partition_column(partition, 1), **numbers})
+
+
+def partition_column(partition: int, count: int) -> pyarrow.Array:
+    """Return a column that holds one partition's number."""
+    import numpy
+    import pyarrow
+
+    return pyarrow.array(numpy.full(count, partition, dtype=numpy.int32))
+
+
+def header_column(columns: RecordColumns) -> pyarrow.Array:
+    """Return the headers of each record; null where there are none, as Spark's own source has it."""
+    import numpy
+    import pyarrow
+
+    lists: list[Any] = [None] * len(columns)
+    for row in numpy.flatnonzero(columns.has_headers()).tolist():
+        lists[row] = [{"key": name, "value": value} for name, value in columns.headers(row)]
+    return pyarrow.array(lists, pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())])))

@@ -1,0 +1,144 @@
+"""Bytes to values and back as Spark SQL, so that rows stay in the JVM.
+
+Kafka's number serializers write big-endian two's complement and IEEE 754 bits: ``Double.doubleToLongBits``, which has
+one NaN, and ``Float.floatToRawIntBits``, which keeps each. Spark has neither function for bytes, so a number goes through
+its hexadecimal digits, and through ``java.lang.Double`` for the bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kops.core.errors import ConfigError
+from kops.core.statefile import Form
+from kops.spark.reading.registered import IS_WRONG, READ, has_known_id, needs_python
+
+_WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
+_SQL_TYPES = {
+    "long": "bigint",
+    "int": "int",
+    "short": "smallint",
+    "double": "double",
+    "float": "float",
+    "string": "string",
+    "uuid": "string",
+    "bytes": "binary",
+}
+_UUID = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
+CORRUPT = "_kops_corrupt"
+
+WIDENS = {
+    "bigint": ("tinyint", "smallint", "int", "bigint"),
+    "int": ("tinyint", "smallint", "int"),
+    "smallint": ("tinyint", "smallint"),
+    "double": ("tinyint", "smallint", "int", "bigint", "float", "double"),
+    "float": ("tinyint", "smallint", "int", "bigint", "float"),
+    "string": ("string",),
+    "binary": ("binary",),
+}
+"""What Java converts without being asked (JLS 5.1.2), by the type that comes out."""
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How a column of bytes is decoded.
+
+    :param value: SQL of the value; null where the bytes are null or wrong
+    :param is_wrong: SQL that is true where the bytes are not of the format, with ``{value}`` for the column that holds the value;
+        None when all bytes are right
+    """
+
+    value: str
+    is_wrong: str | None
+
+
+def sql_type(form: Form) -> str:
+    """Return the Spark type of the values of a format."""
+    return _SQL_TYPES.get(form.name, "string")
+
+
+def decoding(column: str, form: Form, *, lenient: bool = False) -> Decoding:
+    """Return how the bytes of a column are decoded.
+
+    Of formats that need Python, ``registered.with_read`` has added the columns that are named here.
+
+    :param lenient: a text that is not UTF-8 is no error: what is wrong becomes U+FFFD, as ``StringDeserializer`` does
+
+    :raises ConfigError: when the schema is not one
+    """
+    name = form.name
+    if form.is_only_read:
+        return _registered(column, form)
+    if name == "json":
+        return _json(column, form.schema)
+    if name == "bytes":
+        return Decoding(column, None)
+    if name == "string" and lenient:
+        return Decoding(f"make_valid_utf8(cast({column} as string))", None)
+    if name in ("string", "uuid"):
+        text = f"cast({column} as string)"
+        right = f"is_valid_utf8({text})" if name == "string" else f"{text} rlike '{_UUID}'"
+        # UUID.toString gives lower case, whatever was read.
+        return Decoding(f"lower({text})" if name == "uuid" else text, f"{column} is not null and not ({right})")
+    return _number(column, name)
+
+
+def _number(column: str, name: str) -> Decoding:
+    width = _WIDTHS[name]
+    bits = f"cast(conv(hex({column}), 16, -10) as bigint)"
+    number = {
+        "long": bits,
+        "int": f"cast({bits} as int)",
+        "short": f"cast({bits} as smallint)",
+        "double": f"java_method('java.lang.Double', 'longBitsToDouble', {bits})",
+        "float": f"java_method('java.lang.Float', 'intBitsToFloat', cast({bits} as int))",
+    }[name]
+    if name in ("double", "float"):
+        number = f"cast({number} as {name})"
+    return Decoding(f"if(length({column}) = {width}, {number}, null)", f"length({column}) != {width}")
+
+
+def _registered(column: str, form: Form) -> Decoding:
+    if needs_python(form):
+        return Decoding(f"{column}{READ}", f"{column}{IS_WRONG}")
+    inner, framed = _json(f"substring({column}, 6)", form.schema), has_known_id(column, form)
+    return Decoding(f"if({framed}, {inner.value}, null)", f"{column} is not null and (not {framed} or ({inner.is_wrong}))")
+
+
+def _json(column: str, schema: str | None) -> Decoding:
+    text = f"cast({column} as string)"
+    if schema is None:
+        return Decoding(text, f"{column} is not null and (not is_valid_utf8({text}) or try_parse_json({text}) is null)")
+    for mark in ("'", "\\", "`"):
+        if mark in schema:
+            raise ConfigError(f"the schema {schema!r} contains {mark}, which a DDL schema here cannot", hint="item string, price double")
+    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{CORRUPT}')"
+    parsed = f"if(trim({text}) = 'null', null, from_json({text}, '{schema}, {CORRUPT} string', {options}))"
+    wrong = f"not is_valid_utf8({text}) or length(trim({text})) = 0 or {{value}}.{CORRUPT} is not null"
+    return Decoding(parsed, f"{column} is not null and ({wrong})")
+
+
+def bits_of(expression: str, form: Form) -> str:
+    """Return the integer whose big-endian bytes are those of a floating-point number."""
+    if form.name == "double":
+        return f"if(({expression}) is null, null, cast(java_method('java.lang.Double', 'doubleToLongBits', {expression}) as bigint))"
+    return f"if(({expression}) is null, null, cast(java_method('java.lang.Float', 'floatToRawIntBits', {expression}) as int))"
+
+
+def encoding(expression: str, form: Form) -> str:
+    """Return the bytes of a value that has the Spark type of its format."""
+    if form.name in ("double", "float"):
+        return f"cast({bits_of(expression, form)} as binary)"
+    if form.name == "uuid":
+        return f"cast(lower({expression}) as binary)"
+    return f"cast({expression} as binary)"
+
+
+def written_again(value: str, raw: str, form: Form) -> str:
+    """Return the bytes that Kafka Streams writes for a key or value that it read, which are not always the same.
+
+    :param value: SQL of the decoded value, and ``raw`` of its bytes
+    """
+    if form.name in ("double", "string", "uuid"):
+        return encoding(value, form)
+    return f"if({value} is null, null, {raw})"

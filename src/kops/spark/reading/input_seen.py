@@ -1,0 +1,77 @@
+"""What tasks note of the pieces of topics that they read as whole batches, beside the records themselves: gaps, and the latest time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kops.formats.batches.columns import RecordColumns
+
+_FOLDER = "seen"
+
+
+@dataclass(frozen=True)
+class InputSeen:
+    """A range of a partition that was read whole.
+
+    :param gaps: the first ranges of offsets without a record, which is not a transaction's marker
+    :param latest: the greatest timestamp of its records in milliseconds since the epoch; None: it has none
+    :param aborted: a transaction was aborted there
+    """
+
+    gaps: tuple[tuple[int, int], ...] = ()
+    latest: int | None = None
+    aborted: bool = False
+
+
+@dataclass
+class Noting:
+    """Passes records on, and remembers the greatest timestamp."""
+
+    latest: int | None = None
+
+    def over(self, records: Iterator[RecordColumns]) -> Iterator[RecordColumns]:
+        """Yield the records."""
+        for columns in records:
+            latest = int(columns.timestamps.max())
+            self.latest = latest if self.latest is None else max(self.latest, latest)
+            yield columns
+
+
+def note(folder: str, place: tuple[str, int, int, int], seen: InputSeen) -> None:
+    """Note what was seen of a piece; runs in the tasks.
+
+    :param place: topic, partition, first offset, and the one after the last
+    """
+    with contextlib.suppress(OSError):
+        Path(folder, _FOLDER).mkdir(exist_ok=True)
+        body = {"place": place, "gaps": seen.gaps, "latest": seen.latest, "aborted": seen.aborted}
+        Path(folder, _FOLDER, "-".join(map(str, place))).write_text(json.dumps(body), encoding="utf-8")
+
+
+def seen_of(folder: str, topic: str, partition: int, start: int, end: int) -> InputSeen | None:
+    """Return what tasks noted of a range; None where they have not read all of it so."""
+    at, latest, aborted = start, None, False
+    gaps: list[tuple[int, int]] = []
+    for first, last, seen in sorted(_noted(folder, topic, partition), key=lambda piece: piece[:2]):
+        if first == at and last <= end:
+            at = last
+            gaps += seen.gaps
+            aborted = aborted or seen.aborted
+            latest = seen.latest if latest is None or seen.latest is None else max(latest, seen.latest)
+    return InputSeen(tuple(gaps), latest, aborted) if at == end and start < end else None
+
+
+def _noted(folder: str, topic: str, partition: int) -> Iterator[tuple[int, int, InputSeen]]:
+    for file in Path(folder, _FOLDER).glob(f"*-{partition}-*"):
+        with contextlib.suppress(OSError, ValueError):
+            body = json.loads(file.read_text(encoding="utf-8"))
+            name, number, start, end = body["place"]
+            if (name, number) == (topic, partition):
+                gaps = tuple((first, last) for first, last in body["gaps"])
+                yield start, end, InputSeen(gaps, body["latest"], body["aborted"])

@@ -1,0 +1,143 @@
+"""Keys and values that Python decodes, in batches of Arrow columns.
+
+Those whose schemas a registry keeps, by the schemas that were looked up before; and those in the formats of plugins.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kops.core.errors import UndecodableRecord
+from kops.core.records.column_types import ListOf, MapOf, Struct, Type, ddl
+from kops.core.statefile import Form
+from kops.formats.registered_columns import WRONG, Decode, column_of
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame
+
+    from kops.spark.reading.source import KafkaSource, TopicRange
+
+BY_PYTHON = ("avro", "protobuf")
+"""Formats that Spark SQL has no function for without further jars; of JSON it has."""
+READ, IS_WRONG = "_read", "_wrong"
+"""Behind the name of a column of bytes: what they mean, and whether they are not of the format."""
+_ID = "cast(conv(hex(substring({0}, 2, 4)), 16, -10) as bigint)"
+
+
+@dataclass(frozen=True)
+class Met:
+    """A schema id that records have, and the first record that has it."""
+
+    id: int
+    partition: int
+    offset: int
+
+
+def ids_met(kafka: KafkaSource, wanted: TopicRange, part: str) -> list[Met]:
+    """Return the schema ids in the keys or values of a topic.
+
+    :param part: key or value
+    """
+    from pyspark.sql import functions
+
+    framed = kafka.read(wanted).where(is_framed(part)).selectExpr(f"{_ID.format(part)} as id", "partition", "offset")
+    found = framed.groupBy("id").agg(functions.expr("min(struct(partition, offset)) as first")).collect()
+    return [Met(row.id, row.first.partition, row.first.offset) for row in found]
+
+
+def is_framed(column: str) -> str:
+    """Return SQL of whether bytes begin as those of the wire format."""
+    return f"(length({column}) >= 5 and substring({column}, 1, 1) = x'00')"
+
+
+def has_known_id(column: str, form: Form) -> str:
+    """Return SQL of whether bytes begin with the id of one of a form's schemas."""
+    ids = [str(each.id) for each in form.registered] or ["null"]
+    return f"({is_framed(column)} and coalesce({_ID.format(column)} in ({', '.join(ids)}), false))"
+
+
+def with_read(records: DataFrame, forms: Mapping[str, Form]) -> DataFrame:
+    """Add ``READ`` and ``IS_WRONG`` columns of the columns of bytes whose formats need Python.
+
+    :param forms: by column
+    :raises Disagreement: when one column cannot hold what different schemas say
+    """
+    needed = {column: form for column, form in forms.items() if needs_python(form)}
+    if not needed:
+        return records
+    added = [f"{column}{READ} {ddl(_column_of(form)[0])}, {column}{IS_WRONG} boolean" for column, form in needed.items()]
+    kept = [f"{field.name} {field.dataType.simpleString()}" for field in records.schema.fields]
+
+    def decode(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        decoders = {column: _column_of(form) for column, form in needed.items()}
+        for batch in batches:
+            yield _decoded(batch, decoders)
+
+    return records.mapInArrow(decode, ", ".join([*kept, *added]))
+
+
+def needs_python(form: Form) -> bool:
+    """Tell whether Spark SQL has no function for a format."""
+    return form.plugin or form.name in BY_PYTHON
+
+
+def _column_of(form: Form) -> tuple[Type, Decode]:
+    """Return the type of a column and the function that decodes for it. A plugin's value is a text: JSON of what is none."""
+    if not form.plugin:
+        kind, decode = column_of(form)
+        return kind, lambda data: decode(data) if data else WRONG
+    from kops.plugins.loader import load_format
+
+    plugin = load_format(form.name)
+
+    def read(data: bytes) -> Any:
+        try:
+            shown = plugin.show(plugin.decode(data))
+        except UndecodableRecord:
+            return WRONG
+        return shown if shown is None or isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+
+    return "string", read
+
+
+def arrow_type(kind: Type) -> pyarrow.DataType:
+    """Return the Arrow type of a column, as Spark expects it."""
+    import pyarrow
+
+    if isinstance(kind, Struct):
+        return pyarrow.struct([pyarrow.field(name, arrow_type(each)) for name, each in kind.fields.items()])
+    if isinstance(kind, ListOf):
+        return pyarrow.list_(arrow_type(kind.item))
+    if isinstance(kind, MapOf):
+        return pyarrow.map_(pyarrow.string(), arrow_type(kind.value))
+    if kind.startswith("decimal("):
+        precision, scale = kind.removeprefix("decimal(").removesuffix(")").split(",")
+        return pyarrow.decimal128(int(precision), int(scale))
+    scalars = {
+        "boolean": pyarrow.bool_(),
+        "int": pyarrow.int32(),
+        "bigint": pyarrow.int64(),
+        "float": pyarrow.float32(),
+        "double": pyarrow.float64(),
+        "binary": pyarrow.binary(),
+        "timestamp": pyarrow.timestamp("us", tz="UTC"),
+        "timestamp_ntz": pyarrow.timestamp("us"),
+        "date": pyarrow.date32(),
+    }
+    return scalars.get(kind, pyarrow.string())
+
+
+def _decoded(batch: pyarrow.RecordBatch, decoders: Mapping[str, tuple[Type, Decode]]) -> pyarrow.RecordBatch:
+    import pyarrow
+
+    arrays, names = list(batch.columns), list(batch.schema.names)
+    for column, (kind, decode) in decoders.items():
+        values = [None if data is None else decode(data) for data in batch.column(names.index(column)).to_pylist()]
+        arrays.append(pyarrow.array([None if value is WRONG else value for value in values], arrow_type(kind)))
+        arrays.append(pyarrow.array([value is WRONG for value in values]))
+        names += [f"{column}{READ}", f"{column}{IS_WRONG}"]
+    return pyarrow.RecordBatch.from_arrays(arrays, names)

@@ -1,0 +1,115 @@
+"""Snapshots of changelogs as Parquet: partition, key, value, timestamp, headers. DataFrame to DataFrame, and files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kops.spark.reading.source import HEADERS
+from kops.spark.staging.difference import all_added, compacted_view, difference
+from kops.spark.staging.stage import Staged, write_stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kops.spark.reading.source import KafkaSource, TopicRange
+
+SCHEMA = f"partition int, key binary, value binary, timestamp bigint, {HEADERS}"
+_HASH = "xxhash64(key, value is null, value, timestamp, headers)"
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a snapshot holds of one partition.
+
+    :param tombstones: only a versioned store's are kept
+    :param with_headers: records that have headers
+    :param high: and ``low``: sum of the hashes of the records, the same in any order
+    :param earliest: and ``latest``: timestamps, milliseconds since the epoch
+    """
+
+    records: int
+    tombstones: int
+    with_headers: int
+    high: int
+    low: int
+    earliest: int
+    latest: int
+
+    @property
+    def fingerprint(self) -> list[int]:
+        """Return what two equal contents have in common, as JSON."""
+        return [self.records, self.high, self.low]
+
+
+def snapshot_view(records: DataFrame, *, versioned: bool = False) -> DataFrame:
+    """Return what a store restores from a changelog.
+
+    Of each key the last record, unless that deletes it. A versioned store has a record for each version of a key, and deletions
+    among them.
+
+    :param records: as ``KafkaSource.read`` gives them, with headers
+    """
+    from pyspark.sql import functions
+
+    columns = "struct(value, headers) as it"
+    keyed = records.where("key is not null")
+    if versioned:
+        rows = keyed.selectExpr("partition", "key", "timestamp_ms as timestamp", "offset", columns)
+        last = rows.groupBy("partition", "key", "timestamp").agg(functions.expr("max_by(it, offset) as last"))
+        return last.selectExpr("partition", "key", "last.value", "timestamp", "coalesce(last.headers, array()) as headers")
+    rows = keyed.selectExpr("partition", "key", "offset", "struct(value, timestamp_ms, headers) as it")
+    last = rows.groupBy("partition", "key").agg(functions.expr("max_by(it, offset) as last"))
+    live = last.where("last.value is not null")
+    return live.selectExpr("partition", "key", "last.value", "last.timestamp_ms as timestamp", "coalesce(last.headers, array()) as headers")
+
+
+def write_snapshot(view: DataFrame, path: str) -> dict[int, Held]:
+    """Write a view, sorted within its files, and return what the files hold, read back."""
+    ordered = view.repartition("partition").sortWithinPartitions("partition", "key", "timestamp")
+    ordered.write.mode("errorifexists").option("compression", "zstd").parquet(path)
+    return held(read_snapshot(view.sparkSession, path))
+
+
+def read_snapshot(session: SparkSession, path: str) -> DataFrame:
+    """Read a snapshot's files."""
+    return session.read.schema(SCHEMA).parquet(path)
+
+
+def held(view: DataFrame) -> dict[int, Held]:
+    """Sum a view up by partition."""
+    from pyspark.sql import functions
+
+    columns = (
+        "count(*) as records",
+        "count_if(value is null) as tombstones",
+        "count_if(size(headers) > 0) as with_headers",
+        f"sum(shiftrightunsigned({_HASH}, 32)) as high",
+        f"sum({_HASH} & 4294967295) as low",
+        "min(timestamp) as earliest",
+        "max(timestamp) as latest",
+    )
+    rows = view.groupBy("partition").agg(*(functions.expr(column) for column in columns)).collect()
+    return {row.partition: Held(**{name: value for name, value in row.asDict().items() if name != "partition"}) for row in rows}
+
+
+def stage_view(kafka: KafkaSource, view: DataFrame, changelog: TopicRange | None, path: str) -> Staged:
+    """Stage what a changelog lacks to hold a view.
+
+    :param view: partition, key, value, timestamp
+    :param changelog: what it holds now; None when there is nothing
+    """
+    from dataclasses import replace
+
+    expected: Any = view.select("partition", "key", "value", "timestamp")
+    if changelog is None or not changelog.records:
+        return write_stage(all_added(expected), path)
+    return write_stage(difference(expected, compacted_view(kafka.read(replace(changelog, headers=True)))), path)
+
+
+def stage_difference_of(kafka: KafkaSource, one: TopicRange, other: TopicRange, path: str) -> Staged:
+    """Stage what one changelog holds and another does not; of different numbers of partitions, wherever a key lies."""
+    views = [compacted_view(kafka.read(wanted)) for wanted in (one, other)]
+    if len(one.ranges) != len(other.ranges):
+        views = [view.selectExpr("0 as partition", "key", "value", "timestamp", "odd") for view in views]
+    return write_stage(difference(views[0].where("value is not null"), views[1]), path)

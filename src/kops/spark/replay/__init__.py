@@ -1,0 +1,1 @@
+"""Replays and redrives in Spark's tasks."""

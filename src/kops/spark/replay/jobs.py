@@ -1,0 +1,228 @@
+"""What a replay sends: a partition of the source at a time, by a task that sends and commits by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kops.gateways.wire.transaction_requests import Names
+from kops.gateways.wire.transactions import BatchWriter
+from kops.spark.replay.placed import Rows
+from kops.spark.replay.rounds import Places, Round, reasons_of
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame
+
+    from kops.spark.replay.parts import Sent
+
+OUTCOME = "partition int, reached bigint, records bigint, fingerprint string, producers array<bigint>, error string, at bigint"
+ROWS_AT_ONCE = 50_000
+"""Rows that are encoded at once."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A partition of the source: offsets ``start`` to before ``end``."""
+
+    partition: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """A replay, as its tasks need it.
+
+    :param source: topic; ``source_settings`` and ``target_settings``: librdkafka's, secrets included: never to be shown
+    :param name: of the replay: prefix of groups and transactional ids
+    :param anchor: topic of the target cluster under whose partition 0 positions are committed
+    :param transactional: commit records and position together
+    :param rate: records a second of one task
+    :param most: records to send of one part
+    :param inflated: see ``record_batch_copy.fingerprint``
+    :param known: how far partitions are that were begun before, for where their groups are gone
+    :param progress_topic: where transactions note how far they came; None for nowhere
+    """
+
+    source: str
+    source_settings: Mapping[str, str] = field(repr=False)
+    target_settings: Mapping[str, str] = field(repr=False)
+    name: str
+    anchor: str
+    places: Places
+    transactional: bool = True
+    rate: float | None = None
+    most: int | None = None
+    inflated: bool = False
+    known: Mapping[int, Sent] = field(default_factory=dict)
+    progress_topic: str | None = None
+
+    def names(self, partition: int) -> Names:
+        """Return what the brokers know the writer of a partition by."""
+        name = group_of(self.name, partition)
+        return Names(name, self.anchor, 0, name if self.transactional else None, self.progress_topic)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a part.
+
+    :param reached: the next offset of the source
+    :param error: why it was not all; None when it was
+    :param at: the offset of the record that the target did not take
+    """
+
+    partition: int
+    reached: int
+    records: int
+    fingerprint: int
+    producers: tuple[int, ...]
+    error: str | None = None
+    at: int | None = None
+
+
+def group_of(name: str, partition: int) -> str:
+    """Return the group that holds how far a partition of the source is."""
+    return f"{name}-{partition}"
+
+
+def send_rows(rows: DataFrame, job: Job, parts: Sequence[Part]) -> list[Outcome]:
+    """Send rows: partition, offset, topic, target_partition, key, value, timestamp_ms, headers.
+
+    :param rows: of each part in a task of its own, by the order of ``parts``, in the order of their offsets
+    """
+
+    def send(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        part = parts[context.partitionId() if context else 0]
+        yield row_of(sent_part(job, part, lambda start: _rounds_of_rows(batches, part, start, job.places)))
+
+    return outcomes_of(rows.mapInArrow(send, OUTCOME))
+
+
+def _rounds_of_rows(batches: Iterable[pyarrow.RecordBatch], part: Part, start: int, places: Places) -> Iterator[Rows]:
+    """Make rounds of the rows from an offset on; a round ends where a record of the source ends, of which several rows may come."""
+    import numpy
+    import pyarrow
+
+    held: pyarrow.Table | None = None
+    for batch in batches:
+        new = pyarrow.Table.from_batches([batch])
+        table = new if held is None else pyarrow.concat_tables([held, new])
+        offsets = numpy.asarray(table["offset"])
+        if len(offsets) and (set(table["partition"].unique().to_pylist()) != {part.partition} or (numpy.diff(offsets) < 0).any()):
+            raise ValueError("the plugin mixes or reorders the records of partitions, so its progress is unknown")
+        last = int(numpy.searchsorted(offsets, offsets[-1])) if len(offsets) else 0
+        if last < ROWS_AT_ONCE:
+            held = table
+            continue
+        yield from _round(table.slice(0, last), start, int(offsets[last]), places)
+        held = table.slice(last)
+    if held is not None and held.num_rows:
+        yield from _round(held, start, int(held["offset"][held.num_rows - 1].as_py()) + 1, places)
+
+
+def _round(table: pyarrow.Table, start: int, end: int, places: Places) -> Iterator[Rows]:
+    from pyarrow import compute
+
+    left = table.filter(compute.greater_equal(table["offset"], start))
+    if left.num_rows:
+        _refuse_places(left, places)
+        yield Rows(left, end, places)
+
+
+def _refuse_places(rows: pyarrow.Table, places: Places) -> None:
+    """Refuse rows that go where there is nothing, naming the first.
+
+    :raises MisplacedRecord: before anything of them is sent
+    """
+    import pyarrow
+    from pyarrow import compute
+
+    known = pyarrow.array(list(places.counts), pyarrow.string())
+    wrong = compute.invert(compute.is_in(rows["topic"], known))
+    if not compute.any(wrong).as_py() and not places.by_key:
+        counts = pyarrow.array(list(places.counts.values()), pyarrow.int32()).take(compute.index_in(rows["topic"].combine_chunks(), known))
+        inside = compute.and_(compute.greater_equal(rows["target_partition"], 0), compute.less(rows["target_partition"], counts))
+        wrong = compute.invert(compute.fill_null(inside, False))
+    found = rows.filter(wrong).slice(0, 1).to_pylist()
+    if found:
+        row = found[0]
+        where = f"{row['topic']}:{row['target_partition']}" if row["topic"] in places.counts else f"the topic {row['topic']}"
+        raise MisplacedRecord(row["offset"], f"it goes to {where}, which is none of the targets")
+
+
+class MisplacedRecord(ValueError):
+    """A record that goes to a topic or partition that there is not.
+
+    :ivar offset: of the source
+    """
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(reason)
+        self.offset = offset
+
+
+def sent_part(
+    job: Job, part: Part, rounds_from: Callable[[int], Iterable[Round]], tell: Callable[[int, bool], None] | None = None
+) -> Outcome:
+    """Send a part, and tell what became of it; runs in the tasks.
+
+    :param rounds_from: gives the rounds from an offset on
+    :param tell: see ``PartSender``
+    """
+    from kafka.errors import KafkaError
+
+    from kops.spark.replay.parts import Overtaken, PartSender, RecordRefused, Sent
+
+    writer = BatchWriter(job.target_settings, job.names(part.partition))
+    sender = PartSender(writer, part.start, part.end, job.most, job.rate, job.inflated, tell, job.known.get(part.partition))
+    error, at = None, None
+    try:
+        sender.run(rounds_from)
+    except (RecordRefused, MisplacedRecord) as refused:
+        error, at = str(refused), refused.offset
+    except (KafkaError, OSError, ValueError, Overtaken) as failure:  # time-outs and damaged batches among them
+        error = f"{type(failure).__name__}: {reasons_of(failure)}"
+    finally:
+        _give_up(writer)
+        writer.close()
+    done = getattr(sender, "done", None) or Sent(part.start)
+    return Outcome(part.partition, done.offset, done.records, done.fingerprint, tuple(done.producers), error, at)
+
+
+def _give_up(writer: BatchWriter) -> None:
+    """Abort what is open, so that readers of what is committed need not wait for its time-out."""
+    import contextlib
+
+    with contextlib.suppress(Exception):
+        writer.abort()
+
+
+def row_of(outcome: Outcome) -> pyarrow.RecordBatch:
+    """Return an outcome as a row of ``OUTCOME``."""
+    import pyarrow
+
+    values = (
+        (outcome.partition, pyarrow.int32()),
+        (outcome.reached, pyarrow.int64()),
+        (outcome.records, pyarrow.int64()),
+        (f"{outcome.fingerprint:016x}", pyarrow.string()),
+        (list(outcome.producers), pyarrow.list_(pyarrow.int64())),
+        (outcome.error, pyarrow.string()),
+        (outcome.at, pyarrow.int64()),
+    )
+    names = [column.split()[0] for column in OUTCOME.split(", ")]
+    return pyarrow.RecordBatch.from_arrays([pyarrow.array([value], kind) for value, kind in values], names)
+
+
+def outcomes_of(rows: DataFrame) -> list[Outcome]:
+    """Run a job whose rows are outcomes."""
+    return [
+        Outcome(row.partition, row.reached, row.records, int(row.fingerprint, 16), tuple(row.producers), row.error, row.at)
+        for row in rows.collect()
+    ]

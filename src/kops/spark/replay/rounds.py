@@ -1,0 +1,209 @@
+"""What a replay sends next: batches as they were fetched, or records that are encoded anew."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from kops.formats.batches.copy import renewed
+from kops.formats.batches.encode import MAX_BATCH_BYTES
+from kops.formats.batches.frames import Frames, frames_of
+from kops.formats.batches.header import Batch
+from kops.formats.batches.merge import merged, split_frames
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+    from kops.gateways.wire.transactions import Encode
+
+Held = TypeVar("Held", bound="Records")
+NUMBER_BYTES = 8
+"""Bytes of each number that is noted of a record."""
+
+
+@dataclass(frozen=True)
+class Payload:
+    """One record batch for one partition."""
+
+    topic: str
+    partition: int
+    records: int
+    encode: Encode
+
+
+class Round(Protocol):
+    """Records that follow one another in a partition of the source."""
+
+    @property
+    def end(self) -> int:
+        """The offset of the source that comes after them."""
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes they take, what is noted of each included: of small records that is more than themselves."""
+
+    def payloads(self) -> Iterator[Payload]:
+        """Yield the batches to send."""
+
+    def halves(self) -> tuple[Round, ...]:
+        """Return both halves; nothing when they cannot be told apart."""
+
+    def first(self, count: int) -> Round:
+        """Return the first records."""
+
+    def start(self) -> int:
+        """Return the offset of the first record."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where records that are encoded anew go.
+
+    :param counts: partitions of each topic
+    :param by_key: murmur2 of the key says which partition
+    :param most: bytes of a batch
+    :param codec: that they are compressed by, of ``record_batch_compression.CODECS``
+    """
+
+    topic: str
+    counts: Mapping[str, int]
+    by_key: bool = False
+    most: int = MAX_BATCH_BYTES
+    codec: int = 0
+
+
+class Records(Protocol):
+    """Records of one partition, in the order of their offsets."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def offsets(self) -> NDArray[numpy.int64]:
+        """Where they stand in the source."""
+
+    def where(self: Held, chosen: Any) -> Held:
+        """Return the records that a mask or a slice chooses."""
+
+
+@dataclass(frozen=True)
+class WholeBatch:
+    """A batch that goes on as it is."""
+
+    data: bytes
+    batch: Batch
+    partition: int
+    places: Places
+
+    @property
+    def end(self) -> int:
+        """Return the offset of the source that comes after the records."""
+        return self.batch.last_offset + 1
+
+    @property
+    def records(self) -> int:
+        """Return how many records there are."""
+        return self.batch.records
+
+    @property
+    def size(self) -> int:
+        """Return about how many bytes they take."""
+        return self.batch.end - self.batch.at
+
+    def payloads(self) -> Iterator[Payload]:
+        """Yield the batches to send."""
+        yield Payload(self.places.topic, self.partition, self.batch.records, lambda producer: renewed(self.data, self.batch, producer))
+
+    def opened(self) -> Merged:
+        """Return its records."""
+        return Merged(frames_of(self.data, [self.batch]), self.partition, self.end, self.places)
+
+    def halves(self) -> tuple[Round, ...]:
+        """Return both halves; nothing when they cannot be told apart."""
+        return self.opened().halves() or ()
+
+    def first(self, count: int) -> Round:
+        """Return the first records."""
+        return self if count >= self.records else self.opened().first(count)
+
+    def start(self) -> int:
+        """Return the offset of the first record."""
+        return self.batch.base_offset
+
+
+@dataclass(frozen=True)
+class Cut(ABC, Generic[Held]):
+    """Records of batches of a partition, which can be cut anywhere."""
+
+    held: Held
+    partition: int
+    end: int
+    places: Places
+
+    @property
+    def records(self) -> int:
+        """Return how many records there are."""
+        return len(self.held)
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Return about how many bytes they take."""
+
+    @abstractmethod
+    def payloads(self) -> Iterator[Payload]:
+        """Yield the batches to send."""
+
+    def _part(self, start: int, stop: int) -> Round:
+        end = self.end if stop >= len(self.held) else int(self.held.offsets[stop])
+        return replace(self, held=self.held.where(slice(start, stop)), end=end)
+
+    def halves(self) -> tuple[Round, ...]:
+        """Return both halves; nothing when they cannot be told apart."""
+        count = len(self.held)
+        return () if count < 2 else (self._part(0, count // 2), self._part(count // 2, count))  # noqa: PLR2004 - two halves
+
+    def first(self, count: int) -> Round:
+        """Return the first records."""
+        return self._part(0, count)
+
+    def start(self) -> int:
+        """Return the offset of the first record."""
+        return int(self.held.offsets[0])
+
+
+@dataclass(frozen=True)
+class Merged(Cut[Frames]):
+    """Records of several batches that go on as one."""
+
+    @property
+    def size(self) -> int:
+        """Return about how many bytes they take."""
+        return bytes_of(self.held)
+
+    def payloads(self) -> Iterator[Payload]:
+        """Yield the batches to send."""
+        return merged_payloads(self.held, self.places, self.places.topic, self.partition)
+
+
+def bytes_of(frames: Frames) -> int:
+    """Return about how many bytes records take, and what is noted of each."""
+    return int((frames.ends - frames.at).sum()) + 4 * NUMBER_BYTES * len(frames)
+
+
+def merged_payloads(frames: Frames, places: Places, topic: str, partition: int) -> Iterator[Payload]:
+    """Yield records as batches for one partition."""
+    for part in split_frames(frames, places.most):
+        yield Payload(topic, partition, len(part), partial(merged, part, codec=places.codec))
+
+
+def reasons_of(error: Any) -> str:
+    """Return what an error of a client says, in one line."""
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,0 +1,1 @@
+"""The difference to changelogs: staged, written and read back."""

@@ -1,0 +1,139 @@
+"""What a changelog holds now, what it should hold, and what to append so that it does. DataFrame to DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kops.spark.stores.aggregates import EMPTIED, TIMED
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+APPENDED = ("added", "changed", "removed", "erased")
+"""What a row of a stage is. Erased: a key that should not be there, and of which the log has no record at all; a tombstone
+tells a local store that remembers it from before the log was emptied."""
+STAGE_COLUMNS = (
+    "partition",
+    "key",
+    "before_present",
+    "before_value",
+    "before_timestamp",
+    "after_present",
+    "after_value",
+    "after_timestamp",
+    "action",
+)
+
+# The 64-bit hashes of records are added in halves, so that nothing wraps and every Spark gives the same number.
+_HASH = "xxhash64(key, value is null, value, timestamp)"
+HIGH, LOW = f"shiftrightunsigned({_HASH}, 32)", f"{_HASH} & 4294967295"
+
+
+def compacted_view(records: DataFrame) -> DataFrame:
+    """Return the last record of every key of a changelog: partition, key, value (null: a tombstone), timestamp, odd.
+
+    Odd is a record with headers: a store without headers restores the same from it, but its own changelog has none.
+    """
+    from pyspark.sql import functions
+
+    headers = "size(headers) > 0" if "headers" in records.columns else "false"
+    rows = records.where("key is not null").selectExpr("partition", "key", "offset", f"struct(value, timestamp_ms, {headers} as odd) as it")
+    last = rows.groupBy("partition", "key").agg(functions.expr("max_by(it, offset) as last"))
+    return last.selectExpr("partition", "key", "last.value as value", "last.timestamp_ms as timestamp", "coalesce(last.odd, false) as odd")
+
+
+def difference(expected: DataFrame, current: DataFrame, *, empty: bytes | None = None) -> DataFrame:
+    """Return the rows that differ, as ``STAGE_COLUMNS``.
+
+    A key in the wrong partition is one to remove there, and one to add where it belongs.
+
+    :param expected: partition, key, value (null: should not be there), timestamp, and a ``doubt`` (``aggregates``), if any
+    :param empty: a value that may be there although it is not expected: that of a group that is empty
+    """
+    from pyspark.sql import functions
+
+    wanted, found = expected.alias("wanted"), current.alias("found")
+    same_key = functions.expr("wanted.partition = found.partition and wanted.key = found.key")
+    joined = wanted.join(found, same_key, "full_outer")
+    doubt = "wanted.doubt" if "doubt" in expected.columns else "0"
+    untimed = f"coalesce({doubt}, 0) in ({TIMED}, {EMPTIED})"
+    unlike = f"wanted.value != found.value or (wanted.timestamp != found.timestamp and not {untimed}) or found.odd"
+    may_be_left_out = f"found.value = {_bytes(empty)}" if empty is not None else "false"
+    action = (
+        f"case when coalesce({doubt}, 0) = {EMPTIED} and found.value is null then null"
+        f" when wanted.key is null and {may_be_left_out} then null"
+        " when wanted.value is not null and found.value is null then 'added'"
+        f" when wanted.value is not null and ({unlike}) then 'changed'"
+        " when wanted.value is null and found.value is not null then 'removed'"
+        " when wanted.value is null and found.key is null then 'erased' end as action"
+    )
+    return joined.selectExpr(
+        "coalesce(wanted.partition, found.partition) as partition",
+        "coalesce(wanted.key, found.key) as key",
+        "found.value is not null as before_present",
+        "found.value as before_value",
+        "found.timestamp as before_timestamp",
+        "wanted.value is not null as after_present",
+        "wanted.value as after_value",
+        "wanted.timestamp as after_timestamp",
+        action,
+    ).where("action is not null")
+
+
+def _bytes(value: bytes) -> str:
+    return f"X'{value.hex()}'"
+
+
+def all_added(expected: DataFrame) -> DataFrame:
+    """Return the difference to an empty changelog."""
+    return expected.selectExpr(
+        "partition",
+        "key",
+        "false as before_present",
+        "cast(null as binary) as before_value",
+        "cast(null as bigint) as before_timestamp",
+        "value is not null as after_present",
+        "value as after_value",
+        "timestamp as after_timestamp",
+        "if(value is null, 'erased', 'added') as action",
+    )
+
+
+def to_append(stage: DataFrame, *, backwards: bool = False, keep: Sequence[str] = ()) -> DataFrame:
+    """Return the records to append: partition, key, value (null: a tombstone), timestamp, action.
+
+    A tombstone carries the time of the record that deleted the key, or else of the record that it removes.
+
+    :param backwards: those that take the stage back
+    :param keep: further columns of the stage to keep
+    """
+    new, old = ("before", "after") if backwards else ("after", "before")
+    records = ("partition", "key", "action")
+    return stage.selectExpr(
+        *(name for name in keep if name not in records),
+        "partition",
+        "key",
+        f"if({new}_present, {new}_value, null) as value",
+        f"if({new}_present, {new}_timestamp, coalesce({new}_timestamp, {old}_timestamp)) as timestamp",
+        "action",
+    )
+
+
+def summed(records: DataFrame, actions: Sequence[str] = ()) -> DataFrame:
+    """Return, for each partition, how many records there are and a sum of their hashes that no order changes.
+
+    :param actions: to count as well, when the records have an ``action``
+    """
+    from pyspark.sql import functions
+
+    columns = [
+        "count(*) as records",
+        "count_if(value is null) as tombstones",
+        f"sum({HIGH}) as high",
+        f"sum({LOW}) as low",
+        "min(timestamp) as earliest",
+        "max(timestamp) as latest",
+        *(f"count_if(action = '{action}') as {action}" for action in actions),
+    ]
+    return records.groupBy("partition").agg(*(functions.expr(column) for column in columns))

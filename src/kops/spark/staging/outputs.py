@@ -1,0 +1,65 @@
+"""The newest record of each key of an output topic beside what was computed for a store. DataFrame to DataFrame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kops.spark.staging.difference import compacted_view
+from kops.spark.staging.stage import read_stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+    from kops.spark.reading.source import KafkaSource, TopicRange
+
+SAME, OTHER, EXTRA, SILENT = "equal", "differing", "extra", "silent"
+"""What the topic says of a key: its newest record is what was computed; it is not; the key was not computed; nothing is certain."""
+
+
+def judged_keys(kafka: KafkaSource, stage: str, changelog: TopicRange, output: TopicRange) -> DataFrame:
+    """Return every key that was computed, or that the output topic has, with what the topic says of it.
+
+    A key with records in several partitions of the topic, or that was computed for several partitions, says nothing: which of its
+    records is the newest, or is meant, is not known.
+
+    :param stage: of the difference to the changelog; all of the computed keys that are not in it are in the changelog as computed
+    :return: partition (of the changelog; null: not computed), key, verdict, value, timestamp, written_value, written_timestamp
+    """
+    from pyspark.sql import functions
+
+    staged = read_stage(kafka.session, stage)
+    wanted = staged.where("after_present").selectExpr("partition", "key", "after_value as value", "after_timestamp as timestamp")
+    if changelog.records:
+        held = compacted_view(kafka.newest(changelog)).where("value is not null").select("partition", "key", "value", "timestamp")
+        wanted = wanted.unionByName(held.join(staged.select("partition", "key"), ["partition", "key"], "left_anti"))
+    wanted = wanted.selectExpr("*", "count(*) over (partition by key) as places")
+    newest = (
+        kafka.newest(output)
+        .where("key is not null")
+        .groupBy("key")
+        .agg(
+            functions.expr("max_by(struct(value, timestamp_ms), offset) as last"),
+            functions.expr("min(partition) < max(partition) as spread"),
+        )
+    )
+    verdict = (
+        f"case when places is null then if(not spread and last.value is not null, '{EXTRA}', '{SILENT}')"
+        f" when places > 1 or spread is null or spread then '{SILENT}'"
+        f" when coalesce(value = last.value and timestamp = last.timestamp_ms, false) then '{SAME}' else '{OTHER}' end as verdict"
+    )
+    return wanted.join(newest, "key", "full_outer").selectExpr(
+        "partition", "key", verdict, "value", "timestamp", "last.value as written_value", "last.timestamp_ms as written_timestamp"
+    )
+
+
+def verdicts(keys: DataFrame) -> dict[int | None, dict[str, int]]:
+    """Count the verdicts on keys by partition; None: those that were not computed."""
+    found: dict[int | None, dict[str, int]] = {}
+    for row in keys.groupBy("partition", "verdict").count().collect():
+        found.setdefault(row.partition, {})[row.verdict] = row["count"]
+    return found
+
+
+def contradicting(keys: DataFrame, limit: int) -> list[Row]:
+    """Return the first keys of which the topic has another value, or which were not computed."""
+    return keys.where(f"verdict in ('{OTHER}', '{EXTRA}')").orderBy("verdict", "partition", "key").limit(limit).collect()

@@ -1,0 +1,40 @@
+"""What a report shows of a stage: when the keys that differ last changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Times:
+    """Counts of keys by the time of the record that they should have, or that goes away.
+
+    :param earliest: and ``latest``: milliseconds since the epoch
+    :param counts: number of the bucket and action -> keys; all buckets are of one length
+    """
+
+    earliest: int
+    latest: int
+    buckets: int
+    counts: dict[tuple[int, str], int]
+
+
+def times_of(session: SparkSession, stage: str, buckets: int) -> Times | None:
+    """Return when the keys of a stage changed; None when there are none."""
+    from pyspark.sql import functions
+
+    from kops.spark.staging.stage import read_stage
+
+    rows = read_stage(session, stage).where("action != 'erased'")
+    timed = rows.selectExpr("coalesce(after_timestamp, before_timestamp) as time", "action")
+    bounds = timed.agg(functions.expr("min(time) as earliest"), functions.expr("max(time) as latest")).collect()[0]
+    if bounds.earliest is None:
+        return None
+    span = bounds.latest - bounds.earliest + 1
+    bucket = f"cast(floor((time - {bounds.earliest}) * {buckets} / {span}) as int) as bucket"
+    found = timed.selectExpr(bucket, "action").groupBy("bucket", "action").count().collect()
+    return Times(bounds.earliest, bounds.latest, buckets, {(row["bucket"], row["action"]): row["count"] for row in found})

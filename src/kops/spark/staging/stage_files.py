@@ -1,0 +1,118 @@
+"""Files of a stage as the tasks of this machine write them: one a task, whole or not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kops.config.durable import synced
+from kops.spark.staging.difference import APPENDED, STAGE_COLUMNS
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_ADDED = ("records", "tombstones", "high", "low")
+SUMS_SCHEMA = ", ".join(["partition int", *(f"{name} bigint" for name in (*_ADDED, "earliest", "latest", *APPENDED))])
+"""What ``write_file`` tells of its rows by partition: ``kops.spark.staging.stage.Content``, and the number of each action."""
+_ROW_GROUP = 200_000
+
+
+def write_file(batches: Iterable[pyarrow.RecordBatch], folder: str) -> Iterable[pyarrow.RecordBatch]:
+    """Write a task's part of a stage, and give the sums of what it holds.
+
+    The name is the task's, so a second attempt takes the place of the first.
+
+    :param batches: ``STAGE_COLUMNS`` with the timestamp to append, and both halves of its hash
+    """
+    import os
+
+    import pyarrow
+    from pyarrow import parquet
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    target = Path(folder) / f"part-{context.partitionId() if context else 0:05}.parquet"
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    writer, sums = None, []
+    for table in _gathered(batches):
+        rows = table.select(list(STAGE_COLUMNS))
+        if writer is None:
+            writer = parquet.ParquetWriter(part, rows.schema, compression="lz4", use_dictionary=["action"], write_statistics=False)
+        writer.write_table(rows, row_group_size=_ROW_GROUP)
+        sums.append(_added_up(_counted(table)))
+    if writer is None:
+        return
+    writer.close()
+    synced(part)
+    part.replace(target)
+    synced(target.parent)
+    yield from _added_up(pyarrow.concat_tables(sums)).to_batches()
+
+
+def files_of(path: str) -> list[str]:
+    """Return the files of a stage on this machine, each of which a task can take."""
+    return sorted(map(str, Path(path).glob("part-*.parquet")))
+
+
+def records_to_append(file: str, *, backwards: bool = False) -> Iterator[pyarrow.RecordBatch]:
+    """Yield the records that a file of a stage says are to be appended: what ``difference.to_append`` makes of its rows."""
+    import pyarrow
+    from pyarrow import compute, parquet
+
+    new, old = ("before", "after") if backwards else ("after", "before")
+    columns = ["partition", "key", f"{new}_present", f"{new}_value", f"{new}_timestamp", f"{old}_timestamp"]
+    with parquet.ParquetFile(file) as stage:
+        for batch in stage.iter_batches(_ROW_GROUP, columns=columns):
+            present, time = batch[f"{new}_present"], batch[f"{new}_timestamp"]
+            value = compute.if_else(present, batch[f"{new}_value"], None)
+            removal = compute.coalesce(time, batch[f"{old}_timestamp"])
+            found = [batch["partition"], batch["key"], value, compute.if_else(present, time, removal)]
+            yield pyarrow.RecordBatch.from_arrays(found, ["partition", "key", "value", "timestamp"])
+
+
+def _gathered(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.Table]:
+    """Join batches into tables of a row group each."""
+    import pyarrow
+
+    held: list[pyarrow.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= _ROW_GROUP:
+            yield pyarrow.Table.from_batches(held)
+            held, rows = [], 0
+    if rows:
+        yield pyarrow.Table.from_batches(held)
+
+
+def _counted(table: pyarrow.Table) -> pyarrow.Table:
+    """Return one row for each that is appended, with a 1 for what it is."""
+    import pyarrow
+    from pyarrow import compute
+
+    def ones(flags: Any) -> Any:
+        return compute.cast(flags, pyarrow.int64())
+
+    columns = {
+        "partition": table["partition"],
+        "records": ones(compute.is_valid(table["partition"])),
+        "tombstones": ones(compute.invert(table["after_present"])),
+        "high": table["high"],
+        "low": table["low"],
+        "earliest": table["timestamp"],
+        "latest": table["timestamp"],
+        **{name: ones(compute.equal(table["action"], name)) for name in APPENDED},
+    }
+    return pyarrow.table(columns)
+
+
+def _added_up(table: pyarrow.Table) -> pyarrow.Table:
+    """Return one row a partition, with the columns of ``SUMS_SCHEMA``."""
+    added = [(name, "sum") for name in (*_ADDED, *APPENDED)]
+    grouped = table.group_by("partition").aggregate([*added, ("earliest", "min"), ("latest", "max")])
+    kinds = {"earliest": "min", "latest": "max"}
+    return grouped.select(
+        [name if name == "partition" else f"{name}_{kinds.get(name, 'sum')}" for name in table.column_names]
+    ).rename_columns(table.column_names)

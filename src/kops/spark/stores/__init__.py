@@ -1,0 +1,1 @@
+"""What stores should hold, computed by Spark SQL."""

@@ -1,0 +1,67 @@
+"""What a store held before the records that are read: the rows of a snapshot, put before those of the input.
+
+An aggregate is one more record of its key, the first one: what it is added to, compared with or replaced by is the same as in Kafka
+Streams, where the store holds it when the next record comes. A reducer begins with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kops.core.statefile import Aggregation, Form, Store
+from kops.spark.reading.codec import decoding
+from kops.spark.reading.snapshot import read_snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kops.spark.stores.jobs import Job
+
+BASE = "base"
+"""The column that tells a row of the snapshot."""
+BEFORE_ALL = -1
+"""Its offset."""
+
+
+def adding_on(store: Store) -> Store:
+    """Return the store as it is computed from a base: a count adds ones to it."""
+    return replace(store, aggregate=Aggregation("sum", Form("long"), "value")) if store.aggregate.kind == "count" else store
+
+
+def with_base(kept: DataFrame, job: Job, value_type: str, *, merged: bool = False) -> DataFrame:
+    """Put the rows of the job's snapshot before the records that count, with the column ``BASE``; nothing changes without one.
+
+    :param kept: as ``prepare.Prepared.kept`` gives it
+    :param value_type: the Spark type of ``v``
+    :param merged: of several topics, whose keys begin with their partition where they stay in it (``streams_merged``)
+    """
+    if job.base is None:
+        return kept
+    store = job.store
+    in_key = merged and not store.key_by
+    partition = "cast(null as int) as partition" if merged or store.moves else "partition"
+    offset = f"named_struct('offset', {BEFORE_ALL}L, 'member', 0) as offset" if store.explode else f"{BEFORE_ALL}L as offset"
+    key = "concat(cast(partition as binary), key) as key" if in_key else "key"
+    rows = read_snapshot(kept.sparkSession, job.base)
+    of_base = rows.selectExpr(partition, offset, "timestamp as timestamp_ms", key, f"{_value(store, value_type)} as v", f"true as {BASE}")
+    one = "1L as v" if store.aggregate.kind == "count" else "v"
+    return kept.selectExpr("partition", "offset", "timestamp_ms", "key", one, f"false as {BASE}").unionByName(of_base)
+
+
+def wrong_in_base(session: SparkSession, store: Store, path: str) -> int:
+    """Count the values of a snapshot that are not of the store's format."""
+    is_wrong = decoding("value", _form(store)).is_wrong
+    return 0 if is_wrong is None else read_snapshot(session, path).where(is_wrong).count()
+
+
+def _value(store: Store, value_type: str) -> str:
+    """Return SQL of an aggregate as the value of a record: of a reducer, and of values that are kept as they are, the bytes."""
+    if value_type == "binary":
+        return "value"
+    return decoding("value", _form(store)).value
+
+
+def _form(store: Store) -> Form:
+    """Return the format of the aggregates, whose inner fields nothing looks at; bytes where they are kept as they were read."""
+    return Form("bytes") if store.aggregate.is_whole_value else Form(store.aggregate.form.name)

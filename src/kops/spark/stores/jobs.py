@@ -1,0 +1,224 @@
+"""The jobs that commands run: compute a store, compare it with its changelog, stage the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+from kops.core.statefile import StateFile, Store
+from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLES, VERSIONED, WALL_CLOCK, WINDOW
+from kops.formats.batches.header import UnreadableBatch
+from kops.spark.columns.added_up import adds_up
+from kops.spark.columns.whole_partitions import fits_tasks, stage_whole_partitions
+from kops.spark.columns.windows_added_up import windows_add_up
+from kops.spark.driver.observing import by_partition, counts_by_partition, watched
+from kops.spark.reading.snapshot import read_snapshot
+from kops.spark.reading.source import KafkaSource, TopicRange
+from kops.spark.staging.difference import all_added, compacted_view, difference
+from kops.spark.staging.stage import Staged, write_stage
+from kops.spark.stores.aggregates import depends_on_order
+from kops.spark.stores.prepare import prepare, timed_records
+from kops.spark.stores.streams import added_up_view, stream_view
+from kops.spark.stores.streams_merged import merged_view
+from kops.spark.stores.tables_view import tables_view
+from kops.spark.stores.versioned import versioned_view
+from kops.spark.stores.views import Seen, View
+from kops.spark.stores.windows_keys import suffix_of
+from kops.spark.stores.windows_view import added_up_windows_view, windowed_view
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_SAMPLE = 200
+
+
+@dataclass(frozen=True)
+class Job:
+    """A store to compute.
+
+    :param source: what is read of its topic
+    :param changelog: all of its changelog, as it is now
+    :param partitions: of the changelog
+    :param skip_undecodable: pass over records that are not of the formats, as ``LogAndContinueExceptionHandler`` does
+    :param others: what is read of its further topics
+    :param loose: of a grouped table: not every change of the table is known, or not their order
+    :param places: what tells where keys belong, where a partitioner of the application's own does; None: the changelog
+    :param base: path of a snapshot's rows of the store, which are what it held before; None: it began empty
+    :param held: path of a snapshot's rows of the store, which stand for the changelog; None: that is read
+    """
+
+    state_file: StateFile
+    store: Store
+    source: TopicRange
+    changelog: TopicRange
+    partitions: int
+    skip_undecodable: bool = False
+    others: tuple[TopicRange, ...] = ()
+    loose: bool = False
+    places: TopicRange | None = None
+    base: str | None = None
+    held: str | None = None
+
+    @property
+    def sources(self) -> tuple[TopicRange, ...]:
+        """Return what is read of all its topics."""
+        return (self.source, *self.others)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was seen on the way.
+
+    :param read: records read of the topic
+    :param dropped: how many of them did not count, by reason (``kops.spark.stores.prepare.FATES``)
+    :param keys: that the store should hold
+    :param mixed: keys whose records' order is not known, where it matters
+    :param staged: what its changelog lacks
+    :param noted: what else was counted, by name (``kops.spark.stores.views.Seen``)
+    :param unrestorable: records of the changelog on which Kafka Streams ends when it restores them: their keys are too short
+    :param live: how many live keys the changelog holds, by partition
+    :param latest: see ``kops.spark.stores.views.Seen``
+    """
+
+    read: int
+    dropped: dict[str, int]
+    keys: int
+    mixed: int
+    staged: Staged
+    noted: Mapping[str, int] = field(default_factory=dict)
+    live: Mapping[int, int] = field(default_factory=dict)
+    unrestorable: int = 0
+    latest: int | None = None
+
+
+class Viewer(Protocol):
+    """Computes what stores of a type should hold."""
+
+    def __call__(self, kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
+        """Return the view, to be computed when its rows are read.
+
+        :param any_order: floating-point values are believed to be such that no addition rounds; ``Seen.void`` tells where this is wrong
+        """
+
+
+VIEWS: Mapping[str, Viewer] = {
+    KEY_VALUE: stream_view,
+    PLAIN: stream_view,
+    TABLES: tables_view,
+    VERSIONED: versioned_view,
+    WINDOW: windowed_view,
+    SLIDING: windowed_view,
+    SESSION: windowed_view,
+}
+"""What computes a store, by the type that its state file names."""
+
+
+def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
+    """Compute a store and write what its changelog lacks to a stage, in the fastest way that is right for what is met.
+
+    :raises UndecodableInput: naming the first records that are not of the formats; nothing is left behind that counts
+    """
+    try:
+        return _first_that_counts(kafka, job, path)
+    except Exception as error:
+        if kafka.batches is None or UnreadableBatch.__name__ not in str(error):
+            raise
+        return _first_that_counts(replace(kafka, batches=None), job, path)
+
+
+def _first_that_counts(kafka: KafkaSource, job: Job, path: str) -> Counts:
+    by_rows = job.base is not None or kafka.has_archived(job.sources)
+    of_input = replace(kafka, batches=None) if by_rows else kafka
+    if of_input.batches and not job.held and fits_tasks(of_input.batches, job, path):
+        found = stage_whole_partitions(of_input.batches, job, path)
+        if found is not None:
+            return _counts(*found)
+    for view in _views(of_input, job):
+        counts = _attempt(kafka, job, path, view)
+        if counts is not None:
+            return counts
+    raise AssertionError("the last way counts always")
+
+
+def _views(kafka: KafkaSource, job: Job) -> Iterator[View]:
+    """Yield the ways to compute a store, the fastest first."""
+    if kafka.batches and job.store.type == KEY_VALUE and adds_up(job.store) and not job.others:
+        yield added_up_view(kafka.batches, job)
+    if kafka.batches and windows_add_up(job.store) and job.source.records:
+        windows = added_up_windows_view(kafka, kafka.batches, job)
+        if windows is not None:
+            yield windows
+    if kafka.batches and job.store.type == TABLES:
+        yield tables_view(kafka, job, any_order=False)
+    kafka = replace(kafka, batches=None)
+    viewer = merged_view if job.others and job.store.type == KEY_VALUE else VIEWS[job.store.type]
+    if _is_float_sum(job.store) and _looks_order_free(kafka, job):
+        yield viewer(kafka, job, any_order=True)
+    yield viewer(kafka, job, any_order=False)
+
+
+def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | None:
+    """Compute and stage; None when the view does not count."""
+    try:
+        if job.held or job.changelog.records:
+            found, of_found = watched(_held(kafka, job, view), {"unrestorable": f"count_if({_is_unrestorable(job.store)})"})
+            held, of_held = watched(view.live(found), {"live": by_partition("value is not null", len(job.changelog.ranges))})
+            staged = write_stage(difference(view.rows, held, empty=view.empty), path)
+            seen = replace(view.seen(), live=counts_by_partition(of_held.get["live"]), unrestorable=of_found.get["unrestorable"])
+        else:
+            staged = write_stage(all_added(view.rows), path)
+            seen = view.seen()
+    finally:
+        view.done()
+    return None if seen.void else _counts(staged, seen)
+
+
+def _counts(staged: Staged, seen: Seen) -> Counts:
+    return Counts(seen.read, seen.dropped, seen.keys, seen.mixed, staged, seen.noted, seen.live, seen.unrestorable, latest=seen.latest)
+
+
+def _is_unrestorable(store: Store) -> str:
+    shortest = suffix_of(store.window) if store.window else 0
+    return f"length(key) < {shortest}" if shortest else "false"
+
+
+def _held(kafka: KafkaSource, job: Job, view: View) -> DataFrame:
+    """Return what the changelog holds now, or held when a snapshot was taken of it."""
+    if job.held:
+        rows = read_snapshot(kafka.session, job.held)
+        return rows.selectExpr("partition", "key", "value", "timestamp", "coalesce(size(headers) > 0, false) as odd")
+    return view.held() if view.held else compacted_view(kafka.newest(job.changelog))
+
+
+def partition_times(kafka: KafkaSource, wanted: TopicRange, state_file: StateFile, store: Store) -> dict[int, int]:
+    """Return the greatest timestamp of every partition that has records, in milliseconds since the epoch.
+
+    :param store: whose first topic it is
+    """
+    from pyspark.sql import functions
+
+    if store.source.timestamp == WALL_CLOCK:
+        return {}
+    records = replace(wanted, headers=store.source.needs_headers)
+    rows = (
+        timed_records(kafka.read(records), state_file, store)
+        .groupBy("partition")
+        .agg(functions.expr("max(timestamp_ms) as latest"))
+        .collect()
+    )
+    return {row.partition: row.latest for row in rows}
+
+
+def _is_float_sum(store: Store) -> bool:
+    return store.aggregate.kind == "sum" and depends_on_order(store.aggregate) and store.type in (KEY_VALUE, WINDOW)
+
+
+def _looks_order_free(kafka: KafkaSource, job: Job) -> bool:
+    """Tell whether the first records have numbers that add without rounding, so that adding in any order is worth a try."""
+    from pyspark.sql import functions
+
+    ranges = {number: (start, min(end, start + _SAMPLE)) for number, (start, end) in job.source.ranges.items()}
+    prepared = prepare(kafka.read(replace(job.source, ranges=ranges)), job.state_file, job.store)
+    found = prepared.kept().agg(functions.expr("coalesce(bool_and(v * 256 = floor(v * 256)), true) as exact")).collect()
+    return bool(found[0].exact)

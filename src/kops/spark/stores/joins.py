@@ -1,0 +1,109 @@
+"""Joins of tables as they are in the end. DataFrame to DataFrame.
+
+The value is that of the two last rows, whatever came first. The timestamp is the greatest of both where both are there
+(``KTableKTableInnerJoin`` and its kin). Where only one is there it is that of the last change of either: an old row keeps its own,
+unless the other side was deleted after it; that the rows tell by their place in the order of the task, which is sure only where it
+does not matter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kops.core.statefile.table_models import INNER, LEFT, OUTER, Join, Table
+from kops.spark.reading.codec import encoding, sql_type
+from kops.spark.stores.partitions import with_partitions
+from kops.spark.stores.tables import ROW, Expressions, Topics, last_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_HOW = {INNER: "inner", LEFT: "left", OUTER: "full_outer"}
+NEEDED = {INNER: "left is not null and right is not null", LEFT: "left is not null", OUTER: "left is not null or right is not null"}
+"""When a join has a row, in SQL of both sides."""
+
+
+def joined_rows(topics: Topics, table: Table, join: Join, left: DataFrame) -> DataFrame:
+    """Return the rows of a join.
+
+    :param left: the rows of the left side
+    """
+    place = Expressions(topics.job.state_file, topics.job.store, table)
+    right = last_rows(topics, join.right)
+    if join.on is not None:
+        return _by_foreign_key(topics, place, join, left, right)
+    sides = _side(left, "left").join(_side(right, "right"), ["_partition", "_key"], _HOW[join.kind])
+    return _rows(sides, place, join, _timestamp("left", "right"), _is_sure("left", "right"))
+
+
+def joined_value(frame: DataFrame, place: Expressions, join: Join) -> str:
+    """Return SQL of the joined value, once it is known to be of the format's type.
+
+    :param frame: has ``key``, ``left`` and ``right``
+    """
+    if join.form.name == "json":
+        place.type_of(frame, "join.value", join.value)
+        return f"({join.value})"
+    return place.typed(frame, "join.value", join.value, sql_type(join.form))
+
+
+def _side(rows: DataFrame, name: str) -> DataFrame:
+    return rows.selectExpr(
+        "_partition", "_key", f"key as key_{name}", f"value as {name}", f"_ts as ts_{name}", f"_ord as ord_{name}", f"_sure as sure_{name}"
+    )
+
+
+def _rows(sides: DataFrame, place: Expressions, join: Join, timestamp: str, sure: str) -> DataFrame:
+    keyed = sides.selectExpr("*", "coalesce(key_left, key_right) as key")
+    value = joined_value(keyed, place, join)
+    return keyed.selectExpr(
+        "_partition",
+        "_key",
+        "key",
+        f"if({NEEDED[join.kind]}, {value}, null) as value",
+        "cast(null as binary) as _raw",
+        f"{timestamp} as _ts",
+        "greatest(ord_left, ord_right) as _ord",
+        f"coalesce(sure_left, true) and coalesce(sure_right, true) and {sure} as _sure",
+    ).select(*ROW)
+
+
+def _timestamp(left: str, right: str) -> str:
+    both = f"greatest(ts_{left}, ts_{right})"
+
+    def alone(there: str, gone: str) -> str:
+        return f"if(ord_{gone} is null or ord_{gone} < ord_{there}, ts_{there}, {both})"
+
+    return (
+        f"case when {left} is not null and {right} is null then {alone(left, right)}"
+        f" when {left} is null and {right} is not null then {alone(right, left)} else {both} end"
+    )
+
+
+def _is_sure(left: str, right: str) -> str:
+    """Either order gives the same timestamp unless what was deleted is newer than what stayed."""
+    return (
+        f"case when {left} is not null and {right} is null then coalesce(ts_{right} <= ts_{left}, true)"
+        f" when {left} is null and {right} is not null then coalesce(ts_{left} <= ts_{right}, true) else true end"
+    )
+
+
+def _by_foreign_key(topics: Topics, place: Expressions, join: Join, left: DataFrame, right: DataFrame) -> DataFrame:
+    """Find the right side by an expression of the left one; the result stays where the left side is.
+
+    The last change decides the timestamp: of the right side its own (``ForeignTableJoinProcessor``), of the left one the greatest of both
+    (``SubscriptionJoinProcessor``). A subscription goes where the default partitioner sends the foreign key.
+    """
+    there = _side(left, "left").selectExpr("*", "key_left as key")
+    foreign = encoding(place.typed(there, "join.on", str(join.on), sql_type(join.right.key)), join.right.key)
+    subscribed = there.selectExpr(
+        "cast(null as int) as partition", f"if(left is null, null, {foreign}) as key", *(name for name in there.columns if name != "key")
+    )
+    partitions = len(topics.range_of(join.right.sources[0]).ranges)
+    asked = with_partitions(subscribed, partitions).withColumnsRenamed({"partition": "_asked_partition", "key": "_asked"})
+    found = _side(right, "right").withColumnsRenamed({"_partition": "_asked_partition", "_key": "_asked"})
+    sides = asked.join(found, ["_asked_partition", "_asked"], "left")
+    timestamp = "case when ts_right is null or left is null then ts_left when ord_right > ord_left then ts_right"
+    timestamp += " when right is null then ts_left else greatest(ts_left, ts_right) end"
+    sure = "(ts_right is null or (right is not null and ts_right >= ts_left))"
+    return _rows(sides, place, join, timestamp, sure)

@@ -1,0 +1,82 @@
+"""Which partition a new key goes to: that of the producer's default partitioner, as Kafka Streams' repartition sink uses it.
+
+Where the application has a partitioner of its own, only what its changelog still holds of a key tells where the key belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from kops.spark.reading.snapshot import read_snapshot
+from kops.spark.staging.difference import compacted_view
+from kops.spark.staging.stage import read_stage
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+    from kops.spark.reading.source import KafkaSource
+    from kops.spark.stores.jobs import Job
+
+UNKNOWN = -1
+"""The partition of a key of which nothing tells where it belongs."""
+
+
+def placed(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
+    """Fill the column ``partition`` in for a store with new keys."""
+    return _where_they_are(kafka, rows, job) if job.store.custom_partitioner else with_partitions(rows, job.partitions)
+
+
+def with_partitions(expected: DataFrame, partitions: int, suffix: int = 0) -> DataFrame:
+    """Fill the column ``partition`` in with ``murmur2(key) & 0x7fffffff % partitions``.
+
+    :param suffix: bytes after the application's own key, which do not count: those of a window
+    """
+
+    def assign(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
+        from pyarrow import compute
+
+        from kops.formats.murmur2_columns import partitions_of
+
+        for batch in batches:
+            keys = batch.column("key")
+            found = partitions_of(compute.binary_slice(keys, 0, -suffix) if suffix else keys, partitions)
+            yield batch.set_column(batch.schema.get_field_index("partition"), "partition", found)
+
+    return expected.mapInArrow(assign, expected.schema)
+
+
+def _where_they_are(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
+    """Place each key where the changelog has it; ``UNKNOWN`` where it has not, or has it live in several partitions.
+
+    A deletion tells it too, as long as the log still has it.
+    """
+    from pyspark.sql import functions
+
+    held = (
+        read_snapshot(rows.sparkSession, job.held) if job.held else compacted_view(kafka.newest(job.places or job.changelog))
+    ).selectExpr("key", "partition", "value is not null as live")
+    if job.base:
+        held = held.unionByName(read_snapshot(rows.sparkSession, job.base).selectExpr("key", "partition", "value is not null as live"))
+    of_keys = held.groupBy("key").agg(
+        functions.expr("array_sort(collect_set(partition)) as everywhere"),
+        functions.expr("array_sort(collect_set(if(live, partition, null))) as alive"),
+    )
+    only = "case when size(alive) = 1 then alive[0] when size(alive) = 0 and size(everywhere) = 1 then everywhere[0] end as place"
+    joined = rows.drop("partition").join(of_keys.selectExpr("key", only), "key", "left")
+    return joined.selectExpr(f"coalesce(place, {UNKNOWN}) as partition", *(name for name in rows.columns if name != "partition"))
+
+
+def strays(session: SparkSession, stage: str, partitions: int, among: Collection[int], suffix: int = 0) -> tuple[int, Row | None]:
+    """Count the keys of a changelog that are not where the default partitioner puts them; return the first too.
+
+    :param stage: of the difference: such a key can only be one that should not be there
+    :param among: the partitions to look at
+    :param suffix: bytes after the application's own key
+    """
+    where = f"action = 'removed' and partition in ({', '.join(map(str, sorted(among)))})"
+    unexpected = read_stage(session, stage).where(where).selectExpr("partition", "key", "partition as found")
+    off = with_partitions(unexpected, partitions, suffix).where("partition != found")
+    first = off.orderBy("found", "key").limit(1).collect()
+    return (off.count(), first[0]) if first else (0, None)

@@ -1,0 +1,194 @@
+"""Stream time: the greatest timestamp that a processor of a task has seen, which decides what is late.
+
+Processors of windows keep it (``observedStreamTime``) over all records of their task that reach them, in the order in which they come:
+that of the offsets, or, after a new key, that of the repartition topic, where only the order of records from one source partition
+is known.
+
+A running maximum needs no sort: a task of Spark reads its offsets in order. A partition too big for one task is read in pieces, whose
+own greatest timestamps, found before, tell where each piece starts from.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from kops.spark.reading.source import SPLIT_RECORDS, KafkaSource, TopicRange
+
+if TYPE_CHECKING:
+    import numpy
+    import pyarrow
+    from pyspark.sql import DataFrame
+
+    Numbers = numpy.ndarray[Any, numpy.dtype[Any]]
+
+NEVER = -1
+"""The stream time before the first record (``ConsumerRecord.NO_TIMESTAMP``)."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What has to be known of other records before a task of Spark reads its own.
+
+    :param pieces: partition -> the first offsets of its pieces, ascending, and the greatest timestamp before each
+    :param greatest: partition of the repartition topic -> (greatest timestamp, source partition that it came from, greatest from any other)
+    """
+
+    pieces: Mapping[int, tuple[Sequence[int], Sequence[int]]] = field(default_factory=dict)
+    greatest: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
+
+    def before(self, partition: int, offset: int) -> int:
+        """Return the stream time before the piece that an offset is of."""
+        starts, times = self.pieces.get(partition, ((), ()))
+        at = bisect_right(starts, offset) - 1
+        return times[at] if at >= 0 else NEVER
+
+    def others(self, task: int, partition: int) -> int:
+        """Return the greatest timestamp that reaches a task from other source partitions."""
+        greatest, origin, second = self.greatest.get(task, (NEVER, NEVER, NEVER))
+        return second if partition == origin else greatest
+
+
+def read_in_order(kafka: KafkaSource, wanted: TopicRange, piece: int = SPLIT_RECORDS) -> DataFrame:
+    """Read a topic so that each task of Spark has one piece of one partition, in the order of offsets."""
+    numbers = sorted({number for start, end in wanted.ranges.values() if end > start for number in _pieces(start, end, piece)})
+    if len(numbers) < 2:  # noqa: PLR2004 - nothing to put together
+        return kafka.read(replace(wanted, split=False))
+    parts = [kafka.read(replace(wanted, ranges=_piece(wanted, number, piece), split=False)) for number in numbers]
+    return reduce(lambda left, right: left.union(right), parts)
+
+
+def is_in_pieces(wanted: TopicRange, piece: int = SPLIT_RECORDS) -> bool:
+    """Tell whether a partition is read by several tasks."""
+    return any(end > start and len(_pieces(start, end, piece)) > 1 for start, end in wanted.ranges.values())
+
+
+def _pieces(start: int, end: int, piece: int) -> range:
+    return range(start // piece, (end - 1) // piece + 1)
+
+
+def _piece(wanted: TopicRange, number: int, piece: int) -> dict[int, tuple[int, int]]:
+    low, high = number * piece, (number + 1) * piece
+    return {at: (max(start, low), min(end, high)) for at, (start, end) in wanted.ranges.items() if max(start, low) < min(end, high)}
+
+
+def known_of_pieces(kept: DataFrame, piece: int = SPLIT_RECORDS) -> Known:
+    """Find the greatest timestamp before each piece.
+
+    :param kept: partition, offset, timestamp_ms of the records that reach the processor
+    """
+    from pyspark.sql import functions
+
+    number = f"{_plain_offset(kept)} div {piece} as piece"
+    grouped = kept.selectExpr("partition", number, "timestamp_ms").groupBy("partition", "piece")
+    rows = grouped.agg(functions.expr("max(timestamp_ms) as latest")).collect()
+    pieces: dict[int, tuple[list[int], list[int]]] = {}
+    latest: dict[int, int] = {}
+    for row in sorted(rows, key=lambda row: (row.partition, row.piece)):
+        starts, times = pieces.setdefault(row.partition, ([], []))
+        starts.append(row.piece * piece)
+        times.append(latest.get(row.partition, NEVER))
+        latest[row.partition] = max(row.latest, times[-1])
+    return Known(pieces=pieces)
+
+
+def known_of_sources(placed: DataFrame) -> Known:
+    """Find, for each partition of the repartition topic, the greatest timestamps and where they come from.
+
+    :param placed: task, partition, timestamp_ms of the records that reach the processor
+    """
+    from pyspark.sql import functions
+
+    rows = placed.groupBy("task", "partition").agg(functions.expr("max(timestamp_ms) as latest")).collect()
+    by_task: dict[int, list[tuple[int, int]]] = {}
+    for row in rows:
+        by_task.setdefault(row.task, []).append((row.latest, row.partition))
+    greatest = {}
+    for task, found in by_task.items():
+        first, *rest = sorted(found, reverse=True)
+        greatest[task] = (*first, rest[0][0] if rest else NEVER)
+    return Known(greatest=greatest)
+
+
+def with_task(kept: DataFrame, partitions: int | None) -> DataFrame:
+    """Add ``task``: the partition that the processor's task has, and so its changelog.
+
+    :param partitions: of the repartition topic; None when the records stay where they are
+    """
+    if partitions is None:
+        return kept.selectExpr("*", "partition as task")
+
+    def place(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
+        from kops.formats.murmur2_columns import partitions_of
+
+        for batch in batches:
+            found = partitions_of(batch.column("key"), partitions)
+            yield batch.append_column("task", found)
+
+    from pyspark.sql.types import IntegerType, StructField, StructType
+
+    return kept.mapInArrow(place, StructType([*kept.schema.fields, StructField("task", IntegerType())]))
+
+
+def with_stream_time(placed: DataFrame, known: Known) -> DataFrame:
+    """Add ``before``, the stream time before each record, and ``others``, the greatest timestamp that may have come before it as well.
+
+    Both are of the record's task: ``before`` over the earlier records of its own source partition, which surely came before it; ``others``
+    over all records of other source partitions, some of which may have.
+
+    :param placed: partition, offset, timestamp_ms, key, v, task; each partition, or piece of it, in one task of Spark, by offset
+    """
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    added = [StructField("before", LongType()), StructField("others", LongType())]
+
+    def tell(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
+        times = _Times(known)
+        for batch in batches:
+            if batch.num_rows:
+                before, others = times.of(batch)
+                yield batch.append_column("before", before).append_column("others", others)
+
+    return placed.mapInArrow(tell, StructType([*placed.schema.fields, *added]))
+
+
+class _Times:
+    """The running maximum of each pair of source partition and task."""
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        self.latest: dict[tuple[int, int], int] = {}
+
+    def of(self, batch: pyarrow.RecordBatch) -> tuple[pyarrow.Array, pyarrow.Array]:
+        """Return the columns to add to a batch."""
+        import numpy
+        import pyarrow
+
+        partitions, tasks, times = (batch.column(name).to_numpy() for name in ("partition", "task", "timestamp_ms"))
+        groups = partitions.astype(numpy.int64) << 32 | tasks
+        before, others = numpy.empty(len(times), numpy.int64), numpy.empty(len(times), numpy.int64)
+        order = numpy.argsort(groups, kind="stable") if (groups != groups[0]).any() else numpy.arange(len(groups))
+        bounds = [0, *(numpy.flatnonzero(numpy.diff(groups[order])) + 1).tolist(), len(groups)]
+        for start, end in itertools.pairwise(bounds):
+            rows = order[start:end]
+            group = (int(partitions[rows[0]]), int(tasks[rows[0]]))
+            if group not in self.latest:
+                self.latest[group] = self.known.before(group[0], _offset_at(batch, int(rows[0])))
+            running = numpy.maximum.accumulate(numpy.concatenate(([self.latest[group]], times[rows])))
+            before[rows], others[rows] = running[:-1], self.known.others(group[1], group[0])
+            self.latest[group] = int(running[-1])
+        return pyarrow.array(before), pyarrow.array(others)
+
+
+def _offset_at(batch: pyarrow.RecordBatch, row: int) -> int:
+    value = batch.column("offset")[row].as_py()
+    return int(value["offset"] if isinstance(value, dict) else value)
+
+
+def _plain_offset(kept: DataFrame) -> str:
+    """Return SQL of the offset, which is part of a struct where records were exploded."""
+    return "offset" if kept.schema["offset"].dataType.typeName() == "long" else "offset.offset"

@@ -1,0 +1,65 @@
+"""The view of a key-value store that one stream fills, or one topic as a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kops.core.statefile.models import FAUST
+from kops.spark.columns.added_up import FATES as FATES_COUNTED
+from kops.spark.columns.added_up import added_up, joined
+from kops.spark.driver.observing import watched
+from kops.spark.stores.aggregates import SURE, TIMED, aggregated, depends_on_order
+from kops.spark.stores.base import adding_on, with_base
+from kops.spark.stores.partitions import placed
+from kops.spark.stores.prepare import FATES, prepare
+from kops.spark.stores.views import Seen, View, observed_keys, observed_records, seen_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kops.spark.reading.batch_source import BatchSource
+    from kops.spark.reading.source import KafkaSource
+    from kops.spark.stores.jobs import Job
+
+
+def stream_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
+    """Compute a store of aggregates by key, or a table.
+
+    :param any_order: add floating-point numbers as they come (``aggregated``)
+    """
+    store = job.store if job.store.moves else replace(job.store, key_by=None)
+    ordered = depends_on_order(store.aggregate) and not any_order and not store.key_by
+    prepared = prepare(kafka.read(replace(job.source, split=not ordered)), job.state_file, job.store, lenient=job.skip_undecodable)
+    judged, of_records = observed_records(prepared)
+    kept = with_base(prepared.kept(judged), job, prepared.value_type)
+    added = adding_on(store) if job.base else store
+    rows, of_keys = observed_keys(aggregated(prepared, kept, added, any_order=any_order))
+    where = placed(kafka, rows, job) if store.key_by else rows
+    return View(_timed(where, job), lambda: seen_of(prepared, job, of_records, of_keys))
+
+
+def added_up_view(batches: BatchSource, job: Job) -> View:
+    """Compute a store that tasks can add up by themselves (``added_up.adds_up``).
+
+    A record that is not of the formats makes all of it void, for then the slower way has to say which it was.
+    """
+    # Without records the sums are null.
+    counted, of_tasks = watched(added_up(batches, job.source, job.store), {name: f"coalesce(sum({name}), 0)" for name in FATES_COUNTED})
+    rows, of_keys = observed_keys(joined(counted, job.store))
+
+    def seen() -> Seen:
+        fates, keys = of_tasks.get, of_keys.get
+        dropped = {name: fates.get(name, 0) for name in FATES.values()}
+        return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], void=fates["unfit"])
+
+    return View(_timed(rows, job), seen)
+
+
+def _timed(rows: DataFrame, job: Job) -> DataFrame:
+    """Let no timestamp count for a library whose tables have none."""
+    from pyspark.sql import functions
+
+    if job.state_file.library != FAUST:
+        return rows
+    return rows.withColumn("doubt", functions.expr(f"if(doubt = {SURE}, {TIMED}, doubt)"))

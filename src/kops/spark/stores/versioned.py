@@ -1,0 +1,134 @@
+"""Versioned stores (KIP-889): every version of a key that can still be asked for. DataFrame to DataFrame.
+
+A store answers for any time up to its history before the newest timestamp that its task has seen. A record that is older than that when it
+comes is never taken (``RocksDBVersionedStore.put``), though its changelog has it; one with a timestamp that its key has already takes the
+place of that version. A restore judges the records again in the order of the log, so versions are written in the order of time: there
+nothing comes late.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kops.spark.driver.observing import Watch, watched
+from kops.spark.reading.snapshot import snapshot_view
+from kops.spark.staging.difference import all_added
+from kops.spark.staging.stage import Staged, write_stage
+from kops.spark.stores.aggregates import SURE
+from kops.spark.stores.prepare import FATES
+from kops.spark.stores.tables import Topics, expression, not_expired
+from kops.spark.stores.views import Seen, View
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kops.core.statefile.table_models import Table
+    from kops.spark.reading.source import KafkaSource, TopicRange
+    from kops.spark.stores.jobs import Job
+
+VERSION_BYTES = 8
+"""After the key in the rows of a view: the timestamp of the version. Before the value there is a byte: 1 for a value, 0 for a deletion."""
+_OF_KEY = "over (partition by partition, key order by timestamp)"
+
+
+def versioned_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # noqa: ARG001 - the contract: nothing is added up
+    """Compute a versioned store, a row for each version."""
+    topics = Topics(kafka, job, clocks=False)
+    rows, of_keys = watched(as_rows(versions(topics, job)), {"keys": "count(*)"})
+    history = _history(job)
+    return View(rows, lambda: _seen(topics, of_keys), held=lambda: _held(kafka.read(replace(job.changelog, headers=True)), history))
+
+
+def versions(topics: Topics, job: Job) -> DataFrame:
+    """Return the versions that the store should have: partition, key, value (null: deleted), timestamp."""
+    table = _table(job)
+    records = topics.records(replace(table, history_ms=None), job.store.source)
+    log = records.selectExpr("_partition as partition", "_key as key", "_raw as value", "_ts as timestamp_ms", "offset")
+    return _versions(topics.not_expired(log, _history(job), job.store.source.topic), _history(job))
+
+
+def observable(log: DataFrame, history_ms: int) -> DataFrame:
+    """Return the versions that a store can be asked for after a log: partition, key, value (null: deleted), timestamp.
+
+    :param log: partition, key, value, timestamp_ms, offset
+    """
+    return _versions(not_expired(log, history_ms), history_ms)
+
+
+def _versions(taken: DataFrame, history_ms: int) -> DataFrame:
+    last = taken.groupBy("partition", "key", "timestamp_ms").agg(expression("max_by(struct(value), offset) as last"))
+    known = last.selectExpr(
+        "partition",
+        "key",
+        "last.value as value",
+        "timestamp_ms as timestamp",
+        "max(timestamp_ms) over (partition by partition) as newest",
+    )
+    valid = known.selectExpr("*", f"lead(timestamp) {_OF_KEY} as until").where(f"until is null or until > newest - {history_ms}")
+    # The first version of a partition's newest time stays even as a deletion of nothing: it says how far the store has come.
+    told = valid.selectExpr("*", f"lag(value) {_OF_KEY} as before").where("value is not null or before is not null or timestamp = newest")
+    return told.select("partition", "key", "value", "timestamp")
+
+
+def as_rows(found: DataFrame) -> DataFrame:
+    """Return versions as the rows of a view: one key for each."""
+    return found.selectExpr(
+        "partition",
+        "concat(key, cast(timestamp as binary)) as key",
+        "if(value is null, X'00', concat(X'01', value)) as value",
+        "timestamp",
+        f"{SURE} as doubt",
+    )
+
+
+def stage_versions(kafka: KafkaSource, job: Job, path: str) -> Staged:
+    """Stage all versions of a store, to be written in the order of time."""
+    return write_stage(all_added(versions(Topics(kafka, job, clocks=False), job)), path)
+
+
+def stage_held(kafka: KafkaSource, changelog: TopicRange, history_ms: int | None, path: str) -> tuple[Staged, int]:
+    """Stage what a changelog holds now, and return how many of its records have headers, which a stage does not keep.
+
+    :param history_ms: of a versioned store; None: of each key the last record
+    """
+    records = kafka.read(replace(changelog, headers=True)).where("key is not null")
+    if history_ms is None:
+        live = snapshot_view(records)
+        held = live.select("partition", "key", "value", "timestamp")
+        counted = live.where("size(headers) > 0")
+    else:
+        held, counted = observable(records, history_ms), records.where("size(headers) > 0")
+    return write_stage(all_added(held), path), counted.count()
+
+
+def _held(log: DataFrame, history_ms: int) -> DataFrame:
+    """Return the versions that a changelog holds as the current side of a comparison."""
+    records = log.where("key is not null")
+    rows = as_rows(observable(records, history_ms))
+    if "headers" not in log.columns:
+        return rows.selectExpr("partition", "key", "value", "timestamp", "false as odd")
+    odd = (
+        records.where("size(headers) > 0")
+        .selectExpr("partition", "concat(key, cast(timestamp_ms as binary)) as key", "true as odd")
+        .distinct()
+    )
+    return rows.join(odd, ["partition", "key"], "left").selectExpr("partition", "key", "value", "timestamp", "coalesce(odd, false) as odd")
+
+
+def _table(job: Job) -> Table:
+    from kops.core.statefile.table_models import Table
+
+    store = job.store
+    return Table(store.name, f"stores.{store.name}", store.key_form, store.aggregate.form, source=store.source, history_ms=store.history_ms)
+
+
+def _history(job: Job) -> int:
+    if job.store.history_ms is None:
+        raise TypeError(f"{job.store.name} has no versions")
+    return job.store.history_ms
+
+
+def _seen(topics: Topics, of_keys: Watch) -> Seen:
+    fates = topics.fates()
+    return Seen(fates["read"], {name: fates[name] for name in FATES.values()}, of_keys.get["keys"], 0, noted={"late": topics.expired})

@@ -1,0 +1,126 @@
+"""What a store should hold: how it is told, whatever type the store is of, and how its records were judged on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kops.core.errors import Refused
+from kops.spark.driver.observing import Watch, watched
+from kops.spark.stores.aggregates import MIXED, ROUNDED
+from kops.spark.stores.prepare import FATES, NEGATIVE_TIME, UNDECODABLE, Prepared
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kops.spark.stores.jobs import Job
+
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen while a view was computed.
+
+    :param read: records read of the topic
+    :param dropped: how many of them did not count, by reason (``kops.spark.stores.prepare.FATES``)
+    :param keys: that the store should hold
+    :param mixed: keys whose records' order is not known, where it matters
+    :param void: how often something was met that only a slower way of computing can judge, such as a sum that another order
+        of additions would have changed: the view does not count
+    :param noted: what else was counted, by name: of windows, see ``kops.spark.stores.windows_view.NOTED``
+    :param unrestorable: records of the changelog, tombstones too, whose keys are too short for such a store
+    :param live: how many live keys the changelog holds, by partition
+    :param latest: the greatest timestamp that the application takes the records to have, in milliseconds since the epoch; None: not seen
+    """
+
+    read: int
+    dropped: dict[str, int]
+    keys: int
+    mixed: int
+    void: int = 0
+    noted: Mapping[str, int] = field(default_factory=dict)
+    live: Mapping[int, int] = field(default_factory=dict)
+    unrestorable: int = 0
+    latest: int | None = None
+
+
+def _whole(current: DataFrame) -> DataFrame:
+    return current
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class View:
+    """What a store should hold.
+
+    :param rows: ``kops.spark.stores.aggregates.COLUMNS``, every partition filled in; a null value is a key that should not be there
+    :param seen: tells what was seen; to be called once, after ``rows`` was computed whole. Raises for records that nothing can be made of
+    :param live: takes from the compacted view of the changelog what does not count any more, such as windows that have expired
+    :param done: gives back what the computation holds
+    :param held: what the changelog holds now, as ``difference.compacted_view`` has it; None: the last record of every key
+    :param empty: a value that the changelog may hold although it is not in the rows: that of a group that is empty
+    """
+
+    rows: DataFrame
+    seen: Callable[[], Seen]
+    live: Callable[[DataFrame], DataFrame] = _whole
+    done: Callable[[], None] = _nothing
+    held: Callable[[], DataFrame] | None = None
+    empty: bytes | None = None
+
+
+def observed_records(prepared: Prepared) -> tuple[DataFrame, Watch]:
+    """Return the judged records, counted as they pass by: ``read``, each of ``FATES``, and ``latest``."""
+    fates = {name: f"count_if(fate = {number})" for number, name in FATES.items()}
+    latest = f"max(if(fate in ({UNDECODABLE}, {NEGATIVE_TIME}), null, timestamp_ms))"
+    return watched(prepared.judged, {"read": prepared.records, **fates, "latest": latest})
+
+
+def observed_keys(rows: DataFrame) -> tuple[DataFrame, Watch]:
+    """Return the rows of a view, counted as they pass by: ``keys``, ``mixed`` and ``rounded``."""
+    counts = {"keys": "value is not null", "mixed": f"doubt = {MIXED}", "rounded": f"doubt = {ROUNDED}"}
+    return watched(rows, {name: f"count_if({condition})" for name, condition in counts.items()})
+
+
+def seen_of(prepared: Prepared, job: Job, of_records: Watch, of_keys: Watch) -> Seen:
+    """Return what two observations saw.
+
+    :raises UndecodableInput: naming the first records that are not of the formats, when they are not to be skipped
+    """
+    fates, keys = of_records.get, of_keys.get
+    refuse_undecodable(prepared, job, fates["undecodable"])
+    dropped = {name: fates[name] for name in FATES.values()}
+    return Seen(fates["read"], dropped, keys["keys"], keys["mixed"], keys["rounded"], latest=fates["latest"])
+
+
+class UndecodableInput(Refused):
+    """Records whose bytes are not of the formats that the state file names; nothing was changed."""
+
+    slug = "undecodable_record"
+
+
+def refuse_undecodable(prepared: Prepared, job: Job, count: int) -> None:
+    """Refuse to go on when there are records that are not of the formats, and they are not to be skipped.
+
+    :raises UndecodableInput: naming the first of them
+    """
+    if not count or job.skip_undecodable:
+        return
+    topic, source = job.source.topic, job.store.source
+    first = prepared.undecodable.orderBy("partition", "offset").limit(_NAMED).collect()
+    places = [f"{topic}:{row.partition} at offset {row.offset} ({row.part})" for row in first]
+    more = f" and {count - len(places)} more" if count > len(places) else ""
+    plural = "record is" if count == 1 else "records are"
+    formats = f"key {source.key}, value {source.value}{', and a timestamp that is not null' if source.extracts else ''}"
+    raise UndecodableInput(
+        f"store {job.store.name}: {count} {plural} not of the formats of {job.state_file.path} ({formats}): {', '.join(places)}{more}",
+        hint="correct the formats, or, when the application itself passes over such records, use --on-error skip",
+        topic=topic,
+        count=count,
+        records=[{"partition": row.partition, "offset": row.offset, "part": row.part} for row in first],
+    )
