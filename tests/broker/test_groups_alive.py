@@ -143,7 +143,7 @@ def test_a_share_group(broker, look, topic, group, cluster, run_kops, groups):
 
 
 def test_a_connect_worker(broker, look, group, cluster, tmp_path, jdk, groups):
-    """A worker without connectors: what its assignment says is in tests/unit/groups/test_working.py."""
+    """A worker without connectors: what its assignment says is in tests/unit/gateways/kafka/groups/test_working.py."""
     settings = {
         "bootstrap.servers": broker.bootstrap_servers,
         "group.id": group,

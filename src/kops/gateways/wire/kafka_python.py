@@ -1,6 +1,6 @@
 """What kops uses of kafka-python below its documented classes: requests as such, coordinators, connections.
 
-Nothing else touches these parts. ``tests/unit/gateways/test_kafka_python.py`` checks that the installed release has them; it does not
+Nothing else touches these parts. ``tests/unit/gateways/wire/test_kafka_python.py`` checks that the installed release has them; it does not
 start a broker. This module is among those that Spark's workers are given, so it imports nothing of the other gateways.
 """
 

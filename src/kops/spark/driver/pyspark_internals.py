@@ -1,7 +1,7 @@
 """What kops uses of PySpark and py4j below their documented classes: the JVM behind a session, its status store, the workers' daemon.
 
-Nothing else touches these parts. ``tests/unit/spark/test_pyspark_internals.py`` checks that the installed release has them; what they
-answer, the tests with a real Spark check.
+Nothing else touches these parts. ``tests/unit/spark/driver/test_pyspark_internals.py`` checks that the installed release has them; what
+they answer, the tests with a real Spark check.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def test_one_that_fails_ends_the_others(tmp_path, task, said):
 def test_they_end_with_who_wanted_them(tmp_path):
     here = str(Path(__file__).parent)
     script = (
-        f"import sys; sys.path.insert(0, {here!r}); import test_replay_tasks as t; from functools import partial\n"
+        f"import sys; sys.path.insert(0, {here!r}); import test_tasks as t; from functools import partial\n"
         f"t.Processes(2).run([partial(t.note_and_wait, {str(tmp_path)!r}, n) for n in range(2)])"
     )
     parent = subprocess.Popen([sys.executable, "-c", script])

@@ -101,7 +101,7 @@ def test_a_buffer_of_which_one_partition_is_lost(buffer, changelog, grade):
 
 
 def test_joins_of_cached_tables_and_what_is_grouped_from_them():
-    body = yaml.safe_load((Path(__file__).parents[3] / "examples" / "regions" / "state.yaml").read_text(encoding="utf-8"))
+    body = yaml.safe_load((Path(__file__).parents[4] / "examples" / "regions" / "state.yaml").read_text(encoding="utf-8"))
     for cache, of_join, of_groups in ((True, "B", "C"), (False, "A", "B")):
         body["streams"]["cache"] = cache
         found = parse_state_file("f", body)
