@@ -28,7 +28,7 @@ from kops.operations.state.engine import Engine
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Read:
     @property
     def topic_range(self) -> TopicRange:
         """Return what Spark is asked for."""
-        from kops.spark.reading.source import TopicRange
+        from kops.spark.reading.ranges import TopicRange
 
         bounds = {place.partition: (wanted.start, wanted.end) for place, wanted in self.ranges.items()}
         return TopicRange(self.target.topic, bounds, self.target.isolation == "read_committed", headers=True)

@@ -24,7 +24,7 @@ from kops.operations.state.engine import Engine, folder_of_this_process, start_e
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
     from kops.spark.replay.jobs import Job, Outcome, Part
     from kops.spark.replay.parts import Sent
     from kops.spark.replay.tasks import Tasks
@@ -197,7 +197,7 @@ class Work:
         )
 
     def _range(self, parts: Sequence[Part]) -> TopicRange:
-        from kops.spark.reading.source import TopicRange
+        from kops.spark.reading.ranges import TopicRange
 
         ranges = {part.partition: (part.start, part.end) for part in parts}
         return TopicRange(self.arguments["source"], ranges, read_committed=True, headers=True, split=False)

@@ -24,7 +24,7 @@ def letters_of(work: Work, parts: Sequence[Part], offsets: Mapping[int, Interval
     :param offsets: sets by partition; ``inside``: those of the sets, else all others
     """
     from kops.spark.reading.batch_source import BatchSource
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
     from kops.spark.replay.redrive import SCHEMA, Letters, judged
     from kops.spark.replay.rows import changed, decoded
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from kops.spark.reading.archived import ArchivedTopic
     from kops.spark.reading.batch_source import BatchSource
     from kops.spark.reading.input_seen import InputSeen
-    from kops.spark.reading.source import KafkaSource, TopicRange
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.reading.source import KafkaSource
 
 STAGES_KEPT_DAYS = 30
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"

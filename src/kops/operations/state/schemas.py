@@ -15,9 +15,10 @@ from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.gateways.registry.client import SchemaRegistry
+    from kops.spark.job import Job
+    from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.registered import Met
-    from kops.spark.reading.source import KafkaSource, TopicRange
-    from kops.spark.stores.jobs import Job
+    from kops.spark.reading.source import KafkaSource
 
 T = TypeVar("T")
 
