@@ -26,9 +26,8 @@ from kops.operations.services import Services
 from kops.operations.state.engine import Engine
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from kops.spark.reading.ranges import TopicRange
+    from kops.spark.types import DataFrame
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from kops.operations.replay.jobs import Work
 from kops.operations.replay.wanted import parse_form
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from kops.spark.replay.jobs import Part
+    from kops.spark.types import DataFrame
 
 BY_ORIGIN = "to_partition"
 """The expression that sends each record to the partition it came from."""

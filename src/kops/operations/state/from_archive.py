@@ -15,7 +15,7 @@ from kops.operations.state.cut import Cut, Share
 from kops.operations.state.engine import Engine
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from kops.spark.types import DataFrame
 
 _NAMED = 5
 

@@ -11,7 +11,7 @@ from kops.operations.state.exactness import Exactness, worst
 from kops.operations.state.facts import StoreFacts
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from kops.spark.types import SparkSession
 
 UNKNOWN = -1
 """As ``kops.spark.stores.partitions`` has it."""

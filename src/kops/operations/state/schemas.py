@@ -10,7 +10,7 @@ from kops.core.errors import ConfigError, NotFound, OperationFailed, Refused
 from kops.core.records.column_types import Disagreement
 from kops.core.schemas.models import KIND_OF, RegisteredSchema
 from kops.core.statefile import Form
-from kops.core.statefile.models import REGISTERED
+from kops.core.statefile.sources import REGISTERED
 from kops.operations.services import Services
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLES, VERSIONED, WALL_CLOCK, WINDOW
+from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLES, VERSIONED, WINDOW
+from kops.core.statefile.sources import WALL_CLOCK
 from kops.formats.batches.header import UnreadableBatch
 from kops.spark.columns.added_up import adds_up
 from kops.spark.columns.whole_partitions import fits_tasks, stage_whole_partitions

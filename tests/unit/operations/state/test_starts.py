@@ -7,7 +7,7 @@ import pytest
 from kops.core.errors import ConfigError, Refused
 from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.statefile import parse_state_file
-from kops.core.statefile.models import Start
+from kops.core.statefile.sources import Start
 from kops.core.times import Position
 from kops.operations.state.cut import COMMITTED, Cut, find_cut
 from kops.operations.state.exactness import Exactness, of_input
