@@ -17,7 +17,7 @@ pytestmark = pytest.mark.broker
 CORE = frozenset(
     {
         *("certifi", "charset-normalizer", "click", "confluent-kafka", "idna", "kafka-python", "markdown-it-py", "mdurl", "pygments"),
-        *("pyyaml", "requests", "rich", "tomlkit", "urllib3"),
+        *("pyyaml", "requests", "rich", "tabulate", "tomlkit", "urllib3", "wcwidth"),
     }
 )
 """What is downloaded beside kops: 9 MB of wheels in all."""

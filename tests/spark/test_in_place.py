@@ -3,9 +3,8 @@
 import pytest
 
 from kops.core.errors import ConfigError
-from kops.spark.job import Job
-from kops.spark.reading.ranges import TopicRange
-from kops.spark.stores.jobs import VIEWS
+from kops.spark.reading.source import TopicRange
+from kops.spark.stores.jobs import VIEWS, Job
 
 pytestmark = pytest.mark.spark
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kops.core.statefile import parse_state_file
-from kops.spark.job import Job
-from kops.spark.reading.ranges import SCHEMA, TopicRange
-from kops.spark.stores.jobs import VIEWS
+from kops.spark.reading.source import SCHEMA, TopicRange
+from kops.spark.stores.jobs import VIEWS, Job
 from support.programs import Program, Record
 
 Views = dict[int, dict[bytes, tuple[bytes, int]]]

@@ -11,7 +11,7 @@ from kops.cli.frame.findings_view import cluster_words, fail_on_option, findings
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.session import Session
 from kops.core.errors import KopsError
-from kops.output.render import Column, as_columns
+from kops.output.table import Column, as_columns
 
 VOTER_COLUMNS = ("id", "role", "endpoint", "log_end_offset", "lag", "lag_ms")
 FEATURE_COLUMNS = ("feature", "level", "supported")

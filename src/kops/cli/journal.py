@@ -55,6 +55,9 @@ def show(session: Session, *, entry_id: str) -> None:
         return
     from kops.cli.frame.plan_view import plan_text
 
+    if session.markup:
+        session.render(item_rows(entry), ["target", "action", "before", "after", "status"])
+        return
     click.echo(plan_text(entry.plan, terminal=sys.stdout.isatty()))
     session.render(item_rows(entry), ["target", "status"])
 

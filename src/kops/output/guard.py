@@ -1,6 +1,6 @@
-"""The last exit of text: stdout and stderr let nothing through that acts on a terminal, but what kops itself steers it with.
+"""The last exit of text: stdout and stderr let nothing through that acts on a terminal, except what kops itself steers it with.
 
-What stands in a line is escaped where lines are made (``kops.core.visible``); this holds whatever makes them, and whoever wrote it.
+What stands in a line is escaped where lines are made (``kops.core.visible``); this guards whatever makes them, and whoever wrote it.
 """
 
 from __future__ import annotations
@@ -8,16 +8,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO, cast
+from typing import Any, ClassVar, TextIO, cast
 
 from kops.core.visible import visible_bytes, visible_lines
+
+
+class Passing:
+    """The line of a terminal that is rewritten, such as progress: it is cleared before anything else is written."""
+
+    clear: ClassVar[Callable[[], None] | None] = None
+
+    @classmethod
+    def end(cls) -> None:
+        """Clear the line, if there is one."""
+        clear, cls.clear = cls.clear, None
+        if clear is not None:
+            clear()
 
 
 class Guard:
     """A text stream that escapes what acts on a terminal; line ends and tabs pass.
 
     :param stream: that it writes to
-    :param holds: tells at each write whether it escapes; a stream that is read by programs gets data as they are
+    :param holds: whether it escapes, asked at each write; a stream that is read by programs gets data as they are
     """
 
     def __init__(self, stream: TextIO, holds: Callable[[], bool]) -> None:
@@ -26,6 +39,7 @@ class Guard:
 
     def write(self, text: str) -> int:
         """Write a text; return how long it is."""
+        Passing.end()
         self.beneath.write(visible_lines(text) if self._holds() else text)
         return len(text)
 
@@ -36,6 +50,7 @@ class Guard:
     @property
     def buffer(self) -> Any:
         """Return the bytes beneath; guarded where they go to a terminal."""
+        Passing.end()
         return _Bytes(self.beneath.buffer) if self.beneath.isatty() else self.beneath.buffer
 
     def __getattr__(self, name: str) -> Any:
@@ -61,7 +76,15 @@ class _Bytes:
 
 def unguarded(stream: TextIO) -> TextIO:
     """Return what is beneath, for what kops steers a terminal with."""
-    return stream.beneath if isinstance(stream, Guard) else stream
+    while (beneath := getattr(stream, "beneath", None)) is not None:
+        stream = beneath
+    return stream
+
+
+def steer(text: str, stream: TextIO) -> None:
+    """Write a text that may steer the terminal."""
+    Passing.end()
+    unguarded(stream).write(text)
 
 
 def for_data(stream: TextIO) -> TextIO:

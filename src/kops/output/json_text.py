@@ -25,6 +25,11 @@ def write_json_list(rows: Iterable[Row], stream: TextIO) -> None:
     write_array(map(json_text, rows), stream)
 
 
+def write_json_blocks(blocks: Iterable[Block], stream: TextIO) -> None:
+    """Write very many rows, byte for byte as ``write_json_list`` does."""
+    write_array(block_texts(blocks), stream)
+
+
 def write_array(elements: Iterable[str], stream: TextIO, *, indent: str = "  ", end: str = "\n") -> None:
     """Write a JSON array, one element a line.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -11,7 +10,9 @@ from typing import TextIO
 from kops.core.blocks import Row
 from kops.core.visible import escaped_json
 from kops.output.json_text import json_text
-from kops.output.render import Column, as_columns, csv_cell, is_number, line_cell, name_text, visible_csv_cell
+from kops.output.markup import MARKUP
+from kops.output.render import name_text, write_csv_rows
+from kops.output.table import Column, Lines, as_columns, is_number, line_cell, table_of, text_width, write_table
 from kops.output.yaml_text import write_yaml_documents
 
 WIDEST = 30
@@ -33,6 +34,8 @@ def write_json_lines(lines: Sequence[str], stream: TextIO) -> None:
 class LineWriter:
     """Writes batches of rows.
 
+    Markup is written when all rows are there.
+
     :param columns: of the table and the CSV, chosen by the first batch; JSON and YAML carry every key. ``name`` prints the first one
     :param terminal: cut the table's lines to the terminal's width, and show CSV and names without what acts on it
     """
@@ -42,12 +45,14 @@ class LineWriter:
     ) -> None:
         self._choose = columns
         self._columns: list[Column] | None = None
-        self._widths: list[int] = []
-        self._right: list[bool] = []
+        self._lines: Lines | None = None
+        self._kept: list[Row] = []
         self._stream = stream
         self._terminal = terminal
         self._format = output_format
-        self._write = {"json": self._json, "yaml": self._yaml, "csv": self._csv, "name": self._name}.get(output_format, self._table)
+        self._write = {"json": self._json, "yaml": self._yaml, "csv": self._csv, "name": self._name}.get(
+            output_format, self._keep if output_format in MARKUP else self._table
+        )
 
     def write(self, rows: Sequence[Row]) -> None:
         """Write some rows."""
@@ -55,9 +60,15 @@ class LineWriter:
             self._write(rows)
 
     def finish(self) -> None:
-        """Write the heading of a CSV without rows."""
+        """Write what is left: the heading of a CSV without rows, or markup."""
         if self._format == "csv" and self._columns is None:
             self._csv(())
+        if self._format in MARKUP:
+            table = table_of(self._kept, as_columns(self._choose(self._kept)))
+            write_table(table, self._stream, output_format=self._format)
+
+    def _keep(self, rows: Sequence[Row]) -> None:
+        self._kept.extend(rows)
 
     def _json(self, rows: Sequence[Row]) -> None:
         write_json_lines([json_text(row) + "\n" for row in rows], self._stream)
@@ -66,30 +77,23 @@ class LineWriter:
         write_yaml_documents([dict(row) for row in rows], self._stream)
 
     def _csv(self, rows: Sequence[Row]) -> None:
-        writer = csv.writer(self._stream, lineterminator="\n")
-        if self._columns is None:
-            self._columns = as_columns(self._choose(rows))
-            writer.writerow([column.key for column in self._columns])
-        shown_as = visible_csv_cell if self._terminal else csv_cell
-        writer.writerows([shown_as(row.get(column.key)) for column in self._columns or ()] for row in rows)
+        first = self._columns is None
+        columns = self._columns = self._columns or as_columns(self._choose(rows))
+        write_csv_rows(rows, columns, self._stream, terminal=self._terminal, heading=first)
 
     def _name(self, rows: Sequence[Row]) -> None:
         first = as_columns(self._choose(rows))[0].key
         self._stream.writelines(f"{name_text(row.get(first), terminal=self._terminal)}\n" for row in rows)
 
     def _table(self, rows: Sequence[Row]) -> None:
-        lines: list[list[str]] = []
+        lines: list[tuple[str, ...]] = []
         if self._columns is None:
             self._columns = as_columns(self._choose(rows))
-            lines.append([column.heading for column in self._columns])
-        lines += [[line_cell(row.get(column.key)) for column in self._columns] for row in rows]
-        if not self._widths:
-            self._widths = [min(max(map(len, texts)), WIDEST) for texts in zip(*lines, strict=True)]
-            self._right = [all(is_number(row.get(column.key)) for row in rows) for column in self._columns]
-        width = shutil.get_terminal_size().columns if self._terminal else 0
-        for texts in lines:
-            padded = [
-                text.rjust(wide) if right else text.ljust(wide) for text, wide, right in zip(texts, self._widths, self._right, strict=True)
-            ]
-            line = "  ".join(padded).rstrip()
-            self._stream.write((line[: width - 1] + "…" if width and len(line) > width else line) + "\n")
+            lines.append(tuple(column.heading for column in self._columns))
+        columns = self._columns
+        lines += [tuple(line_cell(row.get(column.key)) for column in columns) for row in rows]
+        if self._lines is None:
+            widths = [min(max(map(text_width, texts)), WIDEST) for texts in zip(*lines, strict=True)]
+            right = [all(is_number(row.get(column.key)) for row in rows) for column in columns]
+            self._lines = Lines(widths, right, shutil.get_terminal_size().columns if self._terminal else 0)
+        self._lines.write(lines, self._stream)

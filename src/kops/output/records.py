@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kops.core.visible import visible
-from kops.output.render import Column
+from kops.output.table import Column
 
 _DATE = len("2026-11-20T")
 STREAM_KEYS = (

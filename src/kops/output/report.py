@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kops.output.render import cell
 from kops.output.report_chart import Chart, chart_svg, safe_text
+from kops.output.table import cell
 
 GOOD, BAD, NEUTRAL = "good", "bad", "neutral"
 LARGEST_CELL = 400

@@ -18,7 +18,7 @@ from kops.core.murmur2 import murmur2, partition_for
 from kops.core.records.models import OffsetRange, Ranges, Record
 from kops.core.statefile.reducers import FunctionReducer, Reducer
 from kops.formats.base import Format, Place, as_text_or_base64, decode_at
-from kops.output.render import Column
+from kops.output.table import Column
 from kops.plugins.loader import load_format as format_named
 
 pass_session = click.make_pass_decorator(Session)

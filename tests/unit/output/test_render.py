@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kops.output.fitted import LEAST, fitted, shortened
-from kops.output.render import Column, cell, render_object, render_rows
+from kops.output.render import render_object, render_rows
+from kops.output.table import NARROWEST, Column, cell, fitted, shortened
 
 ROWS = [
     {
@@ -129,9 +129,11 @@ def test_columns_are_no_narrower_than_they_must_be(columns, limit):
     widths, may_shrink = [width for width, _ in columns], [may for _, may in columns]
     shrunk = fitted(widths, may_shrink, limit)
     room = limit - 2 * (len(widths) - 1)
-    assert all(after == before or (may and LEAST <= after < before) for after, before, may in zip(shrunk, widths, may_shrink, strict=True))
+    assert all(
+        after == before or (may and NARROWEST <= after < before) for after, before, may in zip(shrunk, widths, may_shrink, strict=True)
+    )
     if sum(shrunk) > room:
-        assert all(after <= LEAST or not may for after, may in zip(shrunk, may_shrink, strict=True))
+        assert all(after <= NARROWEST or not may for after, may in zip(shrunk, may_shrink, strict=True))
     elif shrunk != widths:
         narrowed = [after for after, before in zip(shrunk, widths, strict=True) if after < before]
         assert room - sum(shrunk) < len(narrowed) + 1

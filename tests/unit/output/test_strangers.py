@@ -35,8 +35,8 @@ from kops.output.progress import StreamProgress
 from kops.output.records import as_cells, stream_columns
 from kops.output.render import render_object, render_rows
 from kops.output.report import NEUTRAL, Report, Section, Table, report_html
+from kops.output.table import as_columns, table_of_blocks, write_table
 from kops.output.watch import json_lines, plain_lines
-from kops.output.wide import write_wide
 
 ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0001-\U000e007f]"
@@ -147,9 +147,8 @@ def test_tables_keep_a_line_for_each_row(name, value):
     assert len(lines_of(written(lambda stream: render_rows(rows, keys, "table", stream, terminal=True)))) == 3
     assert len(lines_of(written(lambda stream: render_object(rows[0], "table", stream)))) == 4
     block = Block(2, {"group": name, "value": None}, {"value": [value, name]})
-    from kops.output.render import as_columns
-
-    assert len(lines_of(written(lambda stream: write_wide([block], as_columns(["group", "value"]), stream)))) == 3
+    table = table_of_blocks([block], as_columns(["group", "value"]))
+    assert len(lines_of(written(lambda stream: write_table(table, stream)))) == 3
     writer = io.StringIO()
     LineWriter(lambda _: ["group", "hosts"], "table", writer).write(rows)
     assert len(lines_of(writer.getvalue())) == 3

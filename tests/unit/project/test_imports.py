@@ -11,6 +11,7 @@ HEAVY = {
     "kafka",
     "requests",
     "tabulate",
+    "wcwidth",
     "rich",
     "yaml",
     "pyspark",

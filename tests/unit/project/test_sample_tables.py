@@ -23,7 +23,7 @@ from kops.cli.replay import archive as replay_archive
 from kops.cli.state import commands as state
 from kops.cli.state import snapshot as state_snapshot
 from kops.cli.topics import files, look
-from kops.output.render import Column, as_columns
+from kops.output.table import Column, as_columns
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")))

@@ -10,7 +10,7 @@ import click
 
 from kops.cli.frame.session import Session
 from kops.output.records import as_cells, as_line, columns, shorter_time, window_cells
-from kops.output.render import Column
+from kops.output.table import Column
 
 _START, _END = Column("start", "START"), Column("end", "END")
 _PARTS = ("side", "sequence", "primary_key", "buffer_time")

@@ -13,7 +13,7 @@ from kops.cli.connect.shared import connectors, group
 from kops.cli.frame.session import Session
 from kops.core.visible import indented, visible
 from kops.output.json_text import json_text
-from kops.output.render import Column
+from kops.output.table import Column
 
 if TYPE_CHECKING:
     from kops.core.connect.models import Connector
@@ -110,8 +110,8 @@ def _watched(session: Session, look: Any, interval: str, count: int | None, *, t
     milliseconds = parse_duration(interval, what="interval")
     if milliseconds < SHORTEST_MS:
         raise UsageProblem(f"{interval} is too short an interval", hint=f"{SHORTEST_MS}ms is the shortest")
-    if session.output_format not in ("table", "json"):
-        raise UsageProblem(f"--watch has no {session.output_format}", hint="it writes lines for people, or one JSON object a look")
+    if session.written_format not in ("table", "json"):
+        raise UsageProblem(f"--watch has no {session.written_format}", hint="it writes lines for people, or one JSON object a look")
     before: dict[str, str] = {}
     looks, code = 0, 0
     while True:

@@ -9,7 +9,7 @@ import click
 from kops.cli.connect.shared import connectors, group
 from kops.cli.frame.options import Approval, mutation
 from kops.cli.frame.session import Session
-from kops.output.render import Column
+from kops.output.table import Column
 
 
 @group.group("offsets")

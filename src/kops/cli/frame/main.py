@@ -63,10 +63,12 @@ def cli(ctx: click.Context) -> None:
     """
     from kops.cli.frame.session import Session
     from kops.output.guard import guarded_stdout
+    from kops.output.markup import markup_stdout
 
     _terminate_orderly()
     ctx.obj = ctx.with_resource(Session(ctx.meta.setdefault(META, {})))
     ctx.with_resource(guarded_stdout(lambda: ctx.obj.output_format == "table"))
+    ctx.with_resource(markup_stdout(lambda: ctx.obj.markup))
     if os.environ.get("NO_COLOR"):
         ctx.color = False
 

@@ -12,7 +12,9 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-OUTPUT_FORMATS = ("table", "json", "yaml", "csv", "name")
+MARKUP = ("markdown", "html", "jira")
+"""Formats in which tables can be pasted into a ticket."""
+OUTPUT_FORMATS = ("table", "json", "yaml", "csv", "name", *MARKUP)
 META = "kops.settings"
 
 

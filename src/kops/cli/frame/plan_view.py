@@ -11,7 +11,8 @@ from kops.core.findings import counted
 from kops.core.plan import DerivedItems, Item, Plan
 from kops.core.topics.settings import people_value
 from kops.core.visible import visible
-from kops.output.render import cell, render_rows
+from kops.output.render import render_rows
+from kops.output.table import cell
 
 COLUMNS = ("target", "action", "before", "after", "reason")
 MOVING = ("offsets.move", "offsets.move_many")
@@ -68,16 +69,21 @@ def _has_parts(item: Item) -> bool:
     return isinstance(item.before, Mapping) or isinstance(item.after, Mapping)
 
 
-def _table(items: Sequence[Item], *, terminal: bool, delta: bool) -> str:
+def table_rows(items: Sequence[Item], *, delta: bool) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return items as the rows of a table, and the columns in which any of them has something."""
     rows = [{column: getattr(item, column) for column in COLUMNS} for item in items]
     columns = list(COLUMNS)
     if delta:
         columns.insert(columns.index("reason"), "delta")
         for row, item in zip(rows, items, strict=True):
             row["delta"] = None if (by := _delta(item)) is None else f"{by:+,}"
-    used = [column for column in columns if any(row[column] not in (None, "") for row in rows)]
+    return rows, [column for column in columns if any(row[column] not in (None, "") for row in rows)]
+
+
+def _table(items: Sequence[Item], *, terminal: bool, delta: bool) -> str:
+    rows, columns = table_rows(items, delta=delta)
     table = io.StringIO()
-    render_rows(rows, used, "table", table, terminal=terminal)
+    render_rows(rows, columns, "table", table, terminal=terminal)
     return table.getvalue().rstrip("\n")
 
 

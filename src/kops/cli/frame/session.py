@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kops.cli.frame.options import Approval
+from kops.cli.frame.options import MARKUP, Approval
 from kops.core.visible import indented
 
 if TYPE_CHECKING:
     from kops.config.connection import Connection
     from kops.config.paths import Directories
-    from kops.core.blocks import Row
+    from kops.core.blocks import Block, Row
     from kops.core.plan import Plan
     from kops.core.progress import Progress
     from kops.gateways.connect import Connect
     from kops.gateways.kafka import Kafka
     from kops.operations.protocol.journal import Journal
-    from kops.output.render import Column
+    from kops.output.table import Column
 
 
 class Session:
@@ -45,8 +45,19 @@ class Session:
 
     @property
     def output_format(self) -> str:
-        """Return the format of stdout."""
+        """Return the format of stdout; markup is a table, written in another way."""
+        return "table" if self.markup else self.written_format
+
+    @property
+    def written_format(self) -> str:
+        """Return the format of stdout, markup included."""
         return str(self.settings.get("output") or "table")
+
+    @property
+    def markup(self) -> str | None:
+        """Return the markup that tables are written in, if one is chosen."""
+        chosen = self.settings.get("output")
+        return chosen if chosen in MARKUP else None
 
     @property
     def quiet(self) -> bool:
@@ -126,13 +137,23 @@ class Session:
         """Write rows to stdout in the chosen format."""
         from kops.output.render import render_rows
 
-        render_rows(rows, columns, self.output_format, sys.stdout, terminal=sys.stdout.isatty())
+        render_rows(rows, columns, self.written_format, sys.stdout, terminal=sys.stdout.isatty())
 
     def render_object(self, body: Row, *, name: str = "name") -> None:
         """Write one object to stdout in the chosen format."""
         from kops.output.render import render_object
 
-        render_object(body, self.output_format, sys.stdout, name=name, terminal=sys.stdout.isatty())
+        render_object(body, self.written_format, sys.stdout, name=name, terminal=sys.stdout.isatty())
+
+    def render_blocks(self, blocks: Iterable[Block], columns: Sequence[Column], texts: Mapping[str, Callable[[Any], str]]) -> None:
+        """Write very many rows to stdout as a table.
+
+        :param texts: how to write the values of some columns, by key
+        """
+        from kops.output.table import table_of_blocks, write_table
+
+        table = table_of_blocks(blocks, columns, texts)
+        write_table(table, sys.stdout, output_format=self.written_format, terminal=sys.stdout.isatty())
 
     def carry_out(self, plan: Plan, approval: Approval, *, undoes: str = "", finishes: str = "") -> int:
         """Run a plan through the safety protocol and return the exit code."""

@@ -152,11 +152,11 @@ class Exceeded:
 
 def render_partitions(session: Session, report: LagReport, blocks: Iterable[Block]) -> None:
     """Render a row for each partition; a table of one group leaves its name away, and what nobody has."""
-    from kops.output.render import Column
-    from kops.output.wide import write_json_rows, write_wide
+    from kops.output.json_text import write_json_blocks
+    from kops.output.table import Column
 
     if session.output_format == "json":
-        write_json_rows(blocks, sys.stdout)
+        write_json_blocks(blocks, sys.stdout)
         return
     if session.output_format == "name":
         session.render(({"group": name} for name in dict.fromkeys(block.common["group"] for block in blocks)), ["group"])
@@ -170,14 +170,13 @@ def render_partitions(session: Session, report: LagReport, blocks: Iterable[Bloc
         columns.insert(0, Column("group"))
     if report.details.known:
         columns.append(Column("time_lag_ms", "TIME"))
-    write_wide(blocks, [*columns, Column("note")], sys.stdout, terminal=sys.stdout.isatty(), texts={"time_lag_ms": age_text})
+    session.render_blocks(blocks, [*columns, Column("note")], {"time_lag_ms": age_text})
 
 
 def render_sums(session: Session, rows: Sequence[Row], first: Sequence[str]) -> None:
     """Render sums by group or topic."""
     from kops.core.blocks import blocks_of
-    from kops.output.render import Column
-    from kops.output.wide import write_wide
+    from kops.output.table import Column
 
     keys = [*first, "partitions", "lag", "largest_lag", "time_lag_ms", "without_commit"]
     if session.output_format != "table":
@@ -185,4 +184,4 @@ def render_sums(session: Session, rows: Sequence[Row], first: Sequence[str]) -> 
         return
     titles = {"largest_lag": "LARGEST", "time_lag_ms": "TIME", "without_commit": "NO COMMIT"}
     columns = [Column(key, titles.get(key, "")) for key in keys]
-    write_wide(blocks_of(rows), columns, sys.stdout, terminal=sys.stdout.isatty(), texts={"time_lag_ms": age_text})
+    session.render_blocks(blocks_of(rows), columns, {"time_lag_ms": age_text})

@@ -74,6 +74,6 @@ def _shown(session: Session, by: str) -> AbstractContextManager[Show]:
 
     if session.output_format == "json":
         return nullcontext(json_lines(by, sys.stdout))
-    if session.output_format != "table":
-        raise UsageProblem(f"--watch has no {session.output_format}", hint="it writes lines for people, or one JSON object a look")
+    if session.written_format != "table":
+        raise UsageProblem(f"--watch has no {session.written_format}", hint="it writes lines for people, or one JSON object a look")
     return live_table(by, sys.stdout) if sys.stdout.isatty() else nullcontext(plain_lines(sys.stdout))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kops.cli.frame.session import Session
-from kops.cli.records.sinks import report
+from kops.cli.records.consume import report
 from kops.core.errors import ExitCode, UsageProblem
 from kops.core.records.filters import parse_filter
 from kops.core.records.ranges import Span, parse_span
@@ -19,7 +19,7 @@ from kops.operations.records.formats import format_for
 from kops.operations.records.rows import BYTES
 from kops.output.json_text import json_text
 from kops.output.records import as_line
-from kops.output.render import Column
+from kops.output.table import Column
 
 COLUMNS = (Column("partition", "P"), "offset", "timestamp", Column("sentence", "WHAT HAPPENED"))
 COUNTS = ("count", Column("who", "BY"), "task", "last", "cause")

@@ -10,7 +10,7 @@ from kops.operations.records import peek as records_peek
 from kops.operations.records.formats import format_for
 from kops.operations.records.rows import BYTES
 from kops.output.records import as_cells, stream_columns
-from kops.output.render import Column
+from kops.output.table import Column
 
 
 def peek(

@@ -17,7 +17,6 @@ from kops.formats.base import Format
 from kops.operations.records.consume import Stream
 from kops.operations.records.lines import line_maker
 from kops.operations.records.rows import Subject, stream_row
-from kops.output.guard import unguarded
 from kops.output.lines import LineWriter, write_bytes, write_json_lines
 from kops.output.records import as_cells, raw_lines, stream_columns
 
@@ -55,8 +54,8 @@ def sink_for(session: Session, shown: Shown, stream: Stream) -> Sink:
     """
     if shown.raw and shown.template is not None:
         raise UsageProblem("--raw and --format are mutually exclusive", hint=r"--format '%s\n' is what --raw writes")
-    if (shown.raw or shown.template is not None) and session.output_format != "table":
-        raise UsageProblem(f"-o {session.output_format} cannot be combined with --raw or --format", hint="choose one of them")
+    if (shown.raw or shown.template is not None) and session.written_format != "table":
+        raise UsageProblem(f"-o {session.written_format} cannot be combined with --raw or --format", hint="choose one of them")
     if shown.raw:
         return Sink(lambda batch: write_values([record.value for record in batch]))
     return _format_sink(shown.template, shown, stream) if shown.template is not None else _row_sink(session, shown, stream)
@@ -97,7 +96,7 @@ def _row_sink(session: Session, shown: Shown, stream: Stream) -> Sink:
         return Sink(lambda batch: write_json_lines(decoded(batch, line, shown, stream), sys.stdout))
     table = session.output_format == "table"
     terminal = table and sys.stdout.isatty()
-    lines = LineWriter(lambda rows: stream_columns(rows, session.output_format), session.output_format, sys.stdout, terminal=terminal)
+    lines = LineWriter(lambda rows: stream_columns(rows, session.output_format), session.written_format, sys.stdout, terminal=terminal)
 
     def row(record: Record) -> dict[str, Any]:
         found = stream_row(record, shown.key, shown.value)
@@ -120,16 +119,3 @@ def decoded(batch: list[Record], make: Callable[[Record], Any], shown: Shown, st
             stream.given -= 1
             stream.skip(wrong)
     return made
-
-
-def report(session: Session, stream: Stream, *, interrupted: bool = False) -> None:
-    """Say on stderr what was read and what to know about it."""
-    of = f" of {stream.read:,} read" if stream.read != stream.given else ""
-    if sys.stderr.isatty() and not session.quiet:
-        unguarded(sys.stderr).write("\r\x1b[K")
-    session.note(f"{stream.topic}: {stream.given:,} record{'' if stream.given == 1 else 's'}{of}{', interrupted' if interrupted else ''}")
-    for sentence in stream.notes:
-        session.note(f"note: {sentence}")
-    count, first = stream.undecodable
-    if count:
-        session.note(f"warning: undecodable and left out: {count:,}; the first: {first}")

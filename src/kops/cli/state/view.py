@@ -9,7 +9,7 @@ import click
 
 from kops.cli.frame.session import Session
 from kops.output.records import as_line, shorter_time, window_cells
-from kops.output.render import Column
+from kops.output.table import Column
 
 _DIFFERENCES = ("store", "partition", "key", "status", "expected", "actual", "expected_timestamp", "actual_timestamp")
 _ANSWERS = ("store", "key", "value", "timestamp", "partition")

@@ -38,7 +38,7 @@ def list_applications(session: Session, *, names: tuple[str, ...]) -> None:
     from kops.core.selection import names_matching
     from kops.operations.streams.find import find_applications
     from kops.operations.streams.rows import found_row
-    from kops.output.render import Column
+    from kops.output.table import Column
 
     found, orphans = find_applications(session)
     try:
@@ -104,7 +104,7 @@ def _render_key(session: Session, look: Any, key: str, key_format: str, stores: 
 
 def _render_look(session: Session, look: Any) -> None:
     from kops.operations.streams.rows import instance_table, look_notes, part_table, store_table
-    from kops.output.render import Column
+    from kops.output.table import Column
 
     application = look.application
     if session.output_format != "table":

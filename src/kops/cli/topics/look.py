@@ -9,7 +9,7 @@ import click
 
 from kops.cli.frame.session import Session
 from kops.cli.topics.shared import group, regex_option, required, topic_option
-from kops.output.render import Column
+from kops.output.table import Column
 
 LIST_COLUMNS = (Column("name"), Column("partitions"), Column("replication_factor", "REPLICAS"))
 LONG_COLUMNS = (

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
-    from kops.spark.reading.ranges import TopicRange
-    from kops.spark.reading.source import KafkaSource
+    from kops.spark.reading.source import KafkaSource, TopicRange
 
 BY_PYTHON = ("avro", "protobuf")
 """Formats that Spark SQL has no function for without further jars; of JSON it has."""

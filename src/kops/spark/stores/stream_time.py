@@ -17,8 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from kops.spark.reading.ranges import SPLIT_RECORDS, TopicRange
-from kops.spark.reading.source import KafkaSource
+from kops.spark.reading.source import SPLIT_RECORDS, KafkaSource, TopicRange
 
 if TYPE_CHECKING:
     import numpy

@@ -1,0 +1,43 @@
+"""Colour with a meaning, on a terminal only: what is wrong, what is doubtful, what is well, what can be copied (no-color.org is obeyed)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TextIO
+
+from kops.output.guard import steer
+
+BAD, DOUBTFUL, GOOD, COMMAND = "31", "33", "32", "36"
+"""SGR codes (ECMA-48) of the foreground: every terminal's theme has its own red, yellow, green and cyan."""
+_KEYS = ("severity", "status", "state", "side", "level", "action")
+_WORDS = {
+    **dict.fromkeys(("critical", "failed", "error", "dead", "missing", "unassigned", "delete", "remove", "erase"), BAD),
+    **dict.fromkeys(("warning", "partial", "unknown", "unfinished", "paused", "restarting", "hidden", "different", "unexpected"), DOUBTFUL),
+    **dict.fromkeys(("done", "ok", "running", "stable", "create", "add"), GOOD),
+}
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Tell whether a stream is a terminal that is to have colours."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def painted(text: str, colour: str | None) -> str:
+    """Return a text in a colour."""
+    return f"\x1b[{colour}m{text}\x1b[0m" if colour else text
+
+
+def painted_column(key: str, texts: Sequence[str]) -> Sequence[str]:
+    """Return the cells of a column, those in colour whose word means something there."""
+    return [painted(text, _WORDS.get(text.lower())) for text in texts] if key in _KEYS else texts
+
+
+def painted_word(word: str) -> str:
+    """Return a word in the colour of its meaning."""
+    return painted(word, _WORDS.get(word.strip().lower()))
+
+
+def write_coloured(text: str, stream: TextIO) -> None:
+    """Write a text whose parts from elsewhere are harmless already: the guard would escape its colours."""
+    steer(text, stream)
