@@ -10,8 +10,8 @@ from kops.config.librdkafka import librdkafka_settings
 from kops.formats.batches.columns import decode
 from kops.formats.batches.header import UnreadableBatch, batches_of
 from kops.gateways.wire.batch_consumer import BatchConsumer, RecordsLost
-from kops.spark.columns.gathering import gathered, newest_of_each_key
 from kops.spark.reading.batch_source import AsRows
+from kops.spark.reading.gathering import gathered, newest_of_each_key
 from support.topics import whole_partition
 
 SOON = 20
@@ -132,7 +132,7 @@ def test_a_damaged_batch_is_an_error(broker, topic):
 
 
 def test_the_newest_of_each_key_of_what_fits(monkeypatch):
-    monkeypatch.setattr("kops.spark.columns.gathering.GATHERED_RECORDS", 100)
+    monkeypatch.setattr("kops.spark.reading.gathering.GATHERED_RECORDS", 100)
     rng = random.Random(3)
     rows = [(rng.choice([None, *(b"%d" % number for number in range(400))]), number) for number in range(3000)]
     tables = [

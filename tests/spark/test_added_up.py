@@ -13,9 +13,11 @@ from kops.config.librdkafka import librdkafka_settings
 from kops.core.statefile import parse_state_file
 from kops.spark.columns.added_up import adds_up
 from kops.spark.columns.windows_added_up import windows_add_up
+from kops.spark.job import Job
 from kops.spark.reading.batch_source import BatchSource
-from kops.spark.reading.source import KafkaSource, TopicRange
-from kops.spark.stores.jobs import VIEWS, Job
+from kops.spark.reading.ranges import TopicRange
+from kops.spark.reading.source import KafkaSource
+from kops.spark.stores.jobs import VIEWS
 from kops.spark.stores.streams import added_up_view
 from kops.spark.stores.windows_view import added_up_windows_view
 

@@ -7,7 +7,8 @@ import pytest
 
 from kops.core.errors import ConfigError
 from kops.core.murmur2 import partition_for
-from kops.spark.stores.aggregates import MIXED, ROUNDED, SURE, aggregated
+from kops.spark.staging.difference import MIXED, ROUNDED, SURE
+from kops.spark.stores.aggregates import aggregated
 from kops.spark.stores.partitions import with_partitions
 from kops.spark.stores.prepare import prepare
 
@@ -99,7 +100,7 @@ def test_a_table_keeps_the_last_record_with_its_own_time_and_knows_what_was_dele
 
 
 def test_records_that_do_not_count_are_counted(records_of, store_of):
-    from kops.spark.stores.prepare import FATES
+    from kops.spark.job import FATES
 
     rows = [
         (0, b"k", b"\x00" * 8, 1),

@@ -3,8 +3,9 @@
 import pytest
 
 from kops.core.errors import ConfigError
-from kops.spark.reading.source import TopicRange
-from kops.spark.stores.jobs import VIEWS, Job
+from kops.spark.job import Job
+from kops.spark.reading.ranges import TopicRange
+from kops.spark.stores.jobs import VIEWS
 
 pytestmark = pytest.mark.spark
 

@@ -12,10 +12,12 @@ from kops.config.java import java_settings
 from kops.config.librdkafka import librdkafka_settings
 from kops.core.statefile import parse_state_file
 from kops.spark.columns.whole_partitions import fits_tasks, stage_whole_partitions
+from kops.spark.job import Job
 from kops.spark.reading.batch_source import BatchSource
-from kops.spark.reading.source import KafkaSource, TopicRange
+from kops.spark.reading.ranges import TopicRange
+from kops.spark.reading.source import KafkaSource
 from kops.spark.staging.stage import read_stage
-from kops.spark.stores.jobs import Job, stage_difference
+from kops.spark.stores.jobs import stage_difference
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kops.spark.stores.stream_time import known_of_pieces, read_in_order, with_stream_time, with_task
+from kops.spark.windows.stream_time import known_of_pieces, read_in_order, with_stream_time, with_task
 from support.programs import KeyBy, Program, Record, Window
 from support.windows_cases import Setup, expected
 from support.windows_in_spark import Topic, computed, job_of

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from kops.core.statefile import parse_state_file
-from kops.spark.stores.windows_sessions import Tally, sessions_of
-from kops.spark.stores.windows_steps import steps_of
+from kops.spark.windows.sessions import Tally, sessions_of
+from kops.spark.windows.steps import steps_of
 from support.programs import Program, Record, Window
 from support.streams import compacted_view
 from support.windows_cases import Setup, case_programs, inputs

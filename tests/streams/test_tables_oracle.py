@@ -84,7 +84,7 @@ def test_read_in_the_order_of_time_all_is_equal(oracle, computed, name):
 
 @pytest.mark.parametrize("kind", ["inner", "left", "outer"])
 def test_read_in_any_order_a_join_differs_only_in_timestamps_that_it_doubts(oracle, computed, kind):
-    from kops.spark.stores.aggregates import SURE, TIMED
+    from kops.spark.staging.difference import SURE, TIMED
 
     program = join_program(kind)
     several = inputs(program, COUNT, by_time=False)
@@ -154,7 +154,7 @@ def test_a_plain_store_has_the_timestamp_of_the_last_record(oracle, computed, ki
 @pytest.mark.parametrize("kind", ["count", "max", "last"])
 def test_several_topics_of_one_stream(oracle, computed, kind):
     """The merged stream counts and finds extremes whatever the order; the last value says where it does not know."""
-    from kops.spark.stores.aggregates import MIXED
+    from kops.spark.staging.difference import MIXED
 
     aggregate = {"count": True} if kind == "count" else {kind: "value", "as": "string"}
     program = TableProgram((), {"m": {"from": {"topics": ["left", "right"], **TEXT}, "aggregate": aggregate}})
@@ -174,7 +174,7 @@ def test_several_topics_of_one_stream(oracle, computed, kind):
 
 @pytest.mark.parametrize("kind", ["inner", "left"])
 def test_a_foreign_key_join_has_the_same_values_and_says_which_timestamps_are_sure(oracle, spark, computed, kind):
-    from kops.spark.stores.aggregates import SURE
+    from kops.spark.staging.difference import SURE
     from kops.spark.stores.jobs import VIEWS
 
     program = foreign(kind)

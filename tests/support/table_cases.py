@@ -11,8 +11,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 
 from kops.core.statefile import parse_state_file
-from kops.spark.reading.source import TopicRange
-from kops.spark.stores.jobs import Job
+from kops.spark.job import Job
+from kops.spark.reading.ranges import TopicRange
 from support.programs import Record
 from support.tables import Piped, TableProgram, merged_by_time
 

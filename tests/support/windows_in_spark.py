@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kops.core.statefile import parse_state_file
-from kops.spark.reading.source import SCHEMA, TopicRange
-from kops.spark.stores.jobs import VIEWS, Job
+from kops.spark.job import Job
+from kops.spark.reading.ranges import SCHEMA, TopicRange
+from kops.spark.stores.jobs import VIEWS
 from support.programs import Program, Record
 
 Views = dict[int, dict[bytes, tuple[bytes, int]]]

@@ -9,7 +9,7 @@ from typing import Any
 from kops.core.errors import UndecodableRecord
 from kops.core.records.column_types import NOTHING, Disagreement, Type, fitted, merged
 from kops.core.schemas.models import AVRO, RegisteredSchema
-from kops.core.statefile.models import Form
+from kops.core.statefile.sources import Form
 from kops.formats.avro import AvroSchema
 from kops.formats.avro_columns import avro_column
 from kops.formats.confluent import BY_NAME, HEADER_BYTES, Registered, schema_id

@@ -6,10 +6,10 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kops.cli.frame.approve import approve
 from kops.cli.frame.options import Approval
@@ -21,20 +21,48 @@ from kops.core.visible import indented, visible
 from kops.operations.protocol.engine import carry_out as run_protocol
 from kops.operations.protocol.engine import mark_covered, refuse_read_only
 from kops.operations.protocol.registry import mutation_named
+from kops.operations.services import Services
 from kops.output.json_text import write_json
 from kops.output.table import cell
 from kops.output.yaml_text import write_yaml
 
 if TYPE_CHECKING:
-    from kops.cli.frame.session import Session
-    from kops.operations.protocol.journal import Entry
+    from kops.core.blocks import Row
+    from kops.operations.protocol.journal import Entry, Journal
+    from kops.output.table import Column
 
 RESULT_COLUMNS = ("target", "status", "value", "error")
 SHOWN_ITEMS = 40
 WITHOUT_IDS = "these brokers give topics no ids: kops cannot see whether a topic is deleted and created again before or after this change"
 
 
-def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str = "", finishes: str = "") -> int:
+class Presenter(Services, Protocol):
+    """What shows a plan and its result to the person or program that runs kops; ``kops.cli.frame.session.Session`` is one."""
+
+    @property
+    def journal(self) -> Journal:
+        """The journal of this user."""
+
+    @property
+    def output_format(self) -> str:
+        """Return the format of stdout."""
+
+    @property
+    def markup(self) -> str | None:
+        """Return the markup that tables are written in, if one is chosen."""
+
+    @property
+    def quiet(self) -> bool:
+        """Return whether stderr carries errors and questions only."""
+
+    def note(self, text: str) -> None:
+        """Write to stderr what is not data."""
+
+    def render(self, rows: Iterable[Row], columns: Sequence[str | Column]) -> None:
+        """Write rows to stdout in the chosen format."""
+
+
+def carry_out(session: Presenter, plan: Plan, approval: Approval, *, undoes: str = "", finishes: str = "") -> int:
     """Show, save, approve and run a plan; return the exit code."""
     plan = _with_blind_spot(session, plan)
     if approval.plan_out:
@@ -71,7 +99,7 @@ def carry_out(session: Session, plan: Plan, approval: Approval, *, undoes: str =
     return int(result.exit_code)
 
 
-def _with_blind_spot(session: Session, plan: Plan) -> Plan:
+def _with_blind_spot(session: Presenter, plan: Plan) -> Plan:
     """Return the plan with a warning where its topics have no ids, by which kops knows a topic that was recreated."""
     kafka = session.__dict__.get("kafka")  # not made for a plan that asks no broker
     if kafka is None or not kafka.topics.any_without_id or WITHOUT_IDS in plan.warnings:
@@ -102,13 +130,13 @@ def remarks(plan: Plan) -> list[str]:
     return [*map(indented, plan.notes), *(f"warning: {one}" for one in warnings), *(f"lost by this: {one}" for one in losses)]
 
 
-def note_remarks(session: Session, plan: Plan) -> None:
+def note_remarks(session: Presenter, plan: Plan) -> None:
     """Say the plan's notes and warnings on stderr."""
     for remark in remarks(plan):
         session.note(remark)
 
 
-def show_plan(session: Session, plan: Plan, *, always: bool) -> None:
+def show_plan(session: Presenter, plan: Plan, *, always: bool) -> None:
     """Show the plan to the person who approves it, on stderr.
 
     :param always: also when kops is to be quiet: a question follows
@@ -119,7 +147,7 @@ def show_plan(session: Session, plan: Plan, *, always: bool) -> None:
     sys.stderr.write("\n".join([*lines, *remarks(plan)]) + "\n")
 
 
-def show_plan_as_data(session: Session, plan: Plan) -> None:
+def show_plan_as_data(session: Presenter, plan: Plan) -> None:
     """Write the plan to stdout in the chosen format, for --dry-run."""
     if session.output_format == "json":
         write_json(plan_document(plan), sys.stdout)
@@ -142,7 +170,7 @@ def unchanged(plan: Plan) -> list[ItemResult]:
     return [ItemResult(item.target, Status.UNCHANGED) for item in plan.items]
 
 
-def finish(session: Session, result: Result, entry: Entry | None) -> None:
+def finish(session: Presenter, result: Result, entry: Entry | None) -> None:
     """Write the result to stdout, and where it is journalled to stderr."""
     journal_id = {"journal_id": entry.id} if entry else {}
     if session.output_format == "json":
@@ -158,8 +186,6 @@ def finish(session: Session, result: Result, entry: Entry | None) -> None:
 
 
 def _way_back(result: Result, entry: Entry) -> str:
-    from kops.operations.protocol.registry import mutation_named
-
     if result.status is Status.FAILED:
         return ""
     if not mutation_named(entry.plan.operation).can_be_undone(entry.plan):
@@ -167,7 +193,7 @@ def _way_back(result: Result, entry: Entry) -> str:
     return f"; to undo: `kops undo {entry.id}`"
 
 
-def _finish_for_people(session: Session, result: Result) -> None:
+def _finish_for_people(session: Presenter, result: Result) -> None:
     """Write the items; as a table of many, those that are not done, and how many are."""
     items: Sequence[ItemResult] = result.items
     if session.output_format == "table" and len(items) > MOST_ITEMS:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from kops.cli.frame.session import Session
-from kops.cli.records.sinks import Shown, sink_for, write_values
+from kops.cli.records.sinks import Shown, report, sink_for, write_values
 from kops.core.errors import ExitCode, Terminated, UsageProblem
 from kops.core.records.filters import parse_filter
 from kops.core.records.models import Record
@@ -17,7 +17,6 @@ from kops.operations.records import consume as records
 from kops.operations.records.consume import Stream
 from kops.operations.records.formats import format_for
 from kops.operations.records.rows import BYTES
-from kops.output.guard import unguarded
 from kops.output.lines import write_bytes
 
 T = TypeVar("T")
@@ -120,16 +119,3 @@ def run(
     if stream.broken is not None:
         raise stream.broken
     return code
-
-
-def report(session: Session, stream: Stream, *, interrupted: bool = False) -> None:
-    """Say on stderr what was read and what to know about it."""
-    of = f" of {stream.read:,} read" if stream.read != stream.given else ""
-    if sys.stderr.isatty() and not session.quiet:
-        unguarded(sys.stderr).write("\r\x1b[K")
-    session.note(f"{stream.topic}: {stream.given:,} record{'' if stream.given == 1 else 's'}{of}{', interrupted' if interrupted else ''}")
-    for sentence in stream.notes:
-        session.note(f"note: {sentence}")
-    count, first = stream.undecodable
-    if count:
-        session.note(f"warning: undecodable and left out: {count:,}; the first: {first}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kops.cli.frame.session import Session
-from kops.cli.records.consume import report
+from kops.cli.records.sinks import report
 from kops.core.errors import ExitCode, UsageProblem
 from kops.core.records.filters import parse_filter
 from kops.core.records.ranges import Span, parse_span

@@ -12,8 +12,7 @@ from kops.cli.frame.approve import approve
 from kops.cli.frame.carry_out import show_plan
 from kops.cli.frame.options import Approval
 from kops.cli.frame.session import Session
-from kops.cli.records.consume import report
-from kops.cli.records.sinks import Sink
+from kops.cli.records.sinks import Sink, report
 from kops.core.errors import ExitCode, Terminated
 from kops.core.plan import Plan, Status
 from kops.core.records.models import Record

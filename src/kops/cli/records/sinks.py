@@ -17,6 +17,7 @@ from kops.formats.base import Format
 from kops.operations.records.consume import Stream
 from kops.operations.records.lines import line_maker
 from kops.operations.records.rows import Subject, stream_row
+from kops.output.guard import unguarded
 from kops.output.lines import LineWriter, write_bytes, write_json_lines
 from kops.output.records import as_cells, raw_lines, stream_columns
 
@@ -119,3 +120,16 @@ def decoded(batch: list[Record], make: Callable[[Record], Any], shown: Shown, st
             stream.given -= 1
             stream.skip(wrong)
     return made
+
+
+def report(session: Session, stream: Stream, *, interrupted: bool = False) -> None:
+    """Say on stderr what was read and what to know about it."""
+    of = f" of {stream.read:,} read" if stream.read != stream.given else ""
+    if sys.stderr.isatty() and not session.quiet:
+        unguarded(sys.stderr).write("\r\x1b[K")
+    session.note(f"{stream.topic}: {stream.given:,} record{'' if stream.given == 1 else 's'}{of}{', interrupted' if interrupted else ''}")
+    for sentence in stream.notes:
+        session.note(f"note: {sentence}")
+    count, first = stream.undecodable
+    if count:
+        session.note(f"warning: undecodable and left out: {count:,}; the first: {first}")

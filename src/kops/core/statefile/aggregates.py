@@ -6,7 +6,8 @@ import re
 
 from kops.core.statefile.fields import Fields
 from kops.core.statefile.forms import read_form
-from kops.core.statefile.models import FORMATS, KINDS, TABLE, Aggregation, Source
+from kops.core.statefile.models import KINDS, TABLE, Aggregation
+from kops.core.statefile.sources import FORMATS, Source
 
 _NUMBERS = "tinyint|smallint|int|bigint|float|double|decimal"
 _NUMBER = re.compile(rf"(?:{_NUMBERS})\s*\(.*\)|(?:try_)?cast\s*\(.*\bas\s+(?:{_NUMBERS})\b[^)]*\)+", re.IGNORECASE | re.DOTALL)

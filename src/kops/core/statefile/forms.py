@@ -7,7 +7,7 @@ import re
 from kops.core.durations import parse_duration
 from kops.core.errors import UsageProblem
 from kops.core.statefile.fields import Fields, nearest
-from kops.core.statefile.models import FORMATS, REGISTERED, Form
+from kops.core.statefile.sources import FORMATS, REGISTERED, Form
 
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 """What a topic, an application or a store may be called."""

@@ -4,98 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kops.core.schemas.models import KIND_OF, RegisteredSchema
+from kops.core.statefile.sources import Form, Source
 from kops.core.statefile.table_models import Table
 from kops.core.statefile.versions import EXPIRES_EXACTLY
 
 GUARANTEES = ("at_least_once", "exactly_once_v2")
 READ_COMMITTED, READ_UNCOMMITTED = ISOLATIONS = ("read_committed", "read_uncommitted")
-OFFSET, TIME, LATEST = "offset", "time", "latest"
 PARTITIONERS = DEFAULT, CUSTOM = ("default", "custom")
 KAFKA_STREAMS, FAUST = "kafka-streams", "faust"
 JSON_MODULES = ("json", "orjson")
 KEY_VALUE, WINDOW, SLIDING, SESSION = "key-value", "window", "sliding-window", "session"
 VERSIONED, PLAIN, TABLES = "versioned", "plain", "table"
-FORMATS = ("string", "bytes", "long", "int", "short", "double", "float", "json", "uuid")
-REGISTERED = tuple(KIND_OF)
-"""Formats whose schemas a registry keeps: they are read, and not written."""
 FLOATING = ("double", "float")
 INTEGRAL = ("long", "int", "short")
 
 KINDS = ("count", "sum", "min", "max", "last", "first", "reducer")
 TABLE = "table"
 """The kind of a store without an aggregate: a KTable of the topic itself."""
-
-
-@dataclass(frozen=True)
-class Form:
-    """The format of a key or a value.
-
-    :param name: one of ``FORMATS`` or ``REGISTERED``, or that of a plugin's format
-    :param schema: for JSON that expressions use: its fields as a Spark DDL schema, ``item string, price double``
-    :param reader: for Avro: the schema that the application was compiled with, as a registry's SUBJECT, SUBJECT:VERSION or id
-    :param registered: the schemas that records have, once they are known
-    :param read_as: the schema that ``reader`` names, once it is known
-    :param plugin: it is a plugin's format
-    """
-
-    name: str
-    schema: str | None = None
-    reader: str | None = None
-    registered: tuple[RegisteredSchema, ...] = ()
-    read_as: RegisteredSchema | None = None
-    plugin: bool = False
-
-    @property
-    def is_only_read(self) -> bool:
-        """Tell whether kops reads it and does not write it: values of such a topic are kept as they were read."""
-        return self.plugin or self.name in REGISTERED
-
-    def __str__(self) -> str:
-        return self.name
-
-
-WALL_CLOCK = "wall-clock"
-"""In place of an expression of a record's time: the application's own clock, which nothing holds."""
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where the application began to read a topic.
-
-    :param kind: ``OFFSET``, ``TIME``, or ``LATEST``: at the end of then, so that nobody knows where
-    :param value: the offset of every partition, or milliseconds since the epoch
-    :param offsets: (partition, offset) of every partition, where they differ
-    """
-
-    kind: str
-    value: int = 0
-    offsets: tuple[tuple[int, int], ...] = ()
-
-
-@dataclass(frozen=True)
-class Source:
-    """The topic that a store comes from.
-
-    :param start: where the application began to read it; None: at its beginning
-    :param timestamp: Spark SQL of what the application's ``TimestampExtractor`` gives, or ``WALL_CLOCK``; None: the record's own
-    """
-
-    topic: str
-    key: Form
-    value: Form
-    start: Start | None = None
-    timestamp: str | None = None
-
-    @property
-    def extracts(self) -> str | None:
-        """Return the expression of a record's time; None where it is the record's own, or nothing holds it."""
-        return None if self.timestamp == WALL_CLOCK else self.timestamp
-
-    @property
-    def needs_headers(self) -> bool:
-        """Tell whether that expression may look at headers."""
-        return self.extracts is not None and "headers" in self.extracts
 
 
 @dataclass(frozen=True)

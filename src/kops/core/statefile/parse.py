@@ -22,10 +22,10 @@ from kops.core.statefile.models import (
     SLIDING,
     VERSIONED,
     WINDOW,
-    Form,
     StateFile,
     Store,
 )
+from kops.core.statefile.sources import Form
 from kops.core.statefile.stores import read_stream_store
 from kops.core.statefile.tables import Tables, is_table_store, read_table_store, read_versioned_store, with_source_changelog
 from kops.core.statefile.versions import Version, read_version

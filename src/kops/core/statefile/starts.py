@@ -8,7 +8,7 @@ from typing import Any
 
 from kops.core.errors import UsageProblem
 from kops.core.statefile.fields import Fields
-from kops.core.statefile.models import LATEST, OFFSET, TIME, Start
+from kops.core.statefile.sources import LATEST, OFFSET, TIME, Start
 from kops.core.times import parse_time
 
 _HINT = "an offset, {0: 5, 1: 7} for each partition, a time such as '@2026-11-20T14:05', or latest"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kops.core.statefile.models import Form, Source
+    from kops.core.statefile.sources import Form, Source
 
 INNER, LEFT, OUTER = "inner", "left", "outer"
 JOINS = (INNER, LEFT, OUTER)

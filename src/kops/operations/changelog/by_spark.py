@@ -26,9 +26,8 @@ from kops.operations.services import Services
 from kops.operations.state.engine import Engine
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.types import DataFrame
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Read:
     @property
     def topic_range(self) -> TopicRange:
         """Return what Spark is asked for."""
-        from kops.spark.reading.source import TopicRange
+        from kops.spark.reading.ranges import TopicRange
 
         bounds = {place.partition: (wanted.start, wanted.end) for place, wanted in self.ranges.items()}
         return TopicRange(self.target.topic, bounds, self.target.isolation == "read_committed", headers=True)

@@ -13,6 +13,7 @@ from kops.core.groups.look import NOT_KNOWN, GroupLook, PartitionLook
 from kops.core.models import Bounds, Committed, Setting, TopicPartition
 from kops.core.records.models import Record
 from kops.gateways.kafka.offsets import READ_COMMITTED, READ_UNCOMMITTED
+from kops.gateways.kafka.records_ends import read_first
 from kops.operations.cluster.observe import Gaps
 from kops.operations.diagnose.past import with_history
 from kops.operations.diagnose.scope import Scope
@@ -22,8 +23,6 @@ from kops.operations.groups.lag import LagReport, lag
 from kops.operations.groups.matching import is_live_streams
 from kops.operations.groups.open_transactions import HeldBack
 from kops.operations.groups.time_lag import MOST_PLACES, time_lags
-from kops.operations.records.consume import Stream
-from kops.operations.records.ends import read_first
 from kops.operations.records.rows import BYTES, stream_row
 from kops.operations.services import Services
 
@@ -174,7 +173,7 @@ def _records(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> dict
     for _, one in stuck[:MOST_RECORDS]:
         if one.bounds is not None and one.next_offset is not None:
             bounds.setdefault(one.partition, Bounds(one.next_offset, one.bounds.log_end_offset))
-    found = gaps.ask("records", lambda: read_first(services, bounds, 1, READ_UNCOMMITTED, Stream("diagnose"))) if bounds else None
+    found = gaps.ask("records", lambda: read_first(services.kafka.records, bounds, 1, READ_UNCOMMITTED)) if bounds else None
     return {partition: _shown(records[0]) for partition, records in (found or {}).items() if records}
 
 

@@ -112,11 +112,10 @@ def _grown(services: Services, topic: str, ranges: Mapping[TopicPartition, Bound
 
 def _keys(services: Services, ranges: Mapping[TopicPartition, Bounds]) -> str:
     """Return how many keys the first records have; nothing where they cannot be read."""
-    from kops.operations.records.consume import Stream
-    from kops.operations.records.ends import read_first
+    from kops.gateways.kafka.records_ends import read_first
 
     try:
-        found = read_first(services, dict(ranges), _MOST_READ, "read_uncommitted", Stream("undo"))
+        found = read_first(services.kafka.records, dict(ranges), _MOST_READ, "read_uncommitted")
     except KopsError:
         return ""
     records = [record for many in found.values() for record in many]

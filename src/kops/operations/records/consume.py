@@ -15,7 +15,7 @@ from kops.core.records.ranges import END, Span, resolve_span
 from kops.core.selection import Selection, partitions_selected
 from kops.formats.base import Format
 from kops.gateways.kafka.records import RangeReader
-from kops.operations.records.ends import read_last
+from kops.gateways.kafka.records_ends import read_last
 from kops.operations.records.rows import Subject, unstable_notes
 from kops.operations.services import Services
 
@@ -60,6 +60,10 @@ class Stream:
     notes: list[str] = field(default_factory=list)
     undecodable: tuple[int, str] = (0, "")
     broken: UndecodableRecord | None = None
+
+    def count(self, records: int) -> None:
+        """Count records that came from Kafka."""
+        self.read += records
 
     def skip(self, wrong: UndecodableRecord) -> None:
         """Count a record that cannot be decoded and is passed over."""
@@ -107,7 +111,7 @@ def read(services: Services, wanted: Wanted, stream: Stream) -> Iterator[list[Re
     ranges, bounds = ranges_of(services, wanted, stream)
     if wanted.span is None:
         ends = services.kafka.offsets.bounds(bounds, isolation=wanted.isolation)
-        last = read_last(services, ends, wanted.last, wanted.isolation, stream)
+        last = read_last(services.kafka.records, ends, wanted.last, wanted.isolation, stream.count)
         stream.notes.extend(_what_else_there_is(wanted, bounds))
         stream.notes.extend(_held_back(ends, bounds))
         yield newest(last.values(), wanted.last)

@@ -11,9 +11,9 @@ from kops.core.models import Bounds, TopicPartition
 from kops.core.records.models import Record
 from kops.core.selection import parse_selection
 from kops.formats.base import Format
+from kops.gateways.kafka.records_ends import read_first, read_last
 from kops.operations.groups.matching import find_group
 from kops.operations.records.consume import Stream
-from kops.operations.records.ends import read_first, read_last
 from kops.operations.records.rows import BYTES, stream_row
 from kops.operations.services import Services
 
@@ -62,8 +62,9 @@ def peek(
     ends = {p: max(nexts[p], stable[p].log_end_offset) for p in committed}
     earlier = {p: Bounds(bounds[p].log_start_offset, min(nexts[p], stable[p].log_end_offset)) for p in committed}
     stream = Stream(group_id)
-    records_before = read_last(services, earlier, before, isolation, stream)
-    records_after = read_first(services, {p: Bounds(nexts[p], ends[p]) for p in committed}, after, isolation, stream)
+    records_before = read_last(services.kafka.records, earlier, before, isolation, stream.count)
+    unread = {p: Bounds(nexts[p], ends[p]) for p in committed}
+    records_after = read_first(services.kafka.records, unread, after, isolation, stream.count)
     return [
         Peeked(
             partition,

@@ -11,7 +11,7 @@ from kops.operations.replay.archive_place import Place
 from kops.operations.state.engine import Engine
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from kops.spark.types import DataFrame
 
 _ADDED = ("records", "tombstones", "with_headers", "high", "low")
 

@@ -15,19 +15,18 @@ from kops.core.errors import UsageProblem
 from kops.core.extras import STATE, needs
 from kops.core.models import TopicPartition
 from kops.core.plan import Plan
-from kops.core.statefile.models import Form
+from kops.core.statefile.sources import Form
 from kops.operations.replay.source import settings_of, source_of
 from kops.operations.replay.wanted import BY_KEY, CODECS, EXACTLY_ONCE, KEEP, Changes, changes_of_json, parse_form
 from kops.operations.services import Services
 from kops.operations.state.engine import Engine, folder_of_this_process, start_engine, writing
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
     from kops.spark.replay.jobs import Job, Outcome, Part
     from kops.spark.replay.parts import Sent
     from kops.spark.replay.tasks import Tasks
+    from kops.spark.types import DataFrame
 
 _LARGEST_BATCH = 900_000
 ROWS: Mapping[str, str] = {
@@ -197,7 +196,7 @@ class Work:
         )
 
     def _range(self, parts: Sequence[Part]) -> TopicRange:
-        from kops.spark.reading.source import TopicRange
+        from kops.spark.reading.ranges import TopicRange
 
         ranges = {part.partition: (part.start, part.end) for part in parts}
         return TopicRange(self.arguments["source"], ranges, read_committed=True, headers=True, split=False)

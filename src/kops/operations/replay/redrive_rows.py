@@ -10,9 +10,8 @@ from kops.operations.replay.jobs import Work
 from kops.operations.replay.wanted import parse_form
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from kops.spark.replay.jobs import Part
+    from kops.spark.types import DataFrame
 
 BY_ORIGIN = "to_partition"
 """The expression that sends each record to the partition it came from."""
@@ -24,7 +23,7 @@ def letters_of(work: Work, parts: Sequence[Part], offsets: Mapping[int, Interval
     :param offsets: sets by partition; ``inside``: those of the sets, else all others
     """
     from kops.spark.reading.batch_source import BatchSource
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
     from kops.spark.replay.redrive import SCHEMA, Letters, judged
     from kops.spark.replay.rows import changed, decoded
 

@@ -19,7 +19,7 @@ from kops.operations.replay.jobs import Work
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from kops.spark.types import DataFrame
 
 MOVE = "commit"
 

@@ -9,9 +9,8 @@ from kops.operations.replay.archive_place import Place
 from kops.operations.replay.jobs import Work
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from kops.spark.replay.jobs import Part
+    from kops.spark.types import DataFrame
 
 
 def rows_of_archive(work: Work, parts: Sequence[Part]) -> DataFrame:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kops.core.errors import UsageProblem
-from kops.core.statefile.models import FORMATS, Form
+from kops.core.statefile.sources import FORMATS, Form
 
 _HEADER = re.compile(r"headers\[(?P<name>.+)\]")
 _FIELDS = ("key", "value", "timestamp")

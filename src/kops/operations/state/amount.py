@@ -12,7 +12,7 @@ from kops.core.sizes import size_text
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
 
 
 def amount_text(services: Services, inputs: Sequence[TopicRange], changelogs: Sequence[TopicRange]) -> str:

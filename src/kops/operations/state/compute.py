@@ -22,9 +22,11 @@ from kops.operations.state.schemas import with_schemas
 from kops.operations.state.windows import of_windows, window_warnings
 
 if TYPE_CHECKING:
-    from kops.spark.reading.source import KafkaSource, TopicRange
-    from kops.spark.staging.stage import Content
-    from kops.spark.stores.jobs import Counts, Job
+    from kops.spark.job import Job
+    from kops.spark.reading.contents import Content
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.reading.source import KafkaSource
+    from kops.spark.stores.jobs import Counts
 
 _AT_A_TIME = 4
 _NAMED = 3
@@ -208,8 +210,8 @@ def compute_stores(
 
 def job_of(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodable: bool) -> Job:
     """Return what Spark computes for a store."""
-    from kops.spark.reading.source import TopicRange
-    from kops.spark.stores.jobs import Job
+    from kops.spark.job import Job
+    from kops.spark.reading.ranges import TopicRange
 
     store = facts.store
     source, *others = (
@@ -272,7 +274,7 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_
 
 def changelog_range(state_file: StateFile, facts: StoreFacts) -> TopicRange:
     """Return all of a store's changelog, as the application would restore it."""
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
 
     ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in facts.changelog_bounds.items()}
     return TopicRange(facts.store.changelog, ranges, read_committed=state_file.exactly_once)

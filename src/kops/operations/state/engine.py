@@ -22,13 +22,13 @@ from kops.gateways.machine.private_files import keep_renewed, run_folder
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from kops.spark.driver.session import StartingSession
     from kops.spark.reading.archived import ArchivedTopic
     from kops.spark.reading.batch_source import BatchSource
     from kops.spark.reading.input_seen import InputSeen
-    from kops.spark.reading.source import KafkaSource, TopicRange
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.reading.source import KafkaSource
+    from kops.spark.types import SparkSession
 
 STAGES_KEPT_DAYS = 30
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"

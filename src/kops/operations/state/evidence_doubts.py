@@ -19,7 +19,7 @@ def doubts(store: Store, noted: Mapping[str, int], proof: Proof) -> list[Exactne
 
     What the code does is the same in all partitions, so the keys of any testify to it; what happened in one is shown by its own alone.
 
-    :param noted: what was counted of windows (``kops.spark.stores.windows_view.NOTED``)
+    :param noted: what was counted of windows (``kops.spark.job.NOTED``)
     """
     of_code = [] if proof.proves_file else [*_of_keys(store), *_of_rewritten_code(store), *_of_plugins(store)]
     return [*of_code, *([] if proof.suffices else _of_lateness(store, noted))]

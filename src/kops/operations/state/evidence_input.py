@@ -12,7 +12,8 @@ from dataclasses import replace
 from kops.core.errors import UndecodableRecord
 from kops.core.models import Committed, TopicPartition
 from kops.core.statefile import StateFile
-from kops.core.statefile.models import FAUST, WALL_CLOCK
+from kops.core.statefile.models import FAUST
+from kops.core.statefile.sources import WALL_CLOCK
 from kops.core.times import time_text
 from kops.formats.streams.offset_metadata import UNKNOWN_TIME, decode
 from kops.operations.state.compute import Computed

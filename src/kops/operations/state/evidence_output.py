@@ -30,7 +30,7 @@ def with_output(engine: Engine, state_file: StateFile, found: Computed, *, place
     :param places_known: something shows in which partition of the changelog each key belongs, which an output topic does not
     """
     from kops.spark.driver.failures import explained
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
     from kops.spark.staging.outputs import EXTRA, OTHER, SAME, contradicting, judged_keys, verdicts
 
     facts, proof = found.facts, found.proof

@@ -15,7 +15,7 @@ from kops.operations.state.cut import Cut, Share
 from kops.operations.state.engine import Engine
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from kops.spark.types import DataFrame
 
 _NAMED = 5
 
@@ -107,7 +107,7 @@ def _share(engine: Engine, topic: str, one: Archived, rows: DataFrame | None, cu
     from kops.spark.driver.failures import explained
     from kops.spark.reading.archive import records_before
     from kops.spark.reading.archived import file_bytes
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
 
     reached = {number: cut.offsets.get(TopicPartition(topic, number), 0) for number in one.logs}
     inside = {number: [reached[number]] for number, (_, end) in one.spans.items() if reached[number] < end}

@@ -11,7 +11,7 @@ from kops.operations.state.exactness import Exactness, worst
 from kops.operations.state.facts import StoreFacts
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from kops.spark.types import SparkSession
 
 UNKNOWN = -1
 """As ``kops.spark.stores.partitions`` has it."""
@@ -53,7 +53,7 @@ def _spare(facts: StoreFacts, removed: Mapping[int, int]) -> Exactness:
 def _strays(session: SparkSession, facts: StoreFacts, stage: str, removed: Collection[int]) -> Exactness:
     from kops.spark.driver.failures import explained
     from kops.spark.stores.partitions import strays
-    from kops.spark.stores.windows_keys import suffix_of
+    from kops.spark.windows.keys import suffix_of
 
     store = facts.store
     if not removed or not store.moves or store.custom_partitioner:

@@ -245,7 +245,7 @@ def move_items(cut: Cut, commits: Mapping[TopicPartition, Committed]) -> list[It
 
 def moved_offsets(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: Cut) -> dict[TopicPartition, Committed]:
     """Return what to commit for the application, with the partition time that Kafka Streams would have stored."""
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
     from kops.spark.stores.jobs import partition_times
 
     commits = {}

@@ -10,7 +10,7 @@ from kops.core.errors import KopsError
 from kops.core.models import TopicPartition
 from kops.core.records.models import Record, timestamp_text
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.models import REGISTERED
+from kops.core.statefile.sources import REGISTERED
 from kops.operations.records.formats import format_for
 from kops.operations.services import Services
 from kops.operations.state.query_keys import stored_key, window_size

@@ -189,10 +189,11 @@ def _append(engine: Engine, plan: Plan, name: str, items: Mapping[str, Item]) ->
 def _unlike(engine: Engine, plan: Plan, name: str) -> dict[str, str]:
     """Return the changelog partitions of a store whose new records are not those of the stage, and how."""
     from kops.spark.driver.failures import explained
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.contents import Content
+    from kops.spark.reading.ranges import TopicRange
     from kops.spark.staging.difference import to_append
     from kops.spark.staging.readback import unlike
-    from kops.spark.staging.stage import Content, read_stage
+    from kops.spark.staging.stage import read_stage
 
     store, exactly_once = plan.arguments["stores"][name], plan.arguments["exactly_once"]
     topic, before = store["changelog"], _ends_of(plan, store["changelog"])

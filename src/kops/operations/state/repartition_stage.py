@@ -106,7 +106,7 @@ def _stage(
     engine: Engine, state_file: StateFile, store: Movable, change: TopicChange, bounds: Mapping[int, Bounds], *, partitions: int
 ) -> Moved:
     from kops.spark.driver.failures import explained
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
     from kops.spark.stores.repartition import stage_repartitioned
 
     ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in bounds.items()}

@@ -189,7 +189,8 @@ def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[st
 
 def _contents_before(unfinished: Unfinished) -> Staged | None:
     """Return what is staged of a changelog that an earlier attempt deleted."""
-    from kops.spark.staging.stage import Content, Staged
+    from kops.spark.reading.contents import Content
+    from kops.spark.staging.stage import Staged
 
     contents = {int(number): Content(**content) for number, content in unfinished.prior_contents.items()}
     return Staged(contents, {}) if contents else None

@@ -15,7 +15,7 @@ from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, hel
 from kops.operations.state.switch_refusals import refuse_time_zero
 
 if TYPE_CHECKING:
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
     from kops.spark.staging.stage import Staged
 
 
@@ -105,8 +105,9 @@ def stage_stores(engine: Engine, files: Files, manifest: Manifest, existing: Map
 
 def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> Staging:
     from kops.spark.driver.failures import explained
-    from kops.spark.reading.snapshot import held, read_snapshot, stage_view
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.reading.snapshot import held, read_snapshot
+    from kops.spark.staging.stage import stage_view
 
     engine.services.progress.step(f"checking {store.name}: {store.records:,} records")
     view = read_snapshot(engine.session, str(folder))

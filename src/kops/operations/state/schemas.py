@@ -10,14 +10,15 @@ from kops.core.errors import ConfigError, NotFound, OperationFailed, Refused
 from kops.core.records.column_types import Disagreement
 from kops.core.schemas.models import KIND_OF, RegisteredSchema
 from kops.core.statefile import Form
-from kops.core.statefile.models import REGISTERED
+from kops.core.statefile.sources import REGISTERED
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.gateways.registry.client import SchemaRegistry
+    from kops.spark.job import Job
+    from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.registered import Met
-    from kops.spark.reading.source import KafkaSource, TopicRange
-    from kops.spark.stores.jobs import Job
+    from kops.spark.reading.source import KafkaSource
 
 T = TypeVar("T")
 

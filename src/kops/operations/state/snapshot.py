@@ -22,7 +22,7 @@ from kops.operations.state.snapshot_manifest import FILE, STORES, Manifest, Snap
 from kops.operations.state.snapshot_topics import own_topics, standing_still
 
 if TYPE_CHECKING:
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
 
 
 def take_snapshot(services: Services, subject: StateFile | str, to: str, *, guarantee: str = "", master: str | None = None) -> Manifest:
@@ -142,7 +142,7 @@ def _write_store(engine: Engine, manifest: Manifest, store: SnapshotStore, part:
 
 def changelog_of(manifest: Manifest, topic: NewTopic, cut: Mapping[int, tuple[int, int]]) -> TopicRange:
     """Return what is read of a changelog."""
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
 
     return TopicRange(topic.name, dict(cut), read_committed=manifest.exactly_once, headers=True)
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from kops.core.errors import ConfigError, Refused
 from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.models import LATEST, TIME, Source
+from kops.core.statefile.sources import LATEST, TIME, Source
 from kops.core.times import time_text
 from kops.operations.services import Services
 from kops.operations.state.exactness import Exactness, worst

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from kops.core.durations import duration_text
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.draft_facts import DAY_MS
-from kops.core.statefile.models import SLIDING, TABLE, WALL_CLOCK
+from kops.core.statefile.models import SLIDING, TABLE
+from kops.core.statefile.sources import WALL_CLOCK
 from kops.core.statefile.versions import (
     GROUPED_UPDATES,
     NEWEST,

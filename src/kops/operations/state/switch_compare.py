@@ -16,7 +16,7 @@ from kops.operations.state.key_rows import key_rows
 from kops.operations.state.switch_names import renamed
 
 if TYPE_CHECKING:
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
 
 
 def diff_against(services: Services, state_file: StateFile, other: str, *, limit: int, master: str | None = None) -> Comparison:
@@ -29,7 +29,7 @@ def diff_against(services: Services, state_file: StateFile, other: str, *, limit
     :raises NotFound: when a changelog does not exist
     """
     from kops.spark.driver.failures import explained
-    from kops.spark.reading.snapshot import stage_difference_of
+    from kops.spark.staging.stage import stage_difference_of
 
     engine = start_engine(services, master)
     named = renamed(state_file, other)
@@ -63,7 +63,7 @@ def diff_against(services: Services, state_file: StateFile, other: str, *, limit
 
 
 def _range(services: Services, topic: str, isolation: str, state_file: StateFile) -> TopicRange:
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
 
     partitions, problems = services.kafka.offsets.partitions_or_errors([topic])
     if isinstance(problems.get(topic), NotFound):

@@ -29,8 +29,8 @@ def append_with_headers(engine: Engine, plan: Plan, name: str, items: Mapping[st
 def verified_with_headers(engine: Engine, plan: Plan, name: str, results: Sequence[ItemResult]) -> list[ItemResult]:
     """Return results after reading a store back: number of records and sum of hashes, headers included."""
     from kops.spark.driver.failures import explained
+    from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.snapshot import Held, held, snapshot_view
-    from kops.spark.reading.source import TopicRange
 
     store, exactly_once = plan.arguments["stores"][name], plan.arguments["exactly_once"]
     topic, before = store["changelog"], _ends(plan, store["changelog"])

@@ -9,8 +9,8 @@ from kops.core.errors import Refused
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
+    from kops.spark.reading.contents import Content
     from kops.spark.reading.snapshot import Held
-    from kops.spark.staging.stage import Content
 
 
 def refuse_time_zero(

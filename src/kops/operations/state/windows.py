@@ -10,14 +10,14 @@ from kops.core.statefile.models import SESSION
 from kops.operations.state.exactness import Exactness
 
 COUNTED = {"late_records": "late", "boundary_records": "boundary", "expired_windows": "expired"}
-"""What is told of a store in numbers, by the names that ``kops.spark.stores.windows_view.NOTED`` has for them."""
+"""What is told of a store in numbers, by the names that ``kops.spark.job.NOTED`` has for them."""
 
 
 def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool) -> Exactness:
     """Judge windows by what was seen while computing.
 
     :param keys: that the store should hold
-    :param noted: ``kops.spark.stores.windows_view.NOTED``
+    :param noted: ``kops.spark.job.NOTED``
     :param cache: stores have one (``statestore.cache.max.bytes``)
     """
     if store.window is None:

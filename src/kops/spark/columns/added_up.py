@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kops.core.statefile import Form, Store
 from kops.core.statefile.models import INTEGRAL, TABLE
-from kops.spark.columns.gathering import gathered, newest_of_each_key, row_of_each_key
 from kops.spark.reading.batch_source import partition_column
 from kops.spark.reading.codec import encoding, sql_type
+from kops.spark.reading.gathering import gathered, newest_of_each_key, row_of_each_key
 
 if TYPE_CHECKING:
     import numpy
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from kops.formats.batches.columns import RecordColumns
     from kops.spark.reading.batch_source import BatchSource
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
 
 _OF_A_KEY = ("key", "number", "value", "offset", "timestamp_ms")
 FATES = ("read", "unfit", "negative_timestamp", "null_key", "null_value")

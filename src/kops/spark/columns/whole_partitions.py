@@ -19,24 +19,22 @@ from kops.formats.batches.columns import no_records
 from kops.spark.columns.added_up import CHOSEN, WIDTHS, AddUp, add_up_of, adds_up, big_endian
 from kops.spark.columns.added_up import FATES as COUNTED
 from kops.spark.columns.columns_difference import stage_rows
-from kops.spark.columns.gathering import newest_of_each_key, whole
 from kops.spark.columns.whole_windows import EXPIRY, First, too_short, without_expired
 from kops.spark.columns.windows_added_up import TOLD, add_up_windows_of, windows_add_up
+from kops.spark.job import FATES, NOTED, Seen
 from kops.spark.reading.batch_source import Piece, partition_column
-from kops.spark.reading.source import SPLIT_RECORDS
+from kops.spark.reading.gathering import newest_of_each_key, whole
+from kops.spark.reading.ranges import SPLIT_RECORDS
 from kops.spark.staging.stage import Staged, by_tasks, make_folder, staged_of
 from kops.spark.staging.stage_files import SUMS_SCHEMA, write_file
-from kops.spark.stores.prepare import FATES
-from kops.spark.stores.views import Seen
-from kops.spark.stores.windows_view import NOTED
 
 if TYPE_CHECKING:
     import pyarrow
 
     from kops.formats.batches.columns import RecordColumns
+    from kops.spark.job import Job
     from kops.spark.reading.batch_source import BatchSource, Read
-    from kops.spark.reading.source import TopicRange
-    from kops.spark.stores.jobs import Job
+    from kops.spark.reading.ranges import TopicRange
 
 _NUMBERS = (*COUNTED, *TOLD, *EXPIRY, "keys", "held", "unrestorable")
 _SCHEMA = ", ".join([SUMS_SCHEMA, *(f"{name} bigint" for name in _NUMBERS)])

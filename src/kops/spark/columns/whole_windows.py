@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kops.core.statefile import Windows
-from kops.spark.stores.windows_keys import WINDOW_SUFFIX
-from kops.spark.stores.windows_view import FIRST_OFFSETS
+from kops.spark.windows.keys import FIRST_OFFSETS, WINDOW_SUFFIX
 
 if TYPE_CHECKING:
     import numpy

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, ClassVar
 from kops.core.statefile import Store, Windows
 from kops.core.statefile.models import TABLE, WINDOW
 from kops.spark.columns.added_up import CHOSEN, FATES, SCHEMA, AddUp, adds_up, big_endian
-from kops.spark.stores.stream_time import NEVER
-from kops.spark.stores.windows_keys import windows_of
-from kops.spark.stores.windows_steps import PASSES_NULLS
+from kops.spark.windows.keys import windows_of
+from kops.spark.windows.steps import PASSES_NULLS
+from kops.spark.windows.stream_time import NEVER
 
 if TYPE_CHECKING:
     import numpy
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from kops.formats.batches.columns import RecordColumns
     from kops.spark.reading.batch_source import BatchSource
-    from kops.spark.reading.source import TopicRange
+    from kops.spark.reading.ranges import TopicRange
 
 TOLD = ("late", "null_values")
 """What is counted besides ``added_up.FATES``."""

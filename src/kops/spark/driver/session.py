@@ -80,7 +80,7 @@ def settings_of(needs: SparkNeeds) -> dict[str, str]:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
-            "spark.python.daemon.module": "kops.spark.driver.python_daemon",
+            "spark.python.daemon.module": "kops.spark.python_daemon",
         }
     else:
         settings["spark.jars"] = ",".join(map(str, needs.jars))

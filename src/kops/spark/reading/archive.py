@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kops.spark.reading.ranges import HEADERS, SPLIT_RECORDS
 from kops.spark.reading.snapshot import Held, held
-from kops.spark.reading.source import HEADERS, SPLIT_RECORDS
 
 if TYPE_CHECKING:
     import pyarrow

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kops.spark.reading.source import HEADERS, SCHEMA, TopicRange
+from kops.spark.reading.archive import read_archive
+from kops.spark.reading.ranges import HEADERS, SCHEMA, TopicRange
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,8 +37,6 @@ class ArchivedTopic:
 
     def rows(self, session: SparkSession, old: TopicRange) -> DataFrame:
         """Return the archive's records of some ranges, as ``KafkaSource.read`` has them but in no order."""
-        from kops.spark.reading.archive import read_archive
-
         rows = read_archive(session, self.paths).where(within(old.ranges))
         names = [column.split()[0] for column in SCHEMA.split(", ")]
         return rows.select(*names, *([HEADERS.split()[0]] if old.headers else []))

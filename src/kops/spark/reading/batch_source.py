@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kops.formats.xxhash64_columns import record_hashes
-from kops.spark.columns.gathering import gathered, newest_of_each_key
 from kops.spark.driver.watch import telling
+from kops.spark.reading.contents import CONTENT_SCHEMA, Content, added_contents
+from kops.spark.reading.gathering import gathered, newest_of_each_key
 from kops.spark.reading.input_seen import InputSeen, Noting, note
-from kops.spark.reading.source import HEADERS, SCHEMA, SPLIT_RECORDS, TopicRange
-from kops.spark.staging.stage import CONTENT_SCHEMA, Content, added_contents
+from kops.spark.reading.ranges import HEADERS, SCHEMA, SPLIT_RECORDS, TopicRange
 
 if TYPE_CHECKING:
     import pyarrow

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
-    from kops.spark.reading.source import KafkaSource, TopicRange
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.reading.source import KafkaSource
 
 BY_PYTHON = ("avro", "protobuf")
 """Formats that Spark SQL has no function for without further jars; of JSON it has."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kops.spark.reading.source import HEADERS
-from kops.spark.staging.difference import all_added, compacted_view, difference
-from kops.spark.staging.stage import Staged, write_stage
+from kops.spark.reading.ranges import HEADERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kops.spark.reading.source import KafkaSource, TopicRange
 
 SCHEMA = f"partition int, key binary, value binary, timestamp bigint, {HEADERS}"
 _HASH = "xxhash64(key, value is null, value, timestamp, headers)"
@@ -91,25 +88,3 @@ def held(view: DataFrame) -> dict[int, Held]:
     )
     rows = view.groupBy("partition").agg(*(functions.expr(column) for column in columns)).collect()
     return {row.partition: Held(**{name: value for name, value in row.asDict().items() if name != "partition"}) for row in rows}
-
-
-def stage_view(kafka: KafkaSource, view: DataFrame, changelog: TopicRange | None, path: str) -> Staged:
-    """Stage what a changelog lacks to hold a view.
-
-    :param view: partition, key, value, timestamp
-    :param changelog: what it holds now; None when there is nothing
-    """
-    from dataclasses import replace
-
-    expected: Any = view.select("partition", "key", "value", "timestamp")
-    if changelog is None or not changelog.records:
-        return write_stage(all_added(expected), path)
-    return write_stage(difference(expected, compacted_view(kafka.read(replace(changelog, headers=True)))), path)
-
-
-def stage_difference_of(kafka: KafkaSource, one: TopicRange, other: TopicRange, path: str) -> Staged:
-    """Stage what one changelog holds and another does not; of different numbers of partitions, wherever a key lies."""
-    views = [compacted_view(kafka.read(wanted)) for wanted in (one, other)]
-    if len(one.ranges) != len(other.ranges):
-        views = [view.selectExpr("0 as partition", "key", "value", "timestamp", "odd") for view in views]
-    return write_stage(difference(views[0].where("value is not null"), views[1]), path)

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kops.core.statefile.models import Form
+from kops.core.statefile.sources import Form
 from kops.formats.batches.changes import NewContent, with_new
 from kops.formats.batches.frames import Frames, compacted, frames_of, with_any
 from kops.gateways.wire.transactions import patiently

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from kops.formats.dead_letters import PREFIXES, SHARE_GROUP, dead_letter
 from kops.spark.reading.batch_source import AsRows
-from kops.spark.reading.source import HEADERS
-from kops.spark.reading.source import SCHEMA as RECORD
+from kops.spark.reading.ranges import HEADERS
+from kops.spark.reading.ranges import SCHEMA as RECORD
 
 if TYPE_CHECKING:
     import pyarrow

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import ConfigError, UsageProblem
-from kops.core.statefile.models import Form
+from kops.core.statefile.sources import Form
 from kops.spark.reading.codec import WIDENS, decoding, encoding, sql_type
 
 if TYPE_CHECKING:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kops.spark.stores.aggregates import EMPTIED, TIMED
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+SURE, MIXED, ROUNDED, TIMED, EMPTIED = range(5)
+"""What is known of a row, in the column ``doubt``: exact; of records whose order is not known; a sum that may have been rounded; a
+timestamp that another order of two topics would change; a group of a table that is empty, and may never have been filled."""
+COLUMNS = ("partition", "key", "value", "timestamp", "doubt")
+"""Of what a store should hold."""
 APPENDED = ("added", "changed", "removed", "erased")
 """What a row of a stage is. Erased: a key that should not be there, and of which the log has no record at all; a tombstone
 tells a local store that remembers it from before the log was emptied."""

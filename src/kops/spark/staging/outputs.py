@@ -10,7 +10,8 @@ from kops.spark.staging.stage import read_stage
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-    from kops.spark.reading.source import KafkaSource, TopicRange
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.reading.source import KafkaSource
 
 SAME, OTHER, EXTRA, SILENT = "equal", "differing", "extra", "silent"
 """What the topic says of a key: its newest record is what was computed; it is not; the key was not computed; nothing is certain."""

@@ -10,7 +10,8 @@ from kops.spark.staging.stage import contents_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kops.spark.reading.source import KafkaSource, TopicRange
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.reading.source import KafkaSource
 
 
 def unlike(kafka: KafkaSource, tail: TopicRange, wanted: DataFrame, fingerprints: Mapping[int, list[int]]) -> dict[int, str]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kops.spark.driver.remote import is_connected
-from kops.spark.staging.difference import APPENDED, HIGH, LOW, STAGE_COLUMNS, summed, to_append
+from kops.spark.reading.contents import Content, added_contents
+from kops.spark.reading.ranges import TopicRange
+from kops.spark.reading.source import KafkaSource
+from kops.spark.staging.difference import APPENDED, HIGH, LOW, STAGE_COLUMNS, all_added, compacted_view, difference, summed, to_append
 from kops.spark.staging.stage_files import SUMS_SCHEMA
 
 if TYPE_CHECKING:
@@ -20,30 +23,6 @@ _SCHEMA = (
     "partition int, key binary, before_present boolean, before_value binary, before_timestamp bigint,"
     " after_present boolean, after_value binary, after_timestamp bigint, action string"
 )
-
-CONTENT_SCHEMA = "partition int, records bigint, tombstones bigint, high bigint, low bigint, earliest bigint, latest bigint"
-"""Of rows that make a ``Content``."""
-
-
-@dataclass(frozen=True)
-class Content:
-    """The records that go to one partition.
-
-    :param high: and ``low``: sum of the hashes of the records, the same in any order
-    :param earliest: and ``latest``: timestamps, milliseconds since the epoch
-    """
-
-    records: int = 0
-    tombstones: int = 0
-    high: int = 0
-    low: int = 0
-    earliest: int = 0
-    latest: int = 0
-
-    @property
-    def fingerprint(self) -> list[int]:
-        """Return what two equal contents have in common, as JSON."""
-        return [self.records, self.high, self.low]
 
 
 @dataclass(frozen=True)
@@ -118,11 +97,6 @@ def contents_of(records: DataFrame) -> dict[int, Content]:
     return added_contents(summed(records).collect())
 
 
-def added_contents(rows: Sequence[Row]) -> dict[int, Content]:
-    """Join rows of ``CONTENT_SCHEMA``, of which a partition may have several."""
-    return {number: _content([row for row in rows if row.partition == number]) for number in {row.partition for row in rows}}
-
-
 def differing_rows(session: SparkSession, path: str, limit: int, where: str) -> list[Row]:
     """Return the first rows of a stage of which a condition (Spark SQL) holds, by partition and key."""
     return read_stage(session, path).where(where).orderBy("partition", "key").limit(limit).collect()
@@ -147,12 +121,21 @@ def make_folder(path: str) -> None:
     Path(path).mkdir(parents=True)
 
 
-def _content(parts: Sequence[Row]) -> Content:
-    return Content(
-        records=sum(part.records for part in parts),
-        tombstones=sum(part.tombstones for part in parts),
-        high=sum(part.high for part in parts),
-        low=sum(part.low for part in parts),
-        earliest=min(part.earliest for part in parts),
-        latest=max(part.latest for part in parts),
-    )
+def stage_view(kafka: KafkaSource, view: DataFrame, changelog: TopicRange | None, path: str) -> Staged:
+    """Stage what a changelog lacks to hold a view.
+
+    :param view: partition, key, value, timestamp
+    :param changelog: what it holds now; None when there is nothing
+    """
+    expected: Any = view.select("partition", "key", "value", "timestamp")
+    if changelog is None or not changelog.records:
+        return write_stage(all_added(expected), path)
+    return write_stage(difference(expected, compacted_view(kafka.read(replace(changelog, headers=True)))), path)
+
+
+def stage_difference_of(kafka: KafkaSource, one: TopicRange, other: TopicRange, path: str) -> Staged:
+    """Stage what one changelog holds and another does not; of different numbers of partitions, wherever a key lies."""
+    views = [compacted_view(kafka.read(wanted)) for wanted in (one, other)]
+    if len(one.ranges) != len(other.ranges):
+        views = [view.selectExpr("0 as partition", "key", "value", "timestamp", "odd") for view in views]
+    return write_stage(difference(views[0].where("value is not null"), views[1]), path)

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING
 from kops.core.statefile import Aggregation, Form, Store
 from kops.core.statefile.models import TABLE
 from kops.spark.reading.codec import bits_of, encoding
+from kops.spark.staging.difference import MIXED, ROUNDED, SURE
+from kops.spark.stores.folds import float_sums, in_order, reduced
 from kops.spark.stores.prepare import Prepared
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-SURE, MIXED, ROUNDED, TIMED, EMPTIED = range(5)
-"""What is known of a row, in the column ``doubt``: exact; of records whose order is not known; a sum that may have been rounded; a
-timestamp that another order of two topics would change; a group of a table that is empty, and may never have been filled."""
-COLUMNS = ("partition", "key", "value", "timestamp", "doubt")
 ORDERED_KINDS = ("last", "first", "reducer")
 
 _MASK_64, _MASK_32 = 0x7FFFFFFFFFFFFFFF, 0x7FFFFFFF
@@ -52,8 +50,6 @@ def aggregated(prepared: Prepared, kept: DataFrame, store: Store, *, any_order: 
         return _extreme(kept, store)
     if aggregate.kind in ("last", "first"):
         return _by_order(kept, store, prepared.value_type)
-    from kops.spark.stores.folds import reduced
-
     of_members = replace(store, source=replace(store.source, value=prepared.member)) if prepared.member else store
     return reduced(kept, of_members)
 
@@ -136,8 +132,6 @@ def _ordered_sum(kept: DataFrame, store: Store) -> DataFrame:
     aggregate becomes a sort aggregate (``spark.sql.execution.replaceHashWithSortAgg``), which never splits a key.
     Its sum of floats adds doubles, so floats are folded in Python.
     """
-    from kops.spark.stores.folds import float_sums, in_order
-
     if store.aggregate.form.name == "float":
         return float_sums(kept, store)
     columns = ["sum(v) as result", _NEWEST]

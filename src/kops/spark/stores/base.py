@@ -16,7 +16,7 @@ from kops.spark.reading.snapshot import read_snapshot
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kops.spark.stores.jobs import Job
+    from kops.spark.job import Job
 
 BASE = "base"
 """The column that tells a row of the snapshot."""

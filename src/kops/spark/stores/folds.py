@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile import Form, Store
 from kops.core.statefile.models import PLAIN
+from kops.spark.staging.difference import MIXED, SURE
 from kops.spark.stores.base import BASE
 
 if TYPE_CHECKING:
@@ -77,8 +78,6 @@ def _rows(batches: Batches) -> Iterator[Row]:
 def _fold_rows(rows: Iterator[Row], folder: Folder, *, by_partition: bool) -> Iterator[tuple[Any, ...]]:
     """Fold runs of rows with the same key (and partition)."""
     from itertools import groupby
-
-    from kops.spark.stores.aggregates import MIXED, SURE
 
     for _, run in groupby(rows, key=(lambda row: row[:2]) if by_partition else (lambda row: row[1])):
         seen = _Seen(run)

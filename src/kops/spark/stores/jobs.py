@@ -7,14 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from kops.core.statefile import StateFile, Store
-from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLES, VERSIONED, WALL_CLOCK, WINDOW
+from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLES, VERSIONED, WINDOW
+from kops.core.statefile.sources import WALL_CLOCK
 from kops.formats.batches.header import UnreadableBatch
 from kops.spark.columns.added_up import adds_up
 from kops.spark.columns.whole_partitions import fits_tasks, stage_whole_partitions
 from kops.spark.columns.windows_added_up import windows_add_up
 from kops.spark.driver.observing import by_partition, counts_by_partition, watched
+from kops.spark.job import Job, Seen
+from kops.spark.reading.ranges import TopicRange
 from kops.spark.reading.snapshot import read_snapshot
-from kops.spark.reading.source import KafkaSource, TopicRange
+from kops.spark.reading.source import KafkaSource
 from kops.spark.staging.difference import all_added, compacted_view, difference
 from kops.spark.staging.stage import Staged, write_stage
 from kops.spark.stores.aggregates import depends_on_order
@@ -23,9 +26,9 @@ from kops.spark.stores.streams import added_up_view, stream_view
 from kops.spark.stores.streams_merged import merged_view
 from kops.spark.stores.tables_view import tables_view
 from kops.spark.stores.versioned import versioned_view
-from kops.spark.stores.views import Seen, View
-from kops.spark.stores.windows_keys import suffix_of
+from kops.spark.stores.views import View
 from kops.spark.stores.windows_view import added_up_windows_view, windowed_view
+from kops.spark.windows.keys import suffix_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,51 +37,18 @@ _SAMPLE = 200
 
 
 @dataclass(frozen=True)
-class Job:
-    """A store to compute.
-
-    :param source: what is read of its topic
-    :param changelog: all of its changelog, as it is now
-    :param partitions: of the changelog
-    :param skip_undecodable: pass over records that are not of the formats, as ``LogAndContinueExceptionHandler`` does
-    :param others: what is read of its further topics
-    :param loose: of a grouped table: not every change of the table is known, or not their order
-    :param places: what tells where keys belong, where a partitioner of the application's own does; None: the changelog
-    :param base: path of a snapshot's rows of the store, which are what it held before; None: it began empty
-    :param held: path of a snapshot's rows of the store, which stand for the changelog; None: that is read
-    """
-
-    state_file: StateFile
-    store: Store
-    source: TopicRange
-    changelog: TopicRange
-    partitions: int
-    skip_undecodable: bool = False
-    others: tuple[TopicRange, ...] = ()
-    loose: bool = False
-    places: TopicRange | None = None
-    base: str | None = None
-    held: str | None = None
-
-    @property
-    def sources(self) -> tuple[TopicRange, ...]:
-        """Return what is read of all its topics."""
-        return (self.source, *self.others)
-
-
-@dataclass(frozen=True)
 class Counts:
     """What was seen on the way.
 
     :param read: records read of the topic
-    :param dropped: how many of them did not count, by reason (``kops.spark.stores.prepare.FATES``)
+    :param dropped: how many of them did not count, by reason (``kops.spark.job.FATES``)
     :param keys: that the store should hold
     :param mixed: keys whose records' order is not known, where it matters
     :param staged: what its changelog lacks
-    :param noted: what else was counted, by name (``kops.spark.stores.views.Seen``)
+    :param noted: what else was counted, by name (``kops.spark.job.Seen``)
     :param unrestorable: records of the changelog on which Kafka Streams ends when it restores them: their keys are too short
     :param live: how many live keys the changelog holds, by partition
-    :param latest: see ``kops.spark.stores.views.Seen``
+    :param latest: see ``kops.spark.job.Seen``
     """
 
     read: int

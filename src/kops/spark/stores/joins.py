@@ -1,6 +1,6 @@
-"""Joins of tables as they are in the end. DataFrame to DataFrame.
+"""What a table holds in the end: of a topic, of another table, or of a join of two. DataFrame to DataFrame.
 
-The value is that of the two last rows, whatever came first. The timestamp is the greatest of both where both are there
+The value of a join is that of the two last rows, whatever came first. The timestamp is the greatest of both where both are there
 (``KTableKTableInnerJoin`` and its kin). Where only one is there it is that of the last change of either: an old row keeps its own,
 unless the other side was deleted after it; that the rows tell by their place in the order of the task, which is sure only where it
 does not matter.
@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kops.core.errors import ConfigError
+from kops.core.statefile import Source
 from kops.core.statefile.table_models import INNER, LEFT, OUTER, Join, Table
 from kops.spark.reading.codec import encoding, sql_type
 from kops.spark.stores.partitions import with_partitions
-from kops.spark.stores.tables import ROW, Expressions, Topics, last_rows
+from kops.spark.stores.tables import ROW, Expressions, Topics, expression, filtered
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,7 +25,29 @@ NEEDED = {INNER: "left is not null and right is not null", LEFT: "left is not nu
 """When a join has a row, in SQL of both sides."""
 
 
-def joined_rows(topics: Topics, table: Table, join: Join, left: DataFrame) -> DataFrame:
+def last_rows(topics: Topics, table: Table) -> DataFrame:
+    """Return what a table holds in the end: ``ROW``."""
+    if table.source is not None:
+        rows = _of_topic(topics, table, table.source)
+    elif table.parent is not None:
+        rows = last_rows(topics, table.parent)
+    else:
+        raise ConfigError(f"{table.place} is made of nothing")
+    if table.join:
+        rows = _joined_rows(topics, table, table.join, rows)
+    kept = filtered(rows, table, Expressions(topics.job.state_file, topics.job.store, table))
+    return kept.withColumn("_raw", expression("if(value is null, null, _raw)")) if table.where else kept
+
+
+def _of_topic(topics: Topics, table: Table, source: Source) -> DataFrame:
+    """Take the last record of every key; a versioned table has the one with the greatest timestamp."""
+    order = "offset" if table.history_ms is None else "struct(_ts, offset)"
+    last = f"max_by(struct(key, value, _raw, _ts, _ord), {order}) as last"
+    rows = topics.newest(table, source).groupBy("_partition", "_key").agg(expression(last))
+    return rows.selectExpr("_partition", "_key", "last.*", "true as _sure").select(*ROW)
+
+
+def _joined_rows(topics: Topics, table: Table, join: Join, left: DataFrame) -> DataFrame:
     """Return the rows of a join.
 
     :param left: the rows of the left side

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, Row, SparkSession
 
+    from kops.spark.job import Job
     from kops.spark.reading.source import KafkaSource
-    from kops.spark.stores.jobs import Job
 
 UNKNOWN = -1
 """The partition of a key of which nothing tells where it belongs."""

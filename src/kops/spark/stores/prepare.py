@@ -15,6 +15,7 @@ from kops.core.records.column_types import ddl
 from kops.core.statefile import Form, StateFile, Store
 from kops.core.statefile.models import SESSION, TABLE, WINDOW
 from kops.formats.registered_columns import column_of
+from kops.spark.job import FILTERED, KEPT, NEGATIVE_TIME, NULL_KEY, NULL_VALUE, UNDECODABLE
 from kops.spark.reading.codec import WIDENS, decoding, encoding, sql_type, written_again
 from kops.spark.reading.registered import BY_PYTHON, with_read
 from kops.spark.stores.functions import define_functions
@@ -23,15 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _JSON = ("json", "json-schema")
-KEPT, UNDECODABLE, NEGATIVE_TIME, FILTERED, NULL_KEY, NULL_VALUE = range(6)
-FATES = {
-    UNDECODABLE: "undecodable",
-    NEGATIVE_TIME: "negative_timestamp",
-    FILTERED: "filtered",
-    NULL_KEY: "null_key",
-    NULL_VALUE: "null_value",
-}
-"""What becomes of a record, by the number in the column ``fate``; 0 is kept."""
 _PART = "case when key_wrong then 'key' when time_wrong then 'timestamp' else 'value' end as part"
 TAKES_NULLS = (WINDOW, SESSION)
 """Stores whose processors (``KStreamWindowAggregate``, ``KStreamSessionWindowAggregate``) drop null keys only."""

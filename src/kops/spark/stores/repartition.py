@@ -6,15 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kops.spark.reading.contents import Content
 from kops.spark.reading.snapshot import Held, snapshot_view, write_snapshot
 from kops.spark.staging.difference import all_added
-from kops.spark.staging.stage import Content, write_stage
+from kops.spark.staging.stage import write_stage
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
-    from kops.spark.reading.source import KafkaSource, TopicRange
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.reading.source import KafkaSource
 
 
 @dataclass(frozen=True)

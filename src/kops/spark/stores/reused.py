@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kops.spark.job import Job
 from kops.spark.staging.stage import Staged
-from kops.spark.stores.jobs import Counts, Job
+from kops.spark.stores.jobs import Counts
 from kops.spark.stores.streams import stream_view
 
 if TYPE_CHECKING:

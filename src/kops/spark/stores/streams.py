@@ -9,18 +9,20 @@ from kops.core.statefile.models import FAUST
 from kops.spark.columns.added_up import FATES as FATES_COUNTED
 from kops.spark.columns.added_up import added_up, joined
 from kops.spark.driver.observing import watched
-from kops.spark.stores.aggregates import SURE, TIMED, aggregated, depends_on_order
+from kops.spark.job import FATES, Seen
+from kops.spark.staging.difference import SURE, TIMED
+from kops.spark.stores.aggregates import aggregated, depends_on_order
 from kops.spark.stores.base import adding_on, with_base
 from kops.spark.stores.partitions import placed
-from kops.spark.stores.prepare import FATES, prepare
-from kops.spark.stores.views import Seen, View, observed_keys, observed_records, seen_of
+from kops.spark.stores.prepare import prepare
+from kops.spark.stores.views import View, observed_keys, observed_records, seen_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from kops.spark.job import Job
     from kops.spark.reading.batch_source import BatchSource
     from kops.spark.reading.source import KafkaSource
-    from kops.spark.stores.jobs import Job
 
 
 def stream_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:

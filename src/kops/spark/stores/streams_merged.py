@@ -11,17 +11,19 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from kops.spark.driver.observing import Watch
-from kops.spark.stores.aggregates import COLUMNS, aggregated
+from kops.spark.job import FATES, Seen
+from kops.spark.staging.difference import COLUMNS
+from kops.spark.stores.aggregates import aggregated
 from kops.spark.stores.base import adding_on, with_base
 from kops.spark.stores.partitions import placed
-from kops.spark.stores.prepare import FATES, Prepared, prepare
-from kops.spark.stores.views import Seen, View, observed_keys, observed_records, refuse_undecodable
+from kops.spark.stores.prepare import Prepared, prepare
+from kops.spark.stores.views import View, observed_keys, observed_records, refuse_undecodable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from kops.spark.job import Job
     from kops.spark.reading.source import KafkaSource
-    from kops.spark.stores.jobs import Job
 
 _PARTITIONS = 1_000_000
 """More than a topic has: the number of a partition among those of all topics is that of its topic times this, and its own."""

@@ -10,22 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kops.core.errors import ConfigError
 from kops.core.statefile import Source
 from kops.core.statefile.models import TABLE
 from kops.core.statefile.table_models import Table
 from kops.spark.columns.added_up import FATES as COUNTED
 from kops.spark.columns.added_up import SCHEMA, AddUp, is_plain
 from kops.spark.driver.observing import Watch, watched
+from kops.spark.job import FATES, KEPT, NEGATIVE_TIME, NULL_KEY, UNDECODABLE
 from kops.spark.reading.codec import written_again
-from kops.spark.stores.prepare import FATES, KEPT, NEGATIVE_TIME, NULL_KEY, UNDECODABLE, Place, Prepared, decoded_records
+from kops.spark.stores.prepare import Place, Prepared, decoded_records
 from kops.spark.stores.views import observed_records, refuse_undecodable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from kops.spark.reading.source import KafkaSource, TopicRange
-    from kops.spark.stores.jobs import Job
+    from kops.spark.job import Job
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.reading.source import KafkaSource
 
 ROW = ("_partition", "_key", "key", "value", "_raw", "_ts", "_ord", "_sure")
 _SO_FAR = "over (partition by {by} order by offset rows between unbounded preceding and {until})"
@@ -185,30 +186,6 @@ def with_newest(records: DataFrame, history_ms: int) -> DataFrame:
     """Add ``expired``: a record is older than the newest before it by more than the history of a versioned store."""
     newest = f"max(timestamp_ms) {_SO_FAR.format(by='partition', until='1 preceding')}"
     return records.selectExpr("*", f"coalesce(timestamp_ms < {newest} - {history_ms}, false) as expired")
-
-
-def last_rows(topics: Topics, table: Table) -> DataFrame:
-    """Return what a table holds in the end: ``ROW``."""
-    from kops.spark.stores.joins import joined_rows
-
-    if table.source is not None:
-        rows = _of_topic(topics, table, table.source)
-    elif table.parent is not None:
-        rows = last_rows(topics, table.parent)
-    else:
-        raise ConfigError(f"{table.place} is made of nothing")
-    if table.join:
-        rows = joined_rows(topics, table, table.join, rows)
-    kept = filtered(rows, table, Expressions(topics.job.state_file, topics.job.store, table))
-    return kept.withColumn("_raw", expression("if(value is null, null, _raw)")) if table.where else kept
-
-
-def _of_topic(topics: Topics, table: Table, source: Source) -> DataFrame:
-    """Take the last record of every key; a versioned table has the one with the greatest timestamp."""
-    order = "offset" if table.history_ms is None else "struct(_ts, offset)"
-    last = f"max_by(struct(key, value, _raw, _ts, _ord), {order}) as last"
-    rows = topics.newest(table, source).groupBy("_partition", "_key").agg(expression(last))
-    return rows.selectExpr("_partition", "_key", "last.*", "true as _sure").select(*ROW)
 
 
 def filtered(rows: DataFrame, table: Table, place: Expressions, column: str = "value") -> DataFrame:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from kops.core.statefile import Form, Store
 from kops.core.statefile.models import FLOATING
 from kops.spark.reading.codec import encoding, sql_type
-from kops.spark.stores.aggregates import COLUMNS, EMPTIED, MIXED, SURE, TIMED, order_free
+from kops.spark.staging.difference import COLUMNS, EMPTIED, MIXED, SURE, TIMED
+from kops.spark.stores.aggregates import order_free
 from kops.spark.stores.tables import Expressions, expression
 
 if TYPE_CHECKING:

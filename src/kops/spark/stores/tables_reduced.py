@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile import Form, Store
 from kops.core.statefile.reducers import Aggregate, Subtractor, load_reducer
-from kops.spark.stores.aggregates import EMPTIED, MIXED, SURE, TIMED
+from kops.spark.staging.difference import EMPTIED, MIXED, SURE, TIMED
 from kops.spark.stores.folds import SCHEMA, folded_batches
 
 if TYPE_CHECKING:

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 from kops.core.statefile import Store
 from kops.core.statefile.table_models import Table
 from kops.spark.driver.observing import Watch, watched
-from kops.spark.stores.aggregates import COLUMNS, MIXED, SURE, TIMED
+from kops.spark.job import FATES, Seen
+from kops.spark.staging.difference import COLUMNS, MIXED, SURE, TIMED
+from kops.spark.stores.joins import last_rows
 from kops.spark.stores.partitions import placed
-from kops.spark.stores.prepare import FATES
-from kops.spark.stores.tables import Expressions, Topics, last_rows
+from kops.spark.stores.tables import Expressions, Topics
 from kops.spark.stores.tables_changes import changes
 from kops.spark.stores.tables_groups import as_bytes, grouped
-from kops.spark.stores.views import Seen, View
+from kops.spark.stores.views import View
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from kops.spark.job import Job
     from kops.spark.reading.source import KafkaSource
-    from kops.spark.stores.jobs import Job
 
 
 def tables_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # noqa: ARG001 - the contract: sums say themselves whether they round

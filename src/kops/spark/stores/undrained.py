@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from kops.spark.stores.prepare import KEPT, NULL_VALUE, prepare
+from kops.spark.job import KEPT, NULL_VALUE
+from kops.spark.stores.prepare import prepare
 
 if TYPE_CHECKING:
-    import pyarrow
-    from pyspark.sql import DataFrame
-
+    from kops.spark.job import Job
     from kops.spark.reading.source import KafkaSource
-    from kops.spark.stores.jobs import Job
 
 
 class Sent(NamedTuple):
@@ -44,22 +42,3 @@ def last_sent(kafka: KafkaSource, job: Job, counts: Mapping[bytes, int]) -> Iter
         numbered = theirs.selectExpr("*", "row_number() over (partition by key, partition order by offset desc) as back")
         for row in numbered.where("back <= most").orderBy("partition", "offset").collect():
             yield Sent(source.topic, row.partition, row.offset, row.timestamp_ms, bytes(row.key))
-
-
-def without(rows: DataFrame, offsets: Mapping[int, Iterable[int]]) -> DataFrame:
-    """Leave some offsets of partitions out, and the order of the others as it is."""
-    import numpy
-
-    left_out = {partition: numpy.array(sorted(some), numpy.int64) for partition, some in offsets.items()}
-
-    def keep(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
-        import pyarrow
-
-        for batch in batches:
-            partitions, found = batch.column("partition").to_numpy(), batch.column("offset").to_numpy()
-            gone = numpy.zeros(len(found), bool)
-            for partition, some in left_out.items():
-                gone |= (partitions == partition) & numpy.isin(found, some)
-            yield batch.filter(pyarrow.array(~gone)) if gone.any() else batch
-
-    return rows.mapInArrow(keep, rows.schema)

@@ -12,20 +12,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kops.spark.driver.observing import Watch, watched
+from kops.spark.job import FATES, Seen
 from kops.spark.reading.snapshot import snapshot_view
-from kops.spark.staging.difference import all_added
+from kops.spark.staging.difference import SURE, all_added
 from kops.spark.staging.stage import Staged, write_stage
-from kops.spark.stores.aggregates import SURE
-from kops.spark.stores.prepare import FATES
 from kops.spark.stores.tables import Topics, expression, not_expired
-from kops.spark.stores.views import Seen, View
+from kops.spark.stores.views import View
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kops.core.statefile.table_models import Table
-    from kops.spark.reading.source import KafkaSource, TopicRange
-    from kops.spark.stores.jobs import Job
+    from kops.spark.job import Job
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.reading.source import KafkaSource
 
 VERSION_BYTES = 8
 """After the key in the rows of a view: the timestamp of the version. Before the value there is a byte: 1 for a value, 0 for a deletion."""

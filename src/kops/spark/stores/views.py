@@ -2,48 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
 from kops.spark.driver.observing import Watch, watched
-from kops.spark.stores.aggregates import MIXED, ROUNDED
-from kops.spark.stores.prepare import FATES, NEGATIVE_TIME, UNDECODABLE, Prepared
+from kops.spark.job import FATES, NEGATIVE_TIME, UNDECODABLE, Seen
+from kops.spark.staging.difference import MIXED, ROUNDED
+from kops.spark.stores.prepare import Prepared
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kops.spark.stores.jobs import Job
+    from kops.spark.job import Job
 
 _NAMED = 5
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What was seen while a view was computed.
-
-    :param read: records read of the topic
-    :param dropped: how many of them did not count, by reason (``kops.spark.stores.prepare.FATES``)
-    :param keys: that the store should hold
-    :param mixed: keys whose records' order is not known, where it matters
-    :param void: how often something was met that only a slower way of computing can judge, such as a sum that another order
-        of additions would have changed: the view does not count
-    :param noted: what else was counted, by name: of windows, see ``kops.spark.stores.windows_view.NOTED``
-    :param unrestorable: records of the changelog, tombstones too, whose keys are too short for such a store
-    :param live: how many live keys the changelog holds, by partition
-    :param latest: the greatest timestamp that the application takes the records to have, in milliseconds since the epoch; None: not seen
-    """
-
-    read: int
-    dropped: dict[str, int]
-    keys: int
-    mixed: int
-    void: int = 0
-    noted: Mapping[str, int] = field(default_factory=dict)
-    live: Mapping[int, int] = field(default_factory=dict)
-    unrestorable: int = 0
-    latest: int | None = None
 
 
 def _whole(current: DataFrame) -> DataFrame:
@@ -58,7 +32,7 @@ def _nothing() -> None:
 class View:
     """What a store should hold.
 
-    :param rows: ``kops.spark.stores.aggregates.COLUMNS``, every partition filled in; a null value is a key that should not be there
+    :param rows: ``kops.spark.staging.difference.COLUMNS``, every partition filled in; a null value is a key that should not be there
     :param seen: tells what was seen; to be called once, after ``rows`` was computed whole. Raises for records that nothing can be made of
     :param live: takes from the compacted view of the changelog what does not count any more, such as windows that have expired
     :param done: gives back what the computation holds

@@ -8,11 +8,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile import Store
-from kops.spark.stores.aggregates import MIXED, SURE, TIMED, depends_on_order
-from kops.spark.stores.windows_keys import WINDOW_SUFFIX, windows_of
-from kops.spark.stores.windows_sessions import Tally, sessions_of
-from kops.spark.stores.windows_sliding import TaskWindows
-from kops.spark.stores.windows_steps import Steps, steps_of
+from kops.spark.staging.difference import MIXED, SURE, TIMED
+from kops.spark.stores.aggregates import depends_on_order
+from kops.spark.windows.keys import WINDOW_SUFFIX, windows_of
+from kops.spark.windows.sessions import Tally, sessions_of
+from kops.spark.windows.sliding import TaskWindows
+from kops.spark.windows.steps import Steps, steps_of
 
 if TYPE_CHECKING:
     import pyarrow

@@ -10,32 +10,34 @@ from kops.spark.columns.added_up import FATES as COUNTED
 from kops.spark.columns.added_up import joined
 from kops.spark.columns.windows_added_up import TOLD, windows_added_up
 from kops.spark.driver.observing import Watch, watched
-from kops.spark.stores.aggregates import COLUMNS, MIXED, ROUNDED, SURE, TIMED, aggregated, depends_on_order
+from kops.spark.job import FATES, NOTED, Seen
+from kops.spark.staging.difference import COLUMNS, MIXED, ROUNDED, SURE, TIMED
+from kops.spark.stores.aggregates import aggregated, depends_on_order
 from kops.spark.stores.partitions import with_partitions
-from kops.spark.stores.prepare import FATES, Prepared, prepare, timed_records
-from kops.spark.stores.stream_time import Known, is_in_pieces, known_of_pieces, known_of_sources, read_in_order, with_stream_time, with_task
-from kops.spark.stores.views import Seen, View, observed_records, refuse_undecodable
+from kops.spark.stores.prepare import Prepared, prepare, timed_records
+from kops.spark.stores.views import View, observed_records, refuse_undecodable
 from kops.spark.stores.windows_folds import ordered_by_key, ordered_by_task, reduced_windows, sessions, sliding_windows
-from kops.spark.stores.windows_keys import Horizon, by_partition, horizon_of, start_of, suffix_of, time_of, windows_of
-from kops.spark.stores.windows_steps import PASSES_NULLS
-from kops.spark.stores.windows_time import in_windows, is_boundary, is_late
+from kops.spark.windows.keys import FIRST_OFFSETS, Horizon, by_partition, horizon_of, start_of, suffix_of, time_of, windows_of
+from kops.spark.windows.steps import PASSES_NULLS
+from kops.spark.windows.stream_time import (
+    Known,
+    is_in_pieces,
+    known_of_pieces,
+    known_of_sources,
+    read_in_order,
+    with_stream_time,
+    with_task,
+)
+from kops.spark.windows.time_windows import in_windows, is_boundary, is_late
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from kops.spark.job import Job
     from kops.spark.reading.batch_source import BatchSource
     from kops.spark.reading.source import KafkaSource
-    from kops.spark.stores.jobs import Job
 
-NOTED = ("late", "boundary", "null_values", "expired", "hidden", "timed", "trimmed", "uncovered", "cached", "unaligned")
-"""What is counted of windows: records that came after a window of theirs had closed; records that an order which is not known may have
-made late; null values given to an aggregate that takes none; windows that the retention has expired; windows that later ones in the
-changelog will have expired once it is restored; keys whose timestamp depends on an order that is not known; partitions of the input
-whose oldest records are gone, and windows that may have had some of those (or partitions of which nothing is left); records beside a
-session that has expired, which a cache may still have found; windows of the changelog that start between those of the file."""
 
-FIRST_OFFSETS = 200
-"""Offsets in which the first record of a partition is looked for."""
 _REACH = {WINDOW: 0, SLIDING: 2, SESSION: 1}
 """How many times its size before its start a window depends on records: sessions grow together, sliding windows begin after others."""
 

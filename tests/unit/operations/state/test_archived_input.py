@@ -14,7 +14,7 @@ from kops.operations.state.archived_input import cleanup_policy, of_archives, op
 from kops.operations.state.cut import Cut
 from kops.operations.state.from_archive import with_shares
 from kops.spark.reading.archived import ArchivedTopic
-from kops.spark.reading.source import TopicRange
+from kops.spark.reading.ranges import TopicRange
 
 
 def run(ranges, records):

@@ -7,14 +7,14 @@ import pytest
 from kops.core.errors import ConfigError, Refused
 from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.statefile import parse_state_file
-from kops.core.statefile.models import Start
+from kops.core.statefile.sources import Start
 from kops.core.times import Position
 from kops.operations.state.cut import COMMITTED, Cut, find_cut
 from kops.operations.state.exactness import Exactness, of_input
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.places import refuse_unplaced
 from kops.operations.state.starts import find_starts, first_offsets
-from kops.spark.reading.source import TopicRange
+from kops.spark.reading.ranges import TopicRange
 
 ORDERS = {TopicPartition("orders", 0): Bounds(0, 40), TopicPartition("orders", 1): Bounds(10, 40)}
 

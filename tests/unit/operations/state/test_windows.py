@@ -7,9 +7,9 @@ import pytest
 from kops.core.errors import ConfigError
 from kops.core.statefile import Windows, parse_state_file
 from kops.operations.state.windows import counted, emitted_again, fading, of_windows, window_warnings
-from kops.spark.stores import windows_sessions
-from kops.spark.stores.windows_sessions import Tally, sessions_of
-from kops.spark.stores.windows_steps import steps_of
+from kops.spark.windows import sessions as windows_sessions
+from kops.spark.windows.sessions import Tally, sessions_of
+from kops.spark.windows.steps import steps_of
 
 SOURCE = {"topic": "t", "key": "string", "value": "long"}
 COUNT = {"count": True}

@@ -9,11 +9,12 @@ from kops.core.statefile import Form, Windows
 from kops.formats.batches.columns import decode
 from kops.formats.batches.encode import columns_of, encode
 from kops.formats.batches.header import Producer, batches_of
-from kops.spark.columns import gathering, windows_added_up
+from kops.spark.columns import windows_added_up
 from kops.spark.columns.added_up import AddUp, big_endian
 from kops.spark.columns.columns_difference import stage_rows
-from kops.spark.columns.gathering import gathered, newest_of_each_key, whole
 from kops.spark.columns.windows_added_up import AddUpWindows
+from kops.spark.reading import gathering
+from kops.spark.reading.gathering import gathered, newest_of_each_key, whole
 
 
 @pytest.fixture

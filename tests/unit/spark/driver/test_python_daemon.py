@@ -2,7 +2,7 @@
 
 import sys
 
-from kops.spark.driver.python_daemon import without_archives
+from kops.spark.python_daemon import without_archives
 
 
 def test_archives_are_left_out_where_all_is_there_without_them():

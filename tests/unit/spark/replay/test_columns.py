@@ -2,7 +2,7 @@
 
 import pytest
 
-from kops.core.statefile.models import Form
+from kops.core.statefile.sources import Form
 from kops.spark.replay.columns import TYPES, columns_named, literal
 
 BYTES, JSON = Form("bytes"), Form("json", "price double")

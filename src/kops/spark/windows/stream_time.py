@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from kops.spark.reading.source import SPLIT_RECORDS, KafkaSource, TopicRange
+from kops.spark.reading.ranges import SPLIT_RECORDS, TopicRange
+from kops.spark.reading.source import KafkaSource
 
 if TYPE_CHECKING:
     import numpy

@@ -2,50 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kops.core.models import Bounds, TopicPartition
 from kops.core.records.models import OffsetRange, Record
-from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.operations.records.consume import Stream
+    from kops.gateways.kafka.records import Records
 
+OnRead = Callable[[int], None]
+"""Is told how many records came from Kafka, batch by batch."""
 WIDEN = 4
 
 
 def read_last(
-    services: Services, bounds: Mapping[TopicPartition, Bounds], count: int, isolation: str, stream: Stream
+    records: Records, bounds: Mapping[TopicPartition, Bounds], count: int, isolation: str, on_read: OnRead = lambda _: None
 ) -> dict[TopicPartition, list[Record]]:
-    """Return the last records of each partition, at most so many; see :func:`read_first`."""
-    found = _widening(services, bounds, count, isolation, stream, backwards=True)
-    return {partition: records[-count:] if count else [] for partition, records in found.items()}
+    """Return the last records of each partition, at most ``count`` each; see :func:`read_first`."""
+    found = _widening(records, bounds, count, isolation, on_read, backwards=True)
+    return {partition: some[-count:] if count else [] for partition, some in found.items()}
 
 
 def read_first(
-    services: Services, bounds: Mapping[TopicPartition, Bounds], count: int, isolation: str, stream: Stream
+    records: Records, bounds: Mapping[TopicPartition, Bounds], count: int, isolation: str, on_read: OnRead = lambda _: None
 ) -> dict[TopicPartition, list[Record]]:
-    """Return the first records of each partition, at most so many, passing over the gaps that compaction and transactions leave.
+    """Return the first records of each partition, at most ``count`` each, passing over the gaps that compaction and transactions leave.
 
     Where too few come, four times as many offsets are read, and so on, until there are enough or the log ends.
 
     :param bounds: where the log begins and ends for this reading; with ``read_committed`` at the last stable offset
     """
-    found = _widening(services, bounds, count, isolation, stream, backwards=False)
-    return {partition: records[:count] for partition, records in found.items()}
+    found = _widening(records, bounds, count, isolation, on_read, backwards=False)
+    return {partition: some[:count] for partition, some in found.items()}
 
 
 def _widening(
-    services: Services, bounds: Mapping[TopicPartition, Bounds], count: int, isolation: str, stream: Stream, *, backwards: bool
+    records: Records, bounds: Mapping[TopicPartition, Bounds], count: int, isolation: str, on_read: OnRead, *, backwards: bool
 ) -> dict[TopicPartition, list[Record]]:
     found: dict[TopicPartition, list[Record]] = {partition: [] for partition in bounds}
     left = {partition: OffsetRange(bound.log_start_offset, bound.log_end_offset) for partition, bound in bounds.items()}
     width = count
     while ranges := {p: _end_of(left[p], width, backwards) for p in left if len(found[p]) < count and not left[p].empty}:
         read: dict[TopicPartition, list[Record]] = {partition: [] for partition in ranges}
-        for batch in services.kafka.records.read(ranges, isolation=isolation):
-            stream.read += len(batch)
+        for batch in records.read(ranges, isolation=isolation):
+            on_read(len(batch))
             for record in batch:
                 kept = read[TopicPartition(record.topic, record.partition)]
                 kept.append(record)

@@ -19,6 +19,10 @@ WINDOW_SUFFIX, SESSION_SUFFIX = 12, 16
 """Bytes after the application's own key: start and sequence of a window; end and start of a session."""
 
 
+FIRST_OFFSETS = 200
+"""Offsets in which the first record of a partition is looked for."""
+
+
 def windows_of(store: Store) -> Windows:
     """Return the windows of a store that has some."""
     if store.window is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kops.core.statefile import Windows
-from kops.spark.stores.windows_keys import window_key
+from kops.spark.windows.keys import window_key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

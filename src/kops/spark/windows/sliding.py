@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.statefile import Windows
-from kops.spark.stores.stream_time import NEVER
-from kops.spark.stores.windows_sessions import Tally
-from kops.spark.stores.windows_steps import Steps
+from kops.spark.windows.sessions import Tally
+from kops.spark.windows.steps import Steps
+from kops.spark.windows.stream_time import NEVER
 
 SWEPT_EVERY = 200_000
 """Records after which a task forgets the keys whose windows have all expired."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.statefile import Windows
-from kops.spark.stores.windows_steps import Steps
+from kops.spark.windows.steps import Steps
 
 _GONE_AT_ONCE = 50_000
 """Deleted sessions of a key that are held back; a key that has records all the time leaves one behind with each."""

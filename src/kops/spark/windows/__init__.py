@@ -1,0 +1,1 @@
+"""How Kafka Streams makes windows and sessions: their keys, stream time, and what each record does to them."""
