@@ -32,7 +32,6 @@ def group() -> None:
 
 
 def schema_options(command: F) -> F:
-    """Add what says which schema a file has."""
     options = (
         click.argument("subject", metavar="SUBJECT"),
         click.argument("file", metavar="FILE", type=click.Path()),
@@ -142,7 +141,7 @@ def register(session: Session, /, *, subject: str, file: str, kind: str | None, 
 
 
 def read_schema(file: str, kind: str | None, references: tuple[str, ...]) -> Schema:
-    """Return the schema of a file; ``-`` is stdin.
+    """Read a schema from a file; ``-`` is stdin.
 
     :raises UsageProblem: when it cannot be read
     """

@@ -27,27 +27,24 @@ class Block:
     each: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def column(self, key: str) -> Sequence[Any]:
-        """Return the values of a key."""
         return self.each[key] if key in self.each else [self.common[key]] * self.length
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows."""
         return (dict(zip(self.common, values, strict=True)) for values in zip(*map(self.column, self.common), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Blocks in the place of a long list of rows, in JSON that is to be written."""
+    """Blocks that stand for a long list of rows in JSON output."""
 
     blocks: tuple[Block, ...]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows."""
         return chain.from_iterable(block.rows() for block in self.blocks)
 
 
 def blocks_of(rows: Iterable[Row]) -> Iterator[Block]:
-    """Put rows together: the keys of the first are the keys of all."""
+    """Group rows into blocks: the keys of the first row are the keys of all."""
     remaining = iter(rows)
     while some := list(islice(remaining, SIZE)):
         columns = zip(*(row.values() for row in some), strict=True)

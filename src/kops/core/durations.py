@@ -18,7 +18,7 @@ _LONGEST = 2**63 - 1
 
 
 def parse_duration(text: str, *, what: str = "duration", negative: bool = False) -> int:
-    """Return a duration in milliseconds; what is finer is cut off.
+    """Return a duration in milliseconds; fractions are truncated.
 
     ``P7D`` and ``PT1H30M5.5S`` follow ``java.time.Duration.parse``, which Apache's ``--by-duration`` uses: no weeks, months, years.
 
@@ -35,7 +35,7 @@ def parse_duration(text: str, *, what: str = "duration", negative: bool = False)
 
 
 def duration_text(milliseconds: int) -> str:
-    """Return a duration as :func:`parse_duration` reads it, in the largest units that fit: 90 min -> ``1h30m``."""
+    """Format a duration as :func:`parse_duration` reads it, in the largest units that fit: 90 min -> ``1h30m``."""
     if milliseconds < 0:
         raise ValueError(f"{milliseconds} ms is not a duration")
     parts = []

@@ -25,8 +25,6 @@ from typing import Any, ClassVar
 
 
 class ExitCode(IntEnum):
-    """Process exit codes."""
-
     DONE = 0
     FAILED = 1
     USAGE = 2
@@ -67,7 +65,7 @@ class KopsError(Exception):
 
 
 class CouldNotTell(KopsError):
-    """A comparison came to no result: whether something differs is not known."""
+    """A comparison was inconclusive: whether something differs is unknown."""
 
     exit_code = ExitCode.UNCLEAR
     slug = "could_not_tell"
@@ -92,7 +90,7 @@ class VerificationFailed(KopsError):
 
 
 class UndecodableRecord(KopsError):
-    """A record whose bytes are not of the format that was named."""
+    """A record whose bytes are not in the expected format."""
 
     slug = "undecodable_record"
 
@@ -124,13 +122,13 @@ class Unreachable(KopsError):
 
 
 class AuthenticationFailed(Unreachable):
-    """The other side answered, and refused who we are."""
+    """The server answered and rejected our credentials."""
 
     slug = "authentication_failed"
 
 
 class AuthorizationFailed(KopsError):
-    """The other side knows who we are, and refuses the action."""
+    """The server knows who we are and denies the action."""
 
     slug = "authorization_failed"
 
@@ -150,7 +148,7 @@ class Refused(KopsError):
 
 
 class ApprovalRequired(Refused):
-    """Nobody approved the plan."""
+    """The plan was not approved."""
 
     slug = "approval_required"
 
@@ -162,7 +160,7 @@ class StateMoved(Refused):
 
 
 class AlreadyExists(Refused):
-    """What was to be created is there already."""
+    """What was to be created exists already."""
 
     slug = "already_exists"
 
@@ -174,7 +172,7 @@ class GroupActive(Refused):
 
 
 class BrokersTooOld(Refused):
-    """The brokers do not know a request: their Kafka is too old for it, or of another maker."""
+    """The brokers do not support a request: their Kafka is too old, or not Apache's."""
 
     slug = "brokers_too_old"
 

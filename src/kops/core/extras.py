@@ -39,7 +39,7 @@ def absent(extra: str) -> tuple[str, ...]:
 
 
 def installed(module: str) -> bool:
-    """Tell whether a module can be imported; it is not."""
+    """Whether a module can be imported, without importing it."""
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):  # the package that it is in is missing; what stands in for a module
@@ -47,12 +47,12 @@ def installed(module: str) -> bool:
 
 
 def distribution(module: str) -> str:
-    """Return the name of the distribution that brings a module."""
+    """Return the name of the distribution that provides a module."""
     return _DISTRIBUTIONS.get(module, module.replace("_", "-"))
 
 
 def instead_of(error: BaseException) -> MissingRequirement | None:
-    """Return what to tell in place of an import that failed, when it is of an extra that is not installed."""
+    """Return the error to show in place of a failed import, if it belongs to an extra that is not installed."""
     if not isinstance(error, ImportError) or not error.name:
         return None
     for extra, modules in MODULES.items():
@@ -75,7 +75,7 @@ def how_to_add(extra: str) -> str:
 
 
 def command_to_add(wanted: Sequence[str]) -> str:
-    """Return the command that adds packages to the environment of kops, by whatever made that environment.
+    """Return the command that adds packages to the environment of kops, using the tool that created it.
 
     kops itself is never named to an index: on PyPI its name belongs to another project.
     """
@@ -91,7 +91,7 @@ def command_to_add(wanted: Sequence[str]) -> str:
 
 
 def requirements(extra: str) -> list[str]:
-    """Return what an extra of the installed kops requires, such as ``pyspark>=4.0,<5``, those of extras that it names included."""
+    """Return what an extra of the installed kops requires, such as ``pyspark>=4.0,<5``, including what its nested extras require."""
     found: list[str] = []
     for line in _declared():
         requirement, _, marker = line.partition(";")
@@ -112,7 +112,7 @@ def _declared() -> list[str]:
 
 
 def _source() -> str | None:
-    """Return where kops was installed from: a file, a folder or a repository (PEP 610)."""
+    """Return where kops was installed from: a file, a directory or a repository (PEP 610)."""
     import importlib.metadata
     import json
 

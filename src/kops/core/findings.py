@@ -26,7 +26,6 @@ class Severity(IntEnum):
 
     @property
     def word(self) -> str:
-        """Return its name in lower case, as it is shown and asked for."""
         return self.name.lower()
 
 
@@ -49,7 +48,6 @@ class Finding:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the finding as the JSON contract has it."""
         return {
             "severity": self.severity.word,
             "check": self.check,
@@ -61,12 +59,12 @@ class Finding:
 
 
 def command(*words: str) -> str:
-    """Return a kops command as a shell takes it: names with spaces or signs are quoted."""
+    """Return a kops command quoted for a shell."""
     return shlex.join(["kops", *words])
 
 
 def for_connection(findings: Iterable[Finding], words: Sequence[str]) -> list[Finding]:
-    """Return findings whose commands name the cluster that was looked at, as the command line named it.
+    """Return findings whose commands select the cluster in the same way as the current command line.
 
     :param words: ``-c``, ``prod``; none where the commands reach it anyhow
     """
@@ -75,17 +73,16 @@ def for_connection(findings: Iterable[Finding], words: Sequence[str]) -> list[Fi
 
 
 def by_severity(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings, the worst first, else in the order that they came in."""
+    """Sort by severity, worst first; findings of the same severity keep their order."""
     return sorted(findings, key=lambda finding: finding.severity)
 
 
 def reaches(findings: Iterable[Finding], least: Severity) -> bool:
-    """Tell whether one of the findings is at least so bad."""
     return any(finding.severity <= least for finding in findings)
 
 
 def places_text(partitions: Iterable[TopicPartition], most: int = SHOWN_PLACES) -> str:
-    """Return partitions for people: ``orders:0,3-5, payments:1 and 3 more topics``."""
+    """Format partitions for people: ``orders:0,3-5, payments:1 and 3 more topics``."""
     numbers: dict[str, list[int]] = {}
     for partition in sorted(set(partitions)):
         numbers.setdefault(partition.topic, []).append(partition.partition)
@@ -95,7 +92,7 @@ def places_text(partitions: Iterable[TopicPartition], most: int = SHOWN_PLACES) 
 
 
 def ranges_text(numbers: Sequence[int]) -> str:
-    """Return rising numbers as ranges: ``0,3-5``."""
+    """Format ascending numbers as ranges: ``0,3-5``."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and number == parts[-1][-1] + 1:
@@ -106,11 +103,11 @@ def ranges_text(numbers: Sequence[int]) -> str:
 
 
 def names_text(names: Sequence[str], most: int = SHOWN_PLACES) -> str:
-    """Return names for people: ``a, b and 3 more``."""
+    """Format names for people: ``a, b and 3 more``."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 partition``, ``2,000 partitions``."""
+    """Format a number with its noun: ``1 partition``, ``2,000 partitions``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -10,8 +10,6 @@ INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_s
 
 @dataclass(frozen=True, order=True)
 class TopicPartition:
-    """A partition of a topic."""
-
     topic: str
     partition: int
 
@@ -21,8 +19,6 @@ class TopicPartition:
 
 @dataclass(frozen=True)
 class Broker:
-    """A broker of a cluster."""
-
     id: int
     host: str
     port: int
@@ -53,8 +49,6 @@ class Partition:
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic's partitions, without its settings."""
-
     name: str
     partitions: tuple[Partition, ...]
     topic_id: str | None = None
@@ -62,7 +56,7 @@ class Topic:
 
     @property
     def replication_factor(self) -> int:
-        """Return the number of replicas of the first partition."""
+        """The number of replicas of the first partition."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
 
@@ -85,7 +79,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class NewTopic:
-    """A topic to be created; None lets the broker choose."""
+    """A topic to be created; None leaves the choice to the broker."""
 
     name: str
     partitions: int | None = None
@@ -95,7 +89,7 @@ class NewTopic:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The offsets that a partition has: ``log_start_offset`` <= offset < ``log_end_offset``."""
+    """The offsets of a partition: ``log_start_offset`` <= offset < ``log_end_offset``."""
 
     log_start_offset: int
     log_end_offset: int
@@ -115,8 +109,6 @@ class Committed:
 
 @dataclass(frozen=True)
 class Member:
-    """A live member of a group and the partitions it has."""
-
     member_id: str
     client_id: str
     host: str

@@ -10,7 +10,7 @@ _MASK = 0xFFFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """Return the 32-bit hash of ``data``, signed as Java's ``int`` is.
+    """Return the 32-bit hash of ``data``, signed as Java's ``int``.
 
     From ``org.apache.kafka.common.utils.Utils.murmur2``.
     """

@@ -6,20 +6,16 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Receives what is going on. Implementations must be cheap and never raise."""
+    """Receives progress. Implementations must be cheap and never raise."""
 
     def step(self, text: str) -> None:
-        """Tell that a new step begins: a short sentence in the present tense."""
+        """Begin a step; ``text`` is a short phrase in the present participle."""
 
     def advance(self, done: int, total: int | None, unit: str) -> None:
-        """Tell how far the current step is; ``total`` is None when it is not known."""
+        """Report progress of the current step; ``total`` is None if it is unknown."""
 
 
 class Silent:
-    """A progress that shows nothing."""
+    def step(self, text: str) -> None: ...
 
-    def step(self, text: str) -> None:
-        """Ignore the step."""
-
-    def advance(self, done: int, total: int | None, unit: str) -> None:
-        """Ignore the advance."""
+    def advance(self, done: int, total: int | None, unit: str) -> None: ...

@@ -44,7 +44,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
 
 @dataclass(frozen=True)
 class Right:
-    """A right that is missing.
+    """A missing right.
 
     :param operation: in Kafka's words, as ``kafka-acls --operation`` takes it
     :param resource: ``topic orders``, ``group billing``, ``the cluster``
@@ -55,7 +55,6 @@ class Right:
 
     @property
     def hint(self) -> str:
-        """Return what to ask for."""
         return f"the principal of this context needs {self}; ask for that ACL"
 
     def __str__(self) -> str:
@@ -63,7 +62,7 @@ class Right:
 
 
 def missing_right(error: str, doing: str) -> Right | None:
-    """Return the right that a refused request needs, None when it is not known.
+    """Return the right that a denied request needs; None if it is not known.
 
     :param error: Kafka's name: ``GROUP_AUTHORIZATION_FAILED`` or ``GroupAuthorizationFailedError``
     :param doing: what was being done: ``describe group billing``
@@ -78,6 +77,6 @@ def missing_right(error: str, doing: str) -> Right | None:
 
 
 def reason(error: KopsError) -> str:
-    """Return an error in a few words: the right that is missing, or else its message."""
+    """Return an error in a few words: the missing right, otherwise its message."""
     needs = error.details.get("needs")
     return f"lacks {needs}" if needs else error.message

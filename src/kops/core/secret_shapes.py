@@ -43,12 +43,12 @@ _BEARER = re.compile(r"(?i)(\bbearer\s+)(?=\S*[\d._~+/=-])([^\s,|\"']{8,})")
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell whether a setting's name says that its value is a secret."""
+    """Whether a setting is a secret, judged by its name."""
     return bool(_SECRET.search(name) or _IN_CAMELS.search(name)) and not _NO_SECRET.search(name)
 
 
 def without_secrets(text: str, kept: Callable[[str], bool] = lambda _: False) -> str:
-    """Return a text with what its shape says to be a secret hidden.
+    """Hide what looks like a secret by its shape.
 
     :param kept: tells of a secret that it is none, such as a reference that somebody else looks up
     """
@@ -61,7 +61,7 @@ def without_secrets(text: str, kept: Callable[[str], bool] = lambda _: False) ->
 
 
 def secrets_in(text: str) -> Iterator[str]:
-    """Yield the secrets that the shape of a text tells: each as it is written there."""
+    """Yield the secrets that can be recognized by their shape, exactly as they are written."""
     yield from (found[0] for found in _PRIVATE_KEY.finditer(text))
     yield from (found[3] for found in _ORACLE.finditer(text))
     for shape in (_LOGIN, _ASSIGNED, _QUOTED, _HEADER, _BEARER):

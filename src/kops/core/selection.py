@@ -19,13 +19,12 @@ _MOST = 1_000_000
 
 @dataclass(frozen=True)
 class Selection:
-    """Some partitions of a topic; None: all that it has."""
+    """Partitions of a topic; None means all of them."""
 
     topic: str
     partitions: tuple[int, ...] | None = None
 
     def includes(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition is one of them."""
         return partition.topic == self.topic and (self.partitions is None or partition.partition in self.partitions)
 
     def __str__(self) -> str:
@@ -33,7 +32,7 @@ class Selection:
 
 
 def parse_selection(text: str) -> Selection:
-    """Return the partitions that a text names.
+    """Parse a topic with optional partitions.
 
     :raises UsageProblem: when it is not a valid topic name with partitions
     """
@@ -51,7 +50,7 @@ def parse_selection(text: str) -> Selection:
 
 
 def split_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
-    """Return a topic, or a pattern of topics, and the partitions behind its last colon; None where it names none.
+    """Split a topic, or a pattern of topics, from the partitions after its last colon; None if there are none.
 
     :raises UsageProblem: when what stands there are no partitions
     """
@@ -62,7 +61,7 @@ def split_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
 
 
 def partitions_selected(selections: Iterable[Selection], existing: Mapping[str, Sequence[TopicPartition]]) -> tuple[TopicPartition, ...]:
-    """Return the partitions that some selections name together.
+    """Return the union of some selections.
 
     :param existing: the partitions of each topic; a topic that is not there does not exist
     :raises NotFound: for a topic or partition that does not exist
@@ -82,12 +81,11 @@ def partitions_selected(selections: Iterable[Selection], existing: Mapping[str, 
 
 
 def is_glob(text: str) -> bool:
-    """Tell whether a name is a pattern."""
     return bool(set(text) & set("*?["))
 
 
 def names_matching(patterns: Sequence[str], names: Iterable[str], *, regex: bool = False, what: str = "name") -> list[str]:
-    """Return the names that a glob (or, with ``regex``, a regular expression on the whole name) matches; all without patterns.
+    """Return the names that match a glob (or, with ``regex``, a regular expression on the whole name); all names if there are no patterns.
 
     A plain name matches itself only, and must be there; a pattern may match nothing.
 

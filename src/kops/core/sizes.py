@@ -7,7 +7,7 @@ _STEP = 1024
 
 
 def size_text(size: int | None) -> str | None:
-    """Return a size in the largest unit that it fills: 1536 -> ``1.5 KiB``; None stays None."""
+    """Format a size in the largest unit that it fills: 1536 -> ``1.5 KiB``; None stays None."""
     if size is None:
         return None
     amount, unit = float(size), 0

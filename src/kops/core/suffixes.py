@@ -8,7 +8,7 @@ _MOST_WAYS = 1_000
 
 
 def suffix_lengths(merged: Sequence[Hashable], logs: Sequence[Sequence[Hashable]]) -> list[tuple[int, ...]]:
-    """Return how many of the last members of each log make up a merged log, in every way that there is.
+    """Return how many of the last elements of each log make up a merged log, in every possible way.
 
     The members of one log keep their order in the merged one; those of several meet in any order.
 

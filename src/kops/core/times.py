@@ -26,7 +26,7 @@ _SECONDS_FROM, _SECONDS_TO = 10**9, 10**10  # 2001 to 2286 in seconds; as millis
 
 @dataclass(frozen=True)
 class Position:
-    """A place in every partition.
+    """A position in every partition.
 
     :param kind: start, end, time or offset
     :param value: milliseconds since the epoch, or the offset; 0 for the others
@@ -37,7 +37,7 @@ class Position:
 
 
 def parse_position(text: str, now: datetime) -> Position:
-    """Return a position: ``start``, ``end``, an offset, or a time.
+    """Parse a position: ``start``, ``end``, an offset, or a time.
 
     :raises UsageProblem: when it is none of them; -1 and -2, Kafka's codes for end and start, are none
     """
@@ -52,7 +52,7 @@ def parse_position(text: str, now: datetime) -> Position:
 
 
 def parse_time(text: str, now: datetime) -> int:
-    """Return a time of the grammar, ``@`` included, in milliseconds since the epoch.
+    """Parse a time of the grammar, including ``@``, into milliseconds since the epoch.
 
     :param now: what ``@-1h`` counts from
     :raises UsageProblem: when it is not a valid time
@@ -75,7 +75,7 @@ def parse_time(text: str, now: datetime) -> int:
 
 
 def _last_time_of_day(clock: re.Match[str], now: datetime, shown: str) -> int:
-    """Return when the clock on the wall showed this last: today, or yesterday where it lies ahead."""
+    """Return when the local clock last showed this time: today, or yesterday if it is still ahead today."""
     local = now.astimezone()
     try:
         wanted = local.replace(hour=int(clock[1]), minute=int(clock[2]), second=int(clock[3] or 0), microsecond=0)
@@ -88,7 +88,7 @@ def _last_time_of_day(clock: re.Match[str], now: datetime, shown: str) -> int:
 
 
 def parse_datetime(text: str) -> int:
-    """Return Apache's ``--to-datetime`` in milliseconds since the epoch.
+    """Parse Apache's ``--to-datetime`` into milliseconds since the epoch.
 
     Its format is ``YYYY-MM-DDTHH:mm:SS.sss`` with an optional zone, and UTC without one (``Utils.getDateTime``). Here seconds and
     milliseconds may be left out, and the minutes of a zone such as ``+05:30`` count, which Apache drops.
@@ -104,13 +104,13 @@ def parse_datetime(text: str) -> int:
 
 
 def to_milliseconds(moment: datetime) -> int:
-    """Return an aware time as milliseconds since the epoch, rounded down."""
+    """Return an aware datetime as milliseconds since the epoch, rounded down."""
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 @lru_cache(maxsize=10_000)  # many groups wait for the same record, and it would be half of the time that their rows take
 def time_text(milliseconds: int) -> str:
-    """Return milliseconds since the epoch as ISO 8601 in UTC; the number itself when it lies outside of the calendar."""
+    """Format milliseconds since the epoch as ISO 8601 in UTC; the number itself if it is outside the calendar."""
     try:
         moment = _EPOCH + timedelta(milliseconds=milliseconds)
     except OverflowError:
@@ -137,7 +137,7 @@ def _is_number(text: str) -> bool:
 
 
 def _since_epoch(milliseconds: int, shown: str) -> int:
-    """Return a time that Kafka can be asked for: to it, times below zero are codes, such as -1 for the end."""
+    """Check that Kafka can be asked for a time: it reads negative times as codes, such as -1 for the end."""
     if not 0 <= milliseconds <= _LAST:
         raise UsageProblem(f"{shown!r} lies before 1970 or beyond what Kafka can store", hint="start and end name the ends of the log")
     return milliseconds

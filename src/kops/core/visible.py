@@ -23,37 +23,37 @@ _JSON = f"[{_FORMAT}]"
 
 
 def visible(text: str) -> str:
-    r"""Return a text on one line that acts on nothing: ``\x1b``, ``\n``, ``\u202e`` are written out."""
+    r"""Return a text on one line in which control characters are escaped: ``\x1b``, ``\n``, ``\u202e``."""
     return text if text.isascii() and text.isprintable() else _compiled(_CELL).sub(_escape, text)
 
 
 def visible_lines(text: str) -> str:
-    """Return a text that may have lines and tabs, and acts on nothing else."""
+    """Return a text in which all control characters but newlines and tabs are escaped."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return _compiled(_LINES).sub(_escape, text)
 
 
 def indented(text: str, by: str = "  ") -> str:
-    """Return a message whose second and further lines are set in, so that none of them passes for a line of kops itself."""
+    """Return a message whose continuation lines are indented, so that none of them passes for a line of kops itself."""
     return visible_lines(text).replace("\n", f"\n{by}")
 
 
 def escaped_json(text: str) -> str:
-    r"""Return JSON of the same values without a character that acts on a terminal: they can only be in its strings, as ``\u009b``."""
+    r"""Return JSON of the same values with control characters escaped; they can only be in its strings, as ``\u009b``."""
     if text.isascii() and "\x7f" not in text:
         return text
     return _compiled(_JSON).sub(_json_escape, text)
 
 
 def visible_bytes(data: bytes) -> bytes:
-    r"""Return bytes for a terminal: UTF-8 as ``visible_lines`` has it, everything else as ``\xNN``."""
+    r"""Return bytes for a terminal: UTF-8 as ``visible_lines`` returns it, everything else as ``\xNN``."""
     return visible_lines(data.decode("utf-8", "backslashreplace")).encode("utf-8")
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern when the first text needs it: that takes longer than the rest of a small command's own start."""
+    """Compile lazily: that takes longer than the rest of a small command's start."""
     return re.compile(pattern)
 
 

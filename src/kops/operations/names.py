@@ -10,7 +10,7 @@ TOPICS, GROUPS, CONTEXTS, SUBJECTS, CONNECTORS = "topics", "groups", "contexts",
 
 
 def names(services: Services, kind: str, prefix: str, *, seconds: float) -> list[str]:
-    """Return the names of one kind that begin with a prefix; Kafka's own topics only when the prefix asks for them.
+    """Return the names of one kind that begin with a prefix; Kafka's own topics only if the prefix asks for them.
 
     :param kind: topics, groups, contexts, subjects or connectors
     :param seconds: that the brokers may take for one answer

@@ -18,24 +18,19 @@ class Services(Protocol):
     """What a session offers to every operation."""
 
     @property
-    def connection(self) -> Connection:
-        """The resolved connection."""
+    def connection(self) -> Connection: ...
 
     @property
-    def directories(self) -> Directories:
-        """Where kops keeps things."""
+    def directories(self) -> Directories: ...
 
     @property
-    def kafka(self) -> Kafka:
-        """The cluster."""
+    def kafka(self) -> Kafka: ...
 
     @property
-    def connect(self) -> Connect:
-        """The Connect cluster."""
+    def connect(self) -> Connect: ...
 
     @property
-    def progress(self) -> Progress:
-        """Where to tell what is going on."""
+    def progress(self) -> Progress: ...
 
     def now(self) -> datetime:
-        """Return the time, in UTC."""
+        """Return the current time in UTC."""

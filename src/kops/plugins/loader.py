@@ -60,24 +60,24 @@ class Checked:
 
 
 def installed(kind: str) -> list[Plugin]:
-    """Return the plugins of a kind by name, the disabled ones too; nothing is imported."""
+    """Return the plugins of a kind by name, including disabled ones; nothing is imported."""
     found = {_describe(kind, point) for point in entry_points(group=GROUPS[kind])}
     return sorted(found, key=lambda plugin: (plugin.name, plugin.distribution, plugin.version))
 
 
 def is_disabled(plugin: Plugin) -> bool:
-    """Tell whether ``KOPS_DISABLED_PLUGINS`` names it, its distribution, or ``all``; separated by commas."""
+    """Whether ``KOPS_DISABLED_PLUGINS`` names it, its distribution, or ``all``; separated by commas."""
     names = {name.strip() for name in os.environ.get(DISABLED, "").split(",")}
     return bool(names & {plugin.name, plugin.distribution, "all"})
 
 
 def find(kind: str, name: str) -> Plugin | None:
-    """Return the plugin that a name means: the first distribution's by name, disabled ones passed over."""
+    """Return the plugin of a name: that of the first distribution by name, skipping disabled ones."""
     return next((plugin for plugin in installed(kind) if plugin.name == name and not is_disabled(plugin)), None)
 
 
 def load(plugin: Plugin) -> Any:
-    """Import a plugin and return what it gives.
+    """Import a plugin.
 
     :raises ConfigError: when it cannot be imported or is not of its kind, saying how to go on without it
     """
@@ -96,7 +96,7 @@ def load(plugin: Plugin) -> Any:
 
 
 def load_command(name: str) -> Any:
-    """Return the click command that a plugin has for a name; None when there is none, or, with a warning, a broken one."""
+    """Return a plugin's click command; None if there is none, or if it is broken, which is a warning."""
     plugin = find("command", name)
     if plugin is None:
         return None
@@ -108,7 +108,7 @@ def load_command(name: str) -> Any:
 
 
 def format_of(form: Form) -> Format:
-    """Return the format of a key or value of a state file, with the schemas that it knows.
+    """Return the format of a key or value of a state file, bound to its schemas.
 
     :raises UsageProblem: when nothing has its name
     """
@@ -120,7 +120,7 @@ def format_of(form: Form) -> Format:
 
 
 def load_format(name: str) -> Format:
-    """Return a format: kops' own, else a plugin's.
+    """Return a format: kops' own, otherwise a plugin's.
 
     :raises UsageProblem: when nothing has that name, with the nearest one; when it is a plugin's and that is broken
     """
@@ -134,7 +134,7 @@ def load_format(name: str) -> Format:
 
 
 def reducer_reference(name: str) -> str:
-    """Return the ``module:attribute`` of a reducer that a state file names; Spark's executors import that.
+    """Return the ``module:attribute`` of a reducer that a state file names; Spark's executors import it.
 
     :param name: of a plugin, or ``module:attribute`` itself
     :raises ConfigError: when there is no such plugin, or it is broken
@@ -152,7 +152,7 @@ def reducer_reference(name: str) -> str:
 
 
 def check_all(commands: Iterable[str]) -> list[Checked]:
-    """Load every plugin, each by itself, and say which can be used.
+    """Load every plugin on its own, and report which can be used.
 
     :param commands: kops' own, which win over plugins
     """
@@ -169,7 +169,6 @@ def check_all(commands: Iterable[str]) -> list[Checked]:
 
 
 def warn(text: str) -> None:
-    """Write a warning to stderr, as the command line does."""
     sys.stderr.write(f"kops: warning: {text}\n")
 
 

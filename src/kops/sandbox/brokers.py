@@ -18,17 +18,15 @@ _ATTEMPT_SECONDS = 5.0
 
 
 def part(sandbox: Sandbox, node: Node) -> Part:
-    """Return a broker as a part of its sandbox."""
     return Part("broker", node.id, f"broker {node.id}", sandbox.folder(node), node.port, sandbox.log_file(node), node.controller_port)
 
 
 def status(sandbox: Sandbox, node: Node) -> PartStatus:
-    """Tell whether a broker runs."""
     return parts.status(part(sandbox, node))
 
 
 def launch(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> bool:
-    """Start the process of a broker, detached from this one; do not wait until it answers.
+    """Start the process of a broker in the background, without waiting until it answers.
 
     :returns: False when it runs already
     :raises Refused: when one of its ports is taken
@@ -43,12 +41,12 @@ def launch(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> b
 
 
 def recorded(sandbox: Sandbox, node: Node) -> ProcessIdentity | None:
-    """Return the process that was last started for a broker and not stopped since; it may be long gone."""
+    """Return the process that was last started for a broker and not stopped since; it may have ended."""
     return parts.recorded(part(sandbox, node))
 
 
 def wait_until_ready(sandbox: Sandbox, nodes: Sequence[Node], *, seconds: float = parts.START_SECONDS) -> None:
-    """Wait until these brokers answer a client, and are seen by each other.
+    """Wait until these brokers answer clients and see each other.
 
     :raises OperationFailed: when one of them ended
     :raises TimedOut: when they do not answer in time
@@ -62,7 +60,7 @@ def wait_until_ready(sandbox: Sandbox, nodes: Sequence[Node], *, seconds: float 
 
 
 def _seen_by(sandbox: Sandbox, port: int) -> set[int]:
-    """Return the ids of the live brokers, as one of them tells it; empty when it does not answer."""
+    """Return the ids of the live brokers according to one of them; empty if it does not answer."""
     from kops.gateways.kafka import Kafka
 
     connection = replace(sandbox.connection(timeout=_ATTEMPT_SECONDS), bootstrap_servers=(f"{HOST}:{port}",))

@@ -26,7 +26,7 @@ _WITHOUT_SCRAM = ("3.3.", "3.4.")
 
 @dataclass(frozen=True)
 class Status:
-    """A sandbox as it is now.
+    """The current status of a sandbox.
 
     :param state: running (all parts), degraded (some), starting, crashed or stopped
     """
@@ -37,16 +37,14 @@ class Status:
 
     @property
     def nodes(self) -> tuple[PartStatus, ...]:
-        """Return how the brokers are."""
         return self.of("broker")
 
     def of(self, kind: str) -> tuple[PartStatus, ...]:
-        """Return how the parts of one kind are."""
         return tuple(each for each in self.parts if each.part.kind == kind)
 
 
 def make(directory: Path, *, name: str, kafka_version: str, brokers: int = 1, security: str = PLAINTEXT) -> Sandbox:
-    """Describe a new sandbox, with free ports and an id of its own, and save the description.
+    """Describe a new sandbox, with free ports and a new cluster id, and save the description.
 
     :param directory: its folder, made when it is not there
     :param brokers: 1 or 3
@@ -69,7 +67,7 @@ def make(directory: Path, *, name: str, kafka_version: str, brokers: int = 1, se
 
 @dataclass(frozen=True)
 class Programs:
-    """What the parts of a sandbox run.
+    """The programs that the parts of a sandbox run.
 
     :param kafka: jars of its Kafka version
     :param connect: jars of Connect of that version; empty when it has no workers
@@ -83,7 +81,7 @@ class Programs:
 
 
 def add(sandbox: Sandbox, *, connect_workers: int = 0, registry: bool = False, plugin_path: Sequence[str] = ()) -> Sandbox:
-    """Let a sandbox have Connect workers and a registry too, on free ports, and save that.
+    """Add Connect workers and a registry to a sandbox, on free ports, and save that.
 
     :param connect_workers: so many at least
     :param plugin_path: folders of folders with Connect plugins, added to those that it has
@@ -102,7 +100,7 @@ def add(sandbox: Sandbox, *, connect_workers: int = 0, registry: bool = False, p
 
 
 def up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, tell: Callable[[str], None] | None = None) -> list[int]:
-    """Start every broker that does not run, and wait until all of them answer.
+    """Start every broker that is not running, and wait until all of them answer.
 
     :param jars: of the Kafka version of this sandbox
     :param tell: takes a line of progress
@@ -115,7 +113,7 @@ def up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, tell: Callable[[str]
 
 
 def all_up(sandbox: Sandbox, programs: Programs, *, tell: Callable[[str], None] | None = None) -> None:
-    """Start every part that does not run: the brokers, then what needs them; and wait until all of them answer.
+    """Start every part that is not running, the brokers first, and wait until all of them answer.
 
     :raises Refused: when a port is taken
     :raises OperationFailed: when a part ends instead of answering
@@ -148,7 +146,6 @@ def _brokers_up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, tell: Calla
 
 
 def connect_of(sandbox: Sandbox) -> workers.ConnectCluster | None:
-    """Return the Connect workers of a sandbox, None when it has none."""
     if not sandbox.workers:
         return None
     password = sandbox.password_file.read_text(encoding="utf-8").strip() if sandbox.password_file.exists() else ""
@@ -158,7 +155,6 @@ def connect_of(sandbox: Sandbox) -> workers.ConnectCluster | None:
 
 
 def registry_of(sandbox: Sandbox) -> registry.RegistryServer | None:
-    """Return the registry of a sandbox, None when it has none."""
     if not sandbox.registry_port:
         return None
     return registry.RegistryServer(sandbox.title, sandbox.directory / "registry", sandbox.registry_port)
@@ -172,7 +168,7 @@ def parts_of(sandbox: Sandbox) -> tuple[Part, ...]:
 
 
 def start(sandbox: Sandbox, node_id: int, *, jars: Sequence[Path], jdk: Jdk) -> None:
-    """Start one broker and wait until it answers; the others must be enough for a quorum."""
+    """Start one broker and wait until it answers; the others must form a quorum with it."""
     node = sandbox.node(node_id)
     with _changing(sandbox):
         brokers.launch(sandbox, node, jars=jars, jdk=jdk)
@@ -180,19 +176,19 @@ def start(sandbox: Sandbox, node_id: int, *, jars: Sequence[Path], jdk: Jdk) -> 
 
 
 def stop(sandbox: Sandbox, node_id: int) -> bool:
-    """Stop one broker gracefully; return False when it had to be killed."""
+    """Stop one broker gracefully; return False if it had to be killed."""
     with _changing(sandbox):
         return parts.end(brokers.part(sandbox, sandbox.node(node_id)))
 
 
 def kill(sandbox: Sandbox, node_id: int) -> None:
-    """End one broker at once, as a crash would."""
+    """Kill one broker, as a crash would."""
     with _changing(sandbox):
         parts.kill_at_once(brokers.part(sandbox, sandbox.node(node_id)))
 
 
 def down(sandbox: Sandbox, *, delete: bool = False) -> list[int]:
-    """Stop all parts, each by the process that was recorded for it, and keep the data unless it is to be deleted.
+    """Stop all parts, each identified by its recorded process, and keep the data unless ``delete`` is set.
 
     What needs the brokers goes first.
 
@@ -210,7 +206,6 @@ def down(sandbox: Sandbox, *, delete: bool = False) -> list[int]:
 
 
 def status(sandbox: Sandbox) -> Status:
-    """Say how a sandbox is."""
     found = tuple(map(parts.status, parts_of(sandbox)))
     states = {each.state for each in found}
     if len(states) == 1:
@@ -219,7 +214,7 @@ def status(sandbox: Sandbox) -> Status:
 
 
 def move_ports(sandbox: Sandbox) -> Sandbox:
-    """Give a stopped sandbox other free ports, and save that.
+    """Move a stopped sandbox to other free ports, and save that.
 
     :raises UsageProblem: while a part runs
     """
@@ -239,7 +234,6 @@ def move_ports(sandbox: Sandbox) -> Sandbox:
 
 
 def find(directory: Path) -> Sandbox | None:
-    """Return the sandbox of a folder, None when there is none."""
     return load(directory)
 
 
@@ -253,12 +247,11 @@ def _pick_nodes(count: int) -> tuple[Node, ...]:
 
 
 def _new_cluster_id() -> str:
-    """Return an id as ``kafka-storage random-uuid`` makes it: 16 random bytes in URL-safe base 64, without a dash in front."""
+    """Return an id as ``kafka-storage random-uuid`` does: 16 random bytes in URL-safe Base64, without a leading dash."""
     while True:
         made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         if not made.startswith("-"):
             return made
 
 
-def _silent(_line: str) -> None:
-    """Tell nobody."""
+def _silent(_line: str) -> None: ...

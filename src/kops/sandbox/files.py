@@ -14,7 +14,7 @@ from kops.core.errors import Refused
 
 
 def write_whole(file: Path, text: str, *, mode: int = 0o644) -> None:
-    """Write a file with one rename, so that a reader sees the old text or the new one.
+    """Write a file atomically: a reader sees the old text or the new one.
 
     :param mode: its permissions, which it has from the start
     """
@@ -31,7 +31,7 @@ def write_whole(file: Path, text: str, *, mode: int = 0o644) -> None:
 
 
 def property_lines(settings: dict[str, str]) -> str:
-    """Return a Java properties file: Latin-1 with escapes, as ``java.util.Properties`` reads a stream."""
+    """Format a Java properties file: Latin-1 with escapes, as ``java.util.Properties`` reads a stream."""
     return "".join(f"{key}={_escaped(value)}\n" for key, value in settings.items())
 
 
@@ -44,14 +44,14 @@ def _escaped(value: str) -> str:
 
 
 def argument_lines(arguments: list[str]) -> str:
-    """Return a Java argument file (``java @FILE``), which keeps class paths and secrets out of ``ps``."""
+    """Format a Java argument file (``java @FILE``), which keeps class paths and secrets out of ``ps``."""
     escaped = (argument.replace("\\", "\\\\").replace('"', '\\"') for argument in arguments)
     return "".join(f'"{argument}"\n' for argument in escaped)
 
 
 @contextlib.contextmanager
 def locked(file: Path, *, what: str, seconds: float = 120.0) -> Iterator[None]:
-    """Hold a lock file; the system frees it when the process dies.
+    """Hold a lock file; the operating system releases it when the process dies.
 
     :param what: what is being changed, for the error: ``sandbox demo``
     :raises Refused: when another process holds it for so many seconds

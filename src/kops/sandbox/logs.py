@@ -16,7 +16,7 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class LogLine:
-    """A line that a part wrote, without its end."""
+    """A line of a part's log, without its line end."""
 
     part: Part
     line: str
@@ -38,7 +38,7 @@ def read(parts: Sequence[Part], *, lines: int, follow: bool = False) -> Iterator
 
 
 class _Tail:
-    """Reads on in a log that grows, and that is renamed when it is big."""
+    """Follows a log that grows and is rotated."""
 
     def __init__(self, part: Part) -> None:
         self._part = part
@@ -46,7 +46,7 @@ class _Tail:
         self._rest = ""
 
     def new(self) -> Iterator[LogLine]:
-        """Return the whole lines that were written since the last time."""
+        """Return the complete lines that were written since the last call."""
         yield from self._read()
         if self._stream is not None and self._renamed(self._stream):
             self._stream.close()

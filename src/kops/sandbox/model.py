@@ -28,7 +28,7 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Node:
-    """One broker, which is a controller too.
+    """One broker, which is also a controller.
 
     :param port: where clients connect
     :param controller_port: where the controllers talk to each other
@@ -77,44 +77,39 @@ class Sandbox:
 
     @property
     def title(self) -> str:
-        """Return what to call it in a sentence."""
+        """How to refer to it in a sentence."""
         return f"sandbox {self.name}"
 
     @property
     def bootstrap_servers(self) -> str:
-        """Return ``host:port,...`` of all brokers."""
+        """``host:port,...`` of all brokers."""
         return ",".join(f"{HOST}:{node.port}" for node in self.nodes)
 
     @property
     def connect_urls(self) -> tuple[str, ...]:
-        """Return the addresses of the Connect workers."""
         return tuple(f"http://{HOST}:{worker.port}" for worker in self.workers)
 
     @property
     def registry_url(self) -> str | None:
-        """Return the address of the registry's Confluent API, None when there is no registry."""
+        """The address of the registry's Confluent API; None if there is no registry."""
         return f"http://{HOST}:{self.registry_port}/apis/ccompat/v7" if self.registry_port else None
 
     @property
     def secured(self) -> bool:
-        """Tell whether clients need TLS and a password."""
+        """Whether clients need TLS and a password."""
         return self.security == SASL_SSL
 
     @property
     def ca_file(self) -> Path:
-        """Return the PEM file of the sandbox's own certificate authority."""
+        """The PEM file of the sandbox's own certificate authority."""
         return self.directory / "tls" / "ca.pem"
 
     @property
     def password_file(self) -> Path:
-        """Return the file that holds the SCRAM password."""
+        """The file that holds the SCRAM password."""
         return self.directory / "password"
 
     def node(self, node_id: int) -> Node:
-        """Return one broker.
-
-        :raises ConfigError: when there is none with this id
-        """
         for node in self.nodes:
             if node.id == node_id:
                 return node
@@ -122,11 +117,9 @@ class Sandbox:
         raise ConfigError(f"sandbox {self.name} has no broker {node_id}", hint=f"its brokers are {ids}")
 
     def folder(self, node: Node) -> Path:
-        """Return the folder of one broker."""
         return self.directory / f"broker-{node.id}"
 
     def log_file(self, node: Node) -> Path:
-        """Return the log of one broker."""
         return self.folder(node) / "server.log"
 
     def context(self) -> dict[str, Any]:
@@ -166,14 +159,13 @@ class Sandbox:
 
 
 def save(sandbox: Sandbox) -> None:
-    """Write ``sandbox.json``."""
     body = {"version": _VERSION, **asdict(sandbox)}
     del body["directory"]
     write_whole(sandbox.directory / "sandbox.json", json.dumps(body, indent=2) + "\n")
 
 
 def load(directory: Path) -> Sandbox | None:
-    """Read the sandbox of a folder; None when there is none.
+    """Read the sandbox of a directory; None if there is none.
 
     :raises ConfigError: when its description cannot be read
     """

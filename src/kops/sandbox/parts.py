@@ -45,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True)
 class PartStatus:
-    """One part as it is now.
+    """The current status of a part.
 
     :param state: running, starting (a process that does not listen yet), stopped, or crashed (ended unasked)
     :param pid: None when it does not run
@@ -57,7 +57,7 @@ class PartStatus:
 
 
 def status(part: Part) -> PartStatus:
-    """Tell whether a part runs. A pid that now belongs to another process is not its own."""
+    """Return the status of a part. A pid that was reused by another process does not count."""
     process = recorded(part)
     state = STOPPED if process is None else CRASHED
     if process is not None and process.running:
@@ -67,7 +67,7 @@ def status(part: Part) -> PartStatus:
 
 
 def recorded(part: Part) -> ProcessIdentity | None:
-    """Return the process that was last started for a part and not stopped since; it may be long gone."""
+    """Return the process that was last started for a part and not stopped since; it may have ended."""
     try:
         return ProcessIdentity(**json.loads(_record(part).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -75,13 +75,12 @@ def recorded(part: Part) -> ProcessIdentity | None:
 
 
 def runs(part: Part) -> bool:
-    """Tell whether the process of a part is alive."""
     process = recorded(part)
     return process is not None and process.running
 
 
 def start(part: Part, command: Sequence[str]) -> None:
-    """Start the process of a part, detached from this one; nothing of kops' or Kafka's own variables reaches it."""
+    """Start the process of a part in the background, without the environment variables of kops and Kafka."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("KOPS_", "KAFKA_")) and name != "CLASSPATH"}
     environment["LC_ALL"] = "C.UTF-8"  # Java takes file names in this encoding
     started = start_detached(command, log=part.folder / "console.log", directory=part.folder, environment=environment)
@@ -89,7 +88,7 @@ def start(part: Part, command: Sequence[str]) -> None:
 
 
 def end(part: Part, *, grace: float = STOP_SECONDS) -> bool:
-    """Stop a part: SIGTERM, and SIGKILL after the grace period in seconds.
+    """Stop a part: SIGTERM, then SIGKILL after the grace period in seconds.
 
     :returns: False when it had to be killed
     """
@@ -100,14 +99,14 @@ def end(part: Part, *, grace: float = STOP_SECONDS) -> bool:
 
 
 def kill_at_once(part: Part) -> None:
-    """End a part at once, as a crash would; its record stays, so its state is ``crashed``."""
+    """Kill a part, as a crash would; its record stays, so its state is ``crashed``."""
     process = recorded(part)
     if process is not None:
         kill(process)
 
 
 def refuse_taken_ports(owner: str, parts: Iterable[Part]) -> None:
-    """Refuse to start parts whose ports another process has.
+    """Refuse to start parts whose ports are in use.
 
     :param owner: whose parts they are: ``sandbox demo``
     :raises Refused: naming the port and the part
@@ -123,7 +122,7 @@ def refuse_taken_ports(owner: str, parts: Iterable[Part]) -> None:
 
 
 def raise_if_ended(owner: str, part: Part) -> None:
-    """Say why a part ended while it was started.
+    """Report why a part ended while it was starting.
 
     :raises OperationFailed: when its process is gone
     """

@@ -17,7 +17,6 @@ _LOWEST, _DEFAULT_EPHEMERAL = 20000, 32768
 
 
 def is_free(port: int) -> bool:
-    """Tell whether a broker could listen on a port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Java does: a closed connection is no obstacle
         try:
@@ -29,14 +28,13 @@ def is_free(port: int) -> bool:
 
 
 def answers(port: int) -> bool:
-    """Tell whether something listens on a port."""
     with socket.socket() as probe:
         probe.settimeout(2)
         return probe.connect_ex((HOST, port)) == 0
 
 
 def pick(count: int) -> list[int]:
-    """Return so many different free ports.
+    """Return this many different free ports.
 
     :raises MissingRequirement: when there are not enough
     """

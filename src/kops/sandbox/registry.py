@@ -15,7 +15,7 @@ from kops.sandbox.parts import Part
 
 @dataclass(frozen=True)
 class RegistryServer:
-    """A registry of this machine.
+    """A local schema registry.
 
     :param owner: whose it is, for people: ``sandbox demo``
     :param folder: its files
@@ -27,17 +27,16 @@ class RegistryServer:
 
     @property
     def url(self) -> str:
-        """Return the address of its Confluent API."""
+        """The address of its Confluent API."""
         return f"http://{HOST}:{self.port}/apis/ccompat/v7"
 
     @property
     def part(self) -> Part:
-        """Return it as a process."""
         return Part("registry", 1, "registry", self.folder, self.port, self.folder / "console.log")
 
 
 def launch(registry: RegistryServer, *, program: Path, jdk: Jdk) -> bool:
-    """Start the registry; do not wait until it answers.
+    """Start the registry, without waiting until it answers.
 
     :param program: the folder that it was unpacked into
     :returns: False when it runs already

@@ -24,7 +24,7 @@ _LOG4J2 = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def log4j2(*quiet: str) -> str:
-    """Return the configuration of Log4j: one file that is renamed when it is big.
+    """Return the configuration of Log4j: one file, rotated by size.
 
     :param quiet: loggers that only warn
     """
@@ -103,7 +103,7 @@ def _secured(sandbox: Sandbox, password: str, store_password: str) -> dict[str, 
 
 
 def client_settings(sandbox: Sandbox, password: str = "") -> dict[str, str]:
-    """Return the ``client.properties`` that Apache's tools and Java applications need."""
+    """Return the ``client.properties`` for Apache's tools and Java applications."""
     settings = {"bootstrap.servers": sandbox.bootstrap_servers}
     if sandbox.secured:
         settings |= {"security.protocol": "SASL_SSL", "sasl.mechanism": SASL_MECHANISM, "sasl.jaas.config": jaas(password)}
@@ -112,5 +112,5 @@ def client_settings(sandbox: Sandbox, password: str = "") -> dict[str, str]:
 
 
 def jaas(password: str) -> str:
-    """Return the JAAS line that logs in by SCRAM; the password is one that kops made, without quotes in it."""
+    """Return the JAAS line for SCRAM; kops generates the password, without quotes in it."""
     return f'org.apache.kafka.common.security.scram.ScramLoginModule required username="{USERNAME}" password="{password}";'

@@ -19,7 +19,7 @@ from kops.sandbox.tls import make_certificates
 
 
 def prepare(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> None:
-    """Write the settings of one broker, and format its data folder the first time.
+    """Write the settings of one broker, and format its data directory the first time.
 
     :raises OperationFailed: when Kafka's StorageTool or the JDK's keytool fails
     """
@@ -59,7 +59,7 @@ def java_options(sandbox: Sandbox, node: Node, jars: Sequence[Path]) -> list[str
 
 
 def _format(sandbox: Sandbox, node: Node, jdk: Jdk, password: str) -> None:
-    """Format the data folder with Kafka's own tool; what holds the password is a private file, not the command line."""
+    """Format the data directory with Kafka's own tool; the password is in a private file, not on the command line."""
     folder = sandbox.folder(node)
     arguments = ["kafka.tools.StorageTool", "format", "--config", str(folder / "server.properties")]
     arguments += ["--cluster-id", sandbox.cluster_id, "--ignore-formatted"]

@@ -17,7 +17,7 @@ _OPTIONS = tuple(f"-J{option}" for option in FOR_A_SHORT_RUN)
 
 
 def make_certificates(folder: Path, jdk: Jdk) -> None:
-    """Make ``ca.pem``, ``broker.p12`` and ``store-password`` in a folder, unless they are there.
+    """Create ``ca.pem``, ``broker.p12`` and ``store-password`` in a directory, unless they exist.
 
     The authority's key is thrown away afterwards, so nothing else can ever be signed with it.
 

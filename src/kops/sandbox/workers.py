@@ -53,13 +53,11 @@ class ConnectCluster:
     replicas: int = 1
 
     def part(self, worker: Worker) -> Part:
-        """Return a worker as a process."""
         folder = self.directory / f"worker-{worker.id}"
         return Part("worker", worker.id, f"worker {worker.id}", folder, worker.port, folder / "connect.log")
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Return the workers as processes."""
         return tuple(self.part(worker) for worker in self.workers)
 
 
@@ -100,7 +98,7 @@ def worker_settings(cluster: ConnectCluster, worker: Worker) -> dict[str, str]:
 
 
 def discovery(plugin_path: Iterable[str]) -> str:
-    """Return how a worker finds plugins: by their manifests where all have them, else by looking into every class as well.
+    """Return the plugin discovery mode: by manifests if all plugins have them, otherwise by scanning classes as well.
 
     That takes a worker with a few big plugins 12 of the 20 CPU seconds of its start. A jar that Kafka's own ``connect-plugin-path
     sync-manifests`` left beside a plugin has the manifests of all that is in it (``ManifestWorkspace``).
@@ -111,7 +109,7 @@ def discovery(plugin_path: Iterable[str]) -> str:
 
 
 def launch(cluster: ConnectCluster, workers: Iterable[Worker], *, jars: Sequence[Path], jdk: Jdk) -> list[Part]:
-    """Start the workers that do not run; do not wait until they answer.
+    """Start the workers that are not running, without waiting until they answer.
 
     :returns: those that were started
     :raises Refused: when a port is taken

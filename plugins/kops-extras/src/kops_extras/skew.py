@@ -11,7 +11,7 @@ from kops.plugins.api import OffsetRange, Ranges, Record, TopicPartition
 
 @dataclass
 class Sample:
-    """What was seen of one partition.
+    """What was sampled from one partition.
 
     :param keys: how often each key came; ``None`` for records without one
     :param size: bytes of keys and values
@@ -23,7 +23,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Measured:
-    """A partition beside the others.
+    """A partition compared with the others.
 
     :param offsets: from its log start to its log end
     :param share: its part of the topic's offsets, from 0 to 1
@@ -45,7 +45,6 @@ class Measured:
 
 
 def tails(whole: Ranges, last: int) -> dict[TopicPartition, OffsetRange]:
-    """Return the last offsets of each partition."""
     return {partition: OffsetRange(max(found.start, found.end - last), found.end) for partition, found in whole.items()}
 
 
@@ -61,14 +60,13 @@ def sample(batches: Iterable[Iterable[Record]]) -> dict[int, Sample]:
 
 
 def measure(whole: Ranges, samples: Mapping[int, Sample]) -> list[Measured]:
-    """Return the partitions beside each other, the fullest first."""
+    """Compare the partitions; the fullest comes first."""
     total = sum(found.end - found.start for found in whole.values())
     measured = [_one(partition.partition, found.end - found.start, total, samples) for partition, found in whole.items()]
     return sorted(measured, key=lambda one: (-one.offsets, one.partition))
 
 
 def verdict(measured: list[Measured]) -> str:
-    """Return what stands out, in a sentence."""
     if not measured or not measured[0].offsets:
         return "the topic is empty"
     fullest = measured[0]

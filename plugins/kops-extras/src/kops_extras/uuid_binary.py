@@ -11,12 +11,11 @@ _BYTES = 16
 
 
 class UuidBinary:
-    """A UUID as its 16 bytes; its text on the command line."""
+    """A UUID as 16 bytes, shown as text."""
 
     name: ClassVar[str] = "uuid-binary"
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the 16 bytes of a UUID's text."""
         return None if value is None else _parsed(value).bytes
 
     def parse(self, text: str) -> str:
@@ -36,7 +35,6 @@ class UuidBinary:
         return str(uuid.UUID(bytes=data))
 
     def show(self, value: Any) -> Any:
-        """Return the text."""
         return value
 
 

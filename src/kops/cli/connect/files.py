@@ -45,7 +45,7 @@ def validate(session: Session, /, *, paths: tuple[str, ...]) -> int:
 
 
 def _write(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write problems for people: a line each, and below it what to do."""
+    """Write problems for people: one line each, followed by what to do."""
     for row in rows:
         value = f" = {row['value']}" if row["value"] is not None else ""
         click.echo(visible(f"{row['level']}: {row['connector']}: {row['setting']}{value}: {row['message']}"))

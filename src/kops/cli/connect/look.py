@@ -77,7 +77,7 @@ def status(session: Session, /, *, patterns: tuple[str, ...], regex: bool, faile
 
 
 def show_status(session: Session, found: Sequence[Connector], *, trace: bool) -> None:
-    """Write states to stdout, and how many there are of each to stderr."""
+    """Write states to stdout and a summary to stderr."""
     from kops.operations.connect.look import status_body, status_rows, summary
 
     bodies = [status_body(connector, trace=trace) for connector in found]
@@ -101,7 +101,7 @@ def _write_traces(bodies: Sequence[dict[str, Any]]) -> None:
 
 
 def _watched(session: Session, look: Any, interval: str, count: int | None, *, trace: bool) -> int:
-    """Look until Ctrl-C, or so many times; return the exit code of the last look."""
+    """Poll until Ctrl-C, or ``count`` times; return the exit code of the last poll."""
     from kops.core.durations import parse_duration
     from kops.core.errors import KopsError, UsageProblem
     from kops.core.times import time_text, to_milliseconds

@@ -56,7 +56,7 @@ def describe(session: Session, /, *, plugin: str, required: bool) -> None:
 
 
 def _write(settings: Sequence[Mapping[str, Any]]) -> None:
-    """Write settings for people: a line each, and below it what it is for."""
+    """Write settings for people: one line each, followed by the documentation."""
     width = min(shutil.get_terminal_size().columns, WIDEST)
     for each in settings:
         value = "required" if each["required"] else f"default {each['default']}" if each["default"] not in (None, "") else "optional"

@@ -21,7 +21,7 @@ def group() -> None:
 
 
 def connectors(*, required: bool = True) -> Callable[[F], F]:
-    """Take names of connectors, globs, or with ``--regex`` regular expressions."""
+    """Add the arguments for connectors: names, globs, or with ``--regex`` regular expressions."""
     metavar = "CONNECTOR_OR_GLOB..." if required else "[CONNECTOR_OR_GLOB]..."
 
     def add(command: F) -> F:

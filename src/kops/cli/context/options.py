@@ -21,7 +21,7 @@ _FROM_SHARED = ("timeout", "client")
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What the command line says about a context.
+    """A context as described on the command line.
 
     :param values: of the options made here
     :param shared: of the shared options
@@ -32,7 +32,7 @@ class TableOptions:
 
 
 def settings_options(command: F) -> F:
-    """Add one flag a setting; a secret gets ``--NAME-file``, ``--NAME-command`` and ``--NAME-env``."""
+    """Add one option per setting; a secret gets ``--NAME-file``, ``--NAME-command`` and ``--NAME-env``."""
     for setting in reversed(list(SETTINGS.values())):
         for option in reversed(_options(setting)):
             command = option(command)
@@ -40,18 +40,16 @@ def settings_options(command: F) -> F:
 
 
 def saving(command: F) -> F:
-    """Add ``--current`` and ``--replace``."""
     command = click.option("--replace", "replace_", is_flag=True, help="Replace a context of this name.")(command)
     return click.option("--current", is_flag=True, help="Make it the current context.")(command)
 
 
 def context_argument(*, required: bool = True) -> Callable[[F], F]:
-    """Add the name of a context."""
     return click.argument("name", required=required)
 
 
 def only_name(session: Session, name: str | None) -> None:
-    """Let a positional name stand for ``-c``.
+    """Use a positional name as if it had been passed with ``-c``.
 
     :raises UsageProblem: when both are given and differ
     """
@@ -63,7 +61,7 @@ def only_name(session: Session, name: str | None) -> None:
 
 
 def table_of(options: TableOptions) -> dict[str, Any]:
-    """Return the table of a context, as ``config.toml`` holds it. Paths become absolute.
+    """Return the context as ``config.toml`` stores it. Paths become absolute.
 
     :raises UsageProblem: on a shared option that a context cannot hold
     """

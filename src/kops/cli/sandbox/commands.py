@@ -137,7 +137,7 @@ def _short(part: Part) -> str:
 
 
 def _show(session: Session, status: Status) -> None:
-    """Show a sandbox: whole as JSON or YAML, and short enough for a terminal else."""
+    """Show a sandbox: completely as JSON or YAML, briefly on a terminal."""
     from kops.operations.sandbox.manage import as_json
 
     body: dict[str, Any] = as_json(status)

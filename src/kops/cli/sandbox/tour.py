@@ -33,7 +33,7 @@ _FOLDERS = {"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_DATA_HO
 
 
 def take_the_tour(cache: Path, guarantee: str) -> None:
-    """Run the demo from its first step to the cleaning up.
+    """Run the demo from the first step to the clean-up.
 
     :param cache: kops' cache: the jars are shared, everything else is the demo's own
     :raises KopsError: when a step does not do what it should; everything is cleaned up then too
@@ -49,8 +49,6 @@ def take_the_tour(cache: Path, guarantee: str) -> None:
 
 
 class Tour:
-    """One run of the demo."""
-
     def __init__(self, folder: Path, cache: Path, guarantee: str) -> None:
         self.folder = folder
         self.guarantee = guarantee
@@ -60,7 +58,6 @@ class Tour:
         self.session = Session({"context": SANDBOX})
 
     def run(self) -> None:
-        """Take every step."""
         self.prepare()
         self.feed_three_laptops()
         self.lose_the_state()
@@ -68,7 +65,6 @@ class Tour:
         self.feed_the_fourth()
 
     def prepare(self) -> None:
-        """Start Kafka and the application."""
         _say("1. A real Apache Kafka starts on this machine, in its own folder.")
         kops("sandbox", "up", "--name", SANDBOX)
         _say("2. The topics of the example are created: what will be is shown before it is done.")
@@ -82,14 +78,12 @@ class Tour:
         self.start()
 
     def feed_three_laptops(self) -> None:
-        """Show that the application works."""
         _say("4. Three laptops at 2000 each, and a mouse, are sold. The total in the store's changelog:")
         self.feed(["laptop", "laptop", "laptop", "mouse"], first_id=1)
         self.expect_total(6000.0)
         self.expect_outputs([2000.0, 4000.0, 6000.0])
 
     def lose_the_state(self) -> None:
-        """Stop the application and destroy what it knew."""
         _say("5. The accident: the application stops, somebody empties its changelog, and its disk is lost.")
         self.stop()
         kops("-c", SANDBOX, "topics", "delete", CHANGELOG, "--confirm", CHANGELOG)
@@ -99,14 +93,12 @@ class Tour:
         kops("-c", SANDBOX, "state", "verify", str(self.state_file), expect=1)
 
     def bring_it_back(self) -> None:
-        """Rebuild and verify."""
         _say("7. The state is rebuilt from the input, up to the offsets that the application has committed:")
         kops("-c", SANDBOX, "state", "rebuild", str(self.state_file), "--yes")
         _say("8. Compared again, nothing differs:")
         kops("-c", SANDBOX, "state", "verify", str(self.state_file))
 
     def feed_the_fourth(self) -> None:
-        """Show that the application goes on as if nothing had happened."""
         _say("9. The application starts again, restores the rebuilt state, and a fourth laptop is sold:")
         self.start()
         self.feed(["laptop"], first_id=5)
@@ -118,11 +110,10 @@ class Tour:
         kops("journal", "list")
 
     def start(self) -> None:
-        """Start the application."""
         self.process = self.application.start(",".join(self.session.connection.bootstrap_servers), "--guarantee", self.guarantee)
 
     def stop(self) -> None:
-        """Stop the application in order; it leaves its group."""
+        """Stop the application gracefully, so that it leaves its group."""
         if self.process is not None:
             stop(self.process)
             self.process = None
@@ -143,20 +134,19 @@ class Tour:
         wait_until_stable(self.session, ends)  # brokers note there that a transaction is committed after its offsets say so
 
     def expect_total(self, total: float) -> None:
-        """Show the store, and check the laptops' total."""
+        """Show the store, and check the laptop total."""
         kops("-c", SANDBOX, "changelog", "inspect", CHANGELOG, "--key", "string", "--value", "double")
         found = self.laptops(CHANGELOG)[-1:]
         if found != [total]:
             raise OperationFailed(f"the laptops' total is {found}, and should be {total}")
 
     def expect_outputs(self, totals: list[float]) -> None:
-        """Check that the application sent exactly these totals of the laptop."""
+        """Check that the application sent exactly these laptop totals."""
         found = self.laptops(TOTALS)
         if found != totals:
             raise OperationFailed(f"{TOTALS} holds {found} for the laptop, and should hold {totals}")
 
     def laptops(self, topic: str) -> list[float]:
-        """Return the laptop's values in a topic, in order."""
         offsets = self.session.kafka.offsets
         bounds = offsets.bounds(offsets.partitions_of([topic])[topic])
         ranges = {partition: OffsetRange(bound.log_start_offset, bound.log_end_offset) for partition, bound in bounds.items()}
@@ -165,13 +155,12 @@ class Tour:
         return [struct.unpack(">d", value)[0] for value in values]
 
     def clean_up(self) -> None:
-        """Stop what runs; the folder goes after this."""
         self.stop()
         kops("sandbox", "down", "--name", SANDBOX, "--delete", expect=None)
 
 
 def kops(*arguments: str, expect: int | None = 0) -> None:
-    """Show a command and run it in this process.
+    """Print a command and run it in this process.
 
     :param expect: its exit code; None: any
     :raises OperationFailed: when it ends with another
@@ -188,7 +177,7 @@ def kops(*arguments: str, expect: int | None = 0) -> None:
 
 @contextlib.contextmanager
 def _own_folder(cache: Path) -> Iterator[Path]:
-    """Give the demo its own configuration, journal and data, so that it touches nobody's."""
+    """Give the demo its own configuration, journal and data."""
     before = dict(os.environ)
     folder = Path(tempfile.mkdtemp(prefix="kops-demo-"))
     try:

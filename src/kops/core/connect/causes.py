@@ -12,8 +12,6 @@ DEAD_LETTERS = "errors.deadletterqueue.topic.name"
 
 
 class Cause(Enum):
-    """What kind of trouble it is."""
-
     LOGIN = "login"
     SETTING = "setting"
     RECORD = "record"
@@ -48,13 +46,13 @@ _KINDS = tuple((cause, re.compile(rf"(?<!\w)(?:{signs})")) for cause, signs in _
 
 
 def cause_of(trace: str) -> Cause:
-    """Return what kind of trouble a stack trace tells of: by its last cause that says so, which is the one that it began with."""
+    """Classify a stack trace by its root cause, or by the last cause that can be classified."""
     causes = [line for line in trace.splitlines() if line.strip() and not line.lstrip().startswith(("at ", "... "))]
     return next((kind for line in reversed(causes) for kind, signs in _KINDS if signs.search(line)), Cause.OTHER)
 
 
 def advice(name: str, group: str | None, trace: str, config: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the commands that help, the first one first.
+    """Return the commands that help, best first.
 
     :param group: that a sink connector reads as; None for a source
     :param config: of the connector
@@ -75,7 +73,7 @@ def advice(name: str, group: str | None, trace: str, config: Mapping[str, str]) 
 
 
 def _blamed(trace: str, config: Mapping[str, str]) -> str | None:
-    """Return the setting whose value the trace names, or that it names itself; the longest value of several."""
+    """Return the setting whose value the trace mentions, or whose name it mentions; if several, the one with the longest value."""
     named = [key for key, value in config.items() if len(value) > 1 and key not in ("name", "connector.class") and value in trace]
     if named:
         return max(named, key=lambda key: len(config[key]))

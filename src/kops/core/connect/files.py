@@ -15,7 +15,7 @@ _WRAPPED = ("name", "config")
 
 @dataclass(frozen=True)
 class Declared:
-    """A connector as a file wants it.
+    """A connector as declared in a file.
 
     :param file: where it stands, as an absolute path
     :param place: file and document, for messages
@@ -29,7 +29,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class Declaration:
-    """All that some files say.
+    """The contents of the files of one command.
 
     :param owns: globs of the names that belong to the files: other connectors under them may be pruned
     """
@@ -39,7 +39,7 @@ class Declaration:
 
 
 def parse_declaration(documents: Sequence[tuple[str, str, Any]]) -> Declaration:
-    """Read the documents of some files.
+    """Parse the documents of some files.
 
     A document is what Connect's REST interface takes (``name`` and ``config``), or the settings alone with ``name`` among them.
 

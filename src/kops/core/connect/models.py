@@ -22,13 +22,6 @@ _LONGEST_CAUSE, _HEAD, _TAIL = 240, 110, 125
 
 @dataclass(frozen=True)
 class Task:
-    """A task of a connector.
-
-    :param state: RUNNING, FAILED, PAUSED, UNASSIGNED, RESTARTING
-    :param worker: host and port of the worker that runs it
-    :param trace: the Java stack trace of a failure
-    """
-
     id: int
     state: str
     worker: str
@@ -54,34 +47,33 @@ class Connector:
 
     @property
     def group(self) -> str | None:
-        """Return the group that a sink connector reads as; None for a source."""
+        """The group that a sink connector reads as; None for a source."""
         if self.type != "sink":
             return None
         return self.config.get("consumer.override.group.id") or f"{GROUP_PREFIX}{self.name}"
 
     @property
     def plugin(self) -> str:
-        """Return its class."""
         return self.config.get("connector.class", "")
 
     @property
     def failed(self) -> bool:
-        """Tell whether it, or one of its tasks, has failed."""
+        """Whether the connector or any of its tasks has failed."""
         return self.state == FAILED or any(task.state == FAILED for task in self.tasks)
 
     @property
     def wanted_state(self) -> str:
-        """Return the state that it was last told to have, as far as its state tells: one that has failed was to run."""
+        """The state that was last requested, as far as the current one shows it: a failed connector was meant to run."""
         return self.state if self.state in (PAUSED, STOPPED) else RUNNING
 
     @property
     def topics(self) -> frozenset[str]:
-        """Return the topics that a sink connector is configured to read; a regular expression is not resolved."""
+        """The topics that a sink connector is configured to read; a regular expression is not resolved."""
         return frozenset(name.strip() for name in self.config.get("topics", "").split(",") if name.strip())
 
 
 def connector_of(name: str, body: Mapping[str, Any], url: str = "") -> Connector:
-    """Return a connector from an item of Connect's ``GET /connectors?expand=status&expand=info``."""
+    """Parse an item of Connect's ``GET /connectors?expand=status&expand=info``."""
     status, info = body.get("status") or {}, body.get("info") or {}
     connector = status.get("connector") or {}
     return Connector(
@@ -100,12 +92,12 @@ def connector_of(name: str, body: Mapping[str, Any], url: str = "") -> Connector
 
 
 def own_config(config: Mapping[str, str]) -> dict[str, str]:
-    """Return a configuration without the name that Connect adds to those that it gives out."""
+    """Return a configuration without the name that Connect adds in its answers."""
     return {name: value for name, value in config.items() if name != "name"}
 
 
 def root_cause(trace: str) -> str:
-    """Return the last cause that a Java stack trace names, else its first line; shortened."""
+    """Return the last cause that a Java stack trace names, otherwise its first line; shortened."""
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
     causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
     cause = (causes or lines or ["no reason given"])[-1 if causes else 0]
@@ -113,17 +105,15 @@ def root_cause(trace: str) -> str:
 
 
 def first_line(trace: str) -> str | None:
-    """Return the first line of a stack trace; None when there is none."""
     return next((line.strip() for line in trace.splitlines() if line.strip()), None)
 
 
 def concerns(connector: Connector, groups: Collection[str], topics: Collection[str]) -> bool:
-    """Tell whether a connector reads as one of some groups, or one of some topics."""
     return connector.group in groups or bool(connector.topics & set(topics))
 
 
 def connector_findings(connector: Connector) -> Iterator[Finding]:
-    """Yield what is wrong with a connector: itself or tasks failed, or not run by any worker."""
+    """Report a failed connector, failed tasks, and tasks that no worker runs."""
     subject, about = f"connector {connector.name}", {"connector": connector.name, "group": connector.group}
     name = shlex.quote(connector.name)
     look = (f"kops connect status {name} --trace",)

@@ -22,7 +22,7 @@ _SHORTEST_LINE = 16
 
 
 def has_reference(text: str) -> bool:
-    """Tell whether a value has something that Connect's workers look up."""
+    """Whether a value contains something that Connect's workers resolve."""
     return bool(_REFERENCE.search(text))
 
 
@@ -39,7 +39,7 @@ def hidden_names(config: Mapping[str, str], passwords: Collection[str] = ()) -> 
 
 
 def masked(config: Mapping[str, str], passwords: Collection[str] = ()) -> dict[str, str]:
-    """Return a configuration as it may be shown: secrets hidden, those in addresses and headers too, in the order of the names."""
+    """Return a configuration that is safe to show, sorted by name: secrets are hidden, including those inside addresses and headers."""
     hidden = hidden_names(config, passwords)
     return {name: HIDDEN if name in hidden else _visible_part(value) for name, value in sorted(config.items())}
 
@@ -49,7 +49,7 @@ def _visible_part(value: str) -> str:
 
 
 def is_masked(name: str, config: Mapping[str, str], passwords: Collection[str] = ()) -> bool:
-    """Tell whether some of a setting's value is hidden when it is shown."""
+    """Whether any part of a setting's value is hidden when it is shown."""
     return masked({name: config[name]}, passwords)[name] != config[name]
 
 
@@ -63,13 +63,13 @@ def secret_texts(config: Mapping[str, str], passwords: Collection[str] = ()) -> 
 
 
 def scrubbed(text: str, secrets: Iterable[str]) -> str:
-    """Return a text, such as an error or a stack trace, without the secrets in it."""
+    """Remove secrets from a text such as an error or a stack trace."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return _visible_part(text)
 
 
 def digest(value: object, key: bytes) -> str:
-    """Return what tells whether a value is the same, to those who have the key only."""
+    """Return a keyed digest: only those with the key can tell whether a value is the same."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False)
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()

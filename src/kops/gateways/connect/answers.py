@@ -18,7 +18,7 @@ _TOO_SLOW = "Request timed out"
 
 
 class Again(Exception):
-    """The request may be sent again in a while.
+    """The request may be retried later.
 
     :param refused: whether nothing of it was done
     """
@@ -30,7 +30,7 @@ class Again(Exception):
 
 
 def body_of(url: str, answer: Any) -> Any:
-    """Return the JSON of an answer, None when there is none.
+    """Return the JSON of an answer; None if it is empty.
 
     :param url: as people may see it
     :raises Again: when Connect is rebalancing
@@ -66,7 +66,7 @@ def _json(answer: Any) -> tuple[Any, bool]:
 
 
 def _refusal(url: str, status: int, said: str, *, from_connect: bool) -> Exception:
-    """Return the error of a refusal: Connect's own by what it says, anybody else's by its number."""
+    """Return the error for a rejected request: by its message if Connect wrote it, otherwise by its status."""
     details = {"status": status}
     if not from_connect:
         in_place = f"something other than Connect answers {status} at {url}{f': {said}' if said else ''}"
@@ -93,7 +93,7 @@ _BY_STATUS: dict[int, Callable[[str, str, dict[str, Any]], KopsError]] = {
 
 
 def said_by(answer: Any) -> str:
-    """Return what an answer says, on one short line: Connect's message, the title of a page, or its first words."""
+    """Return the message of an answer on one short line: Connect's message, the title of a page, or its first words."""
     body, is_json = _json(answer)
     if is_json and isinstance(body, dict) and isinstance(body.get("message"), str):
         text = body["message"]

@@ -38,7 +38,7 @@ class Connect:
         return {**body, "url": without_login(url)}
 
     def connectors(self) -> tuple[Connector, ...]:
-        """Return every connector with its tasks and configuration, by one request.
+        """Return every connector with its tasks and configuration, in one request.
 
         :raises Unreachable: when no worker answers
         :raises KopsError: when a worker refuses
@@ -51,46 +51,42 @@ class Connect:
         return tuple(_connector(url, "/connectors", name, item) for name, item in sorted(body.items()))
 
     def connector(self, name: str) -> Connector:
-        """Return one connector.
-
-        :raises NotFound: when there is none of this name
-        """
         at = _path(name)
         url, status = self._workers.ask("GET", f"{at}/status")
         _, info = self._workers.ask("GET", at)
         return _connector(url, f"{at}/status", name, {"status": status, "info": info})
 
     def topics(self, name: str) -> tuple[str, ...]:
-        """Return the topics that a connector has used since it was made or reset (KIP-558); none where that is switched off."""
+        """Return the topics that a connector has used since it was created or reset (KIP-558); none if tracking is disabled."""
         try:
             return self._read("GET", f"{_path(name)}/topics", lambda body: tuple(sorted((body.get(name) or {}).get("topics") or ())))
         except (NotFound, OperationFailed):
             return ()
 
     def plugins(self, *, connectors_only: bool = False) -> list[dict[str, Any]]:
-        """Return the plugins of the worker that answers: ``class``, ``type``, ``version``; asked for once, they do not change."""
+        """Return the plugins of the worker that answers: ``class``, ``type``, ``version``. Cached, because they do not change."""
         if connectors_only not in self._plugins:
             only = {"connectorsOnly": str(connectors_only).lower()}
             self._plugins[connectors_only] = self._read("GET", "/connector-plugins", objects_with("class"), parameters=only)
         return self._plugins[connectors_only]
 
     def plugin_settings(self, plugin: str) -> list[dict[str, Any]]:
-        """Return the settings that a plugin takes: ``name``, ``type``, ``required``, ``default_value``, ``documentation`` and so on.
+        """Return the settings of a plugin: ``name``, ``type``, ``required``, ``default_value``, ``documentation`` and so on.
 
         :raises NotFound: when no worker has it
         """
         return self._read("GET", f"/connector-plugins/{quote(plugin, safe='')}/config", objects_with("name"))
 
     def validate(self, plugin: str, config: Config) -> dict[str, Any]:
-        """Return what a plugin says of a configuration: ``error_count`` and ``configs``, each with ``definition`` and ``value``."""
+        """Validate a configuration: ``error_count`` and ``configs``, each with ``definition`` and ``value``."""
         return self._read("PUT", f"/connector-plugins/{quote(plugin, safe='')}/config/validate", validation_of, body=dict(config))
 
     def put(self, name: str, config: Config) -> None:
-        """Change the configuration of a connector; one that does not exist is created."""
+        """Create a connector or change its configuration."""
         self._workers.ask("PUT", f"{_path(name)}/config", body=dict(config))
 
     def create(self, name: str, config: Config, state: str | None = None) -> None:
-        """Create a connector, and never change one that somebody else has made meanwhile.
+        """Create a connector; never change one that was created by others in the meantime.
 
         :param state: PAUSED or STOPPED: it does not run yet (KIP-980, since Kafka 3.7)
         :raises StateMoved: when it exists already
@@ -99,26 +95,26 @@ class Connect:
         self._workers.ask("POST", "/connectors", body=body, repeatable=False)
 
     def delete(self, name: str) -> None:
-        """Delete a connector; one that is gone already is no error."""
+        """Delete a connector; it is not an error if it no longer exists."""
         try:
             self._workers.ask("DELETE", _path(name))
         except NotFound:
             return
 
     def change_state(self, name: str, verb: str) -> None:
-        """Pause, resume or stop a connector; Connect does it a little later.
+        """Pause, resume or stop a connector; Connect does so asynchronously.
 
         :param verb: ``pause``, ``resume`` or ``stop``
         """
         self._workers.ask("PUT", f"{_path(name)}/{verb}")
 
     def restart(self, name: str, *, only_failed: bool = False) -> None:
-        """Restart a connector and its tasks (KIP-745). Not sent again when the answer is lost: it would restart them twice."""
+        """Restart a connector and its tasks (KIP-745). Not retried if the answer is lost: that would restart them twice."""
         parameters = {"includeTasks": "true", "onlyFailed": str(only_failed).lower()}
         self._workers.ask("POST", f"{_path(name)}/restart", parameters=parameters, repeatable=False)
 
     def restart_task(self, name: str, task: int) -> None:
-        """Restart one task; not sent again either."""
+        """Restart one task; not retried either."""
         self._workers.ask("POST", f"{_path(name)}/tasks/{task}/restart", repeatable=False)
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
@@ -126,24 +122,24 @@ class Connect:
         return self._read("GET", f"{_path(name)}/offsets", offsets_of)
 
     def alter_offsets(self, name: str, offsets: Sequence[Mapping[str, Any]]) -> str:
-        """Set offsets of a stopped connector; None deletes one. Return what Connect says of it."""
+        """Set offsets of a stopped connector; None deletes one. Return Connect's message."""
         return self._read("PATCH", f"{_path(name)}/offsets", message_of, body={"offsets": [dict(one) for one in offsets]})
 
     def reset_offsets(self, name: str) -> str:
-        """Delete all offsets of a stopped connector. Return what Connect says of it."""
+        """Delete all offsets of a stopped connector. Return Connect's message."""
         return self._read("DELETE", f"{_path(name)}/offsets", message_of)
 
     def loggers(self) -> dict[str, dict[str, Any]]:
-        """Return the loggers that have a level of their own, of the worker that answers: ``level`` and ``last_modified``."""
+        """Return the loggers that have a level of their own on the worker that answers: ``level`` and ``last_modified``."""
         return self._read("GET", "/admin/loggers", loggers_of)
 
     def set_logger(self, name: str, level: str) -> list[str]:
-        """Set the level of a logger on every worker (KIP-976); return the loggers that changed on the one that answers."""
+        """Set the level of a logger on every worker (KIP-976); return the loggers that changed on the worker that answers."""
         _, body = self._workers.ask("PUT", f"/admin/loggers/{quote(name, safe='')}", parameters={"scope": "cluster"}, body={"level": level})
         return list(body) if isinstance(body, list) else []
 
     def _read(self, method: str, path: str, read: Callable[[Any], T], **how: Any) -> T:
-        """Return what ``read`` makes of an answer.
+        """Return the parsed answer to a request.
 
         :raises OperationFailed: when it has a shape that ``read`` does not know
         """

@@ -24,12 +24,12 @@ _PART = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def plugins_directory(cache_directory: Path) -> Path:
-    """Return the folder that holds a folder for each plugin of the cache: a ``plugin.path``."""
+    """Return the directory that has one directory per cached plugin: a ``plugin.path``."""
     return cache_directory / "jars" / _FOLDER
 
 
 def parse_coordinate(text: str) -> Artifact:
-    """Return the artifact of ``GROUP:ARTIFACT:VERSION``.
+    """Parse ``GROUP:ARTIFACT:VERSION``.
 
     :raises UsageProblem: when it is none
     """
@@ -43,7 +43,7 @@ def parse_coordinate(text: str) -> Artifact:
 
 
 def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Report | None = None, fetch: bool = True) -> Path:
-    """Return the folder of a plugin: its archive unpacked, or where there is none its jar with all that it needs.
+    """Return the directory of a plugin: its unpacked archive, or its jar with all dependencies if it has no archive.
 
     :param cache_directory: kops' cache, ``directories.cache``
     :raises UsageProblem: when it is not a Maven coordinate
@@ -66,7 +66,7 @@ def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Report | 
 
 
 def _jars(artifact: Artifact, work: Path, report: Report) -> Path:
-    """Fetch a jar and its dependencies, without those that every worker has."""
+    """Fetch a jar and its dependencies, except those that every worker has."""
     java = require_jdk().java
     try:
         files = ivy.resolve([artifact], java=java, work=work, repository=repository(), exclude=_OF_THE_WORKER, report=report)
@@ -82,6 +82,5 @@ def _jars(artifact: Artifact, work: Path, report: Report) -> Path:
 
 
 def fetched(cache_directory: Path) -> list[Path]:
-    """Return the folders of the plugins that are in the cache."""
     folder = plugins_directory(cache_directory)
     return sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith(".")) if folder.is_dir() else []

@@ -13,7 +13,7 @@ _LONGEST = 120
 
 
 def shaped(url: str, request: str, body: Any, read: Callable[[Any], T]) -> T:
-    """Return what ``read`` makes of the JSON of an answer.
+    """Parse the JSON of an answer.
 
     :param url: as people may see it
     :param request: method and path
@@ -31,14 +31,13 @@ def shaped(url: str, request: str, body: Any, read: Callable[[Any], T]) -> T:
 
 
 def mapping_of(body: Any) -> dict[str, Any]:
-    """Return a JSON object."""
     if not isinstance(body, dict):
         raise TypeError("not an object")
     return body
 
 
 def objects_with(key: str) -> Callable[[Any], list[dict[str, Any]]]:
-    """Return a function that reads a list of JSON objects, each with this key."""
+    """Return a parser for a list of JSON objects, each with this key."""
 
     def read(body: Any) -> list[dict[str, Any]]:
         if not isinstance(body, list):
@@ -51,7 +50,7 @@ def objects_with(key: str) -> Callable[[Any], list[dict[str, Any]]]:
 
 
 def offsets_of(body: Any) -> list[dict[str, Any]]:
-    """Return the offsets of ``GET /connectors/NAME/offsets``. Partition and offset are objects; what is in them is the plugin's affair."""
+    """Parse ``GET /connectors/NAME/offsets``. Partitions and offsets are objects whose content is up to the plugin."""
     found = objects_with("partition")(mapping_of(body).get("offsets") or [])
     for one in found:
         mapping_of(one["partition"])
@@ -61,19 +60,19 @@ def offsets_of(body: Any) -> list[dict[str, Any]]:
 
 
 def loggers_of(body: Any) -> dict[str, dict[str, Any]]:
-    """Return the loggers of ``GET /admin/loggers`` by name, each with its ``level``."""
+    """Parse ``GET /admin/loggers``: loggers by name, each with its ``level``."""
     for each in mapping_of(body).values():
         mapping_of(each)["level"]
     return mapping_of(body)
 
 
 def validation_of(body: Any) -> dict[str, Any]:
-    """Return what ``PUT .../config/validate`` says: ``configs``, each with the ``definition`` of a setting."""
+    """Parse ``PUT .../config/validate``: ``configs``, each with the ``definition`` of a setting."""
     for each in objects_with("definition")(mapping_of(body).get("configs") or []):
         mapping_of(each["definition"])["name"]
     return mapping_of(body)
 
 
 def message_of(body: Any) -> str:
-    """Return Connect's ``message``; empty where there is none."""
+    """Return Connect's ``message``; empty if there is none."""
     return str(body.get("message", "")) if isinstance(body, Mapping) else ""

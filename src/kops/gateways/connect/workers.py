@@ -27,7 +27,7 @@ Tell = Callable[[str], None]
 
 
 class Workers:
-    """The workers of a connection, asked over one HTTP session.
+    """The workers of a connection, queried over one HTTP session.
 
     :param tell: is told why a request is sent again, or to another worker
     """
@@ -43,7 +43,7 @@ class Workers:
     def ask(
         self, method: str, path: str, *, parameters: Mapping[str, Any] | None = None, body: Any = None, repeatable: bool = True
     ) -> tuple[str, Any]:
-        """Return the address of the worker that answered, and the JSON of its answer; None when it is empty.
+        """Return the address of the worker that answered, and the JSON of its answer; None if it is empty.
 
         While Connect rebalances (409), or its leader is gone, it is asked again for as long as one request may take.
 
@@ -64,14 +64,14 @@ class Workers:
             wait = min(2 * wait, _LONGEST_WAIT)
 
     def _tell_once(self, text: str) -> None:
-        """Tell why something is asked again; not the same for each of the requests that are under way."""
+        """Say why a request is repeated, once for all requests that are in flight."""
         now = time.monotonic()
         if now - self._told.get(text, -_LONG_AGO) > _LONG_AGO:
             self._tell(text)
         self._told[text] = now
 
     def _ask_one(self, method: str, path: str, parameters: Mapping[str, Any] | None, body: Any, *, repeatable: bool) -> tuple[str, Any]:
-        """Return the answer of the first worker that gives one.
+        """Return the first answer that any worker gives.
 
         :raises Again: when all that is wrong is the time
         """
@@ -125,20 +125,20 @@ class Workers:
 
 
 def is_no_worker(answer: Any) -> bool:
-    """Tell whether something else than a worker answered: a proxy's error page, a login page, another service."""
+    """Whether something other than a worker answered: a proxy's error page, a login page, another service."""
     kind = answer.headers.get("Content-Type", "")
     return bool(answer.content) and "json" not in kind and answer.status_code not in (401, 403)
 
 
 class _Elsewhere(Exception):
-    """One worker gives no answer, and another one may be asked."""
+    """One worker does not answer; another one may be tried."""
 
     def __init__(self, error: KopsError) -> None:
         self.error = error
 
 
 def _after_sending(error: KopsError, *, repeatable: bool) -> Exception:
-    """Return what follows from an answer that did not come: ask another worker, or say that the outcome is unknown."""
+    """Classify a lost answer: try another worker, or report that the outcome is unknown."""
     return _Elsewhere(error) if repeatable else TimedOut(error.message, hint=OUTCOME_UNKNOWN)
 
 
@@ -147,18 +147,18 @@ def _silent(url: str, seconds: float) -> TimedOut:
 
 
 def _was_sent(error: Exception) -> bool:
-    """Tell whether a connection broke after the request went out, so that the worker may have carried it out."""
+    """Whether the connection broke after the request was sent, so that the worker may have executed it."""
     text = str(error)
     return "Connection aborted" in text or "RemoteDisconnected" in text or "Connection broken" in text or "IncompleteRead" in text
 
 
 def without_login(url: str) -> str:
-    """Return an address without the login that somebody may have written into it."""
+    """Return a URL without credentials."""
     return re.sub(r"//[^/@]*@", "//", url)
 
 
 def _reason(error: Exception) -> str:
-    """Return why a worker cannot be reached, without the nesting of the HTTP library."""
+    """Return why a worker is unreachable, without the nesting of the HTTP library."""
     text = str(error)
     if "CERTIFICATE_VERIFY_FAILED" in text:
         return "its certificate is not trusted: set http_ca_file"
@@ -167,5 +167,4 @@ def _reason(error: Exception) -> str:
     return "check connect_urls, and that the workers run"
 
 
-def _nobody(_text: str) -> None:
-    """Tell nobody."""
+def _nobody(_text: str) -> None: ...

@@ -21,7 +21,7 @@ REGISTRY = Artifact("io.apicurio", "apicurio-registry-app", REGISTRY_VERSION)
 
 
 def registry_folder(cache_directory: Path, *, progress: Report | None = None, fetch: bool = True) -> Path:
-    """Return the folder of the schema registry, fetching it when it is not there yet.
+    """Return the directory of the schema registry, fetching it if necessary.
 
     :param cache_directory: kops' cache, ``directories.cache``
     :raises MissingRequirement: not there and cannot be fetched
@@ -37,7 +37,7 @@ def registry_folder(cache_directory: Path, *, progress: Report | None = None, fe
 
 
 def once(jars: Path, name: str, make: Callable[[Path], Path] | None, *, report: Report) -> Path:
-    """Return a folder under the jars of the cache, made when it is not there; ``KOPS_JARS_DIR`` is looked into first.
+    """Return a directory below the jars of the cache, creating it if necessary; ``KOPS_JARS_DIR`` is searched first.
 
     :param name: of the folder, relative to the jars
     :param make: makes it somewhere under the folder that it is given, and returns where; None: it must be there
@@ -64,7 +64,7 @@ def once(jars: Path, name: str, make: Callable[[Path], Path] | None, *, report: 
 
 
 def retrieved(artifact: Artifact, classifier: str, extension: str, work: Path, report: Report) -> Path:
-    """Return an archive, fetched into a folder.
+    """Fetch an archive into a directory.
 
     :raises MissingRequirement: when it cannot be fetched, or does not exist
     """
@@ -75,7 +75,7 @@ def retrieved(artifact: Artifact, classifier: str, extension: str, work: Path, r
 
 
 def unpack(archive: Path, folder: Path) -> Path:
-    """Unpack a ``tar.gz`` or ``zip`` into a folder, never outside of it; return the folder."""
+    """Unpack a ``tar.gz`` or ``zip`` into a directory, never outside of it; return the directory."""
     shutil.rmtree(folder, ignore_errors=True)
     if archive.suffix == ".zip":
         with zipfile.ZipFile(archive) as zipped:
@@ -87,7 +87,7 @@ def unpack(archive: Path, folder: Path) -> Path:
 
 
 def _extract(tarred: tarfile.TarFile, folder: Path) -> None:
-    """Unpack files and folders, never outside of the folder.
+    """Unpack regular files and directories, never outside of ``folder``.
 
     Python before 3.10.12 and 3.11.4 has no filter for that.
 
@@ -103,5 +103,4 @@ def _extract(tarred: tarfile.TarFile, folder: Path) -> None:
         tarred.extract(member, folder)
 
 
-def _silent(_line: str) -> None:
-    """Report nothing."""
+def _silent(_line: str) -> None: ...

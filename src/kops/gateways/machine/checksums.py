@@ -18,7 +18,7 @@ _FILE = Path(__file__).with_name("jars.sha256")
 
 @cache
 def pinned() -> dict[str, dict[str, str]]:
-    """Return set -> name of a jar -> SHA-256 in hexadecimal digits."""
+    """Return, by set and by name of a jar, its SHA-256 in hexadecimal digits."""
     found: dict[str, dict[str, str]] = {}
     jars: dict[str, str] = {}
     for line in _FILE.read_text(encoding="utf-8").splitlines():
@@ -31,7 +31,7 @@ def pinned() -> dict[str, dict[str, str]]:
 
 
 def refuse_others(folder: str, files: Iterable[Path], repository: str) -> None:
-    """Refuse jars of a set that is pinned which are not those that kops is tested with.
+    """Reject jars of a pinned set that are not those kops is tested with.
 
     :param folder: of the set, such as ``kafka-4.3.1``
     :param repository: where they were fetched from, as people may see it

@@ -85,7 +85,7 @@ class Artifact:
 
 
 def pyspark_jars() -> Path:
-    """Return the folder of the jars that the installed PySpark ships (PySpark itself is not imported).
+    """Return the directory of the jars that PySpark ships, without importing PySpark.
 
     :raises MissingRequirement: when PySpark is not installed, or without jars
     """
@@ -101,10 +101,6 @@ def pyspark_jars() -> Path:
 
 
 def pyspark_version() -> str:
-    """Return the version of the installed PySpark.
-
-    :raises MissingRequirement: without it
-    """
     needs(STATE, "Spark's jars need")
     return importlib.metadata.version("pyspark")
 
@@ -112,7 +108,7 @@ def pyspark_version() -> str:
 def resolve(
     artifacts: Sequence[Artifact], *, java: Path, work: Path, repository: str = MAVEN_CENTRAL, exclude: Sequence[str] = (), report: Report
 ) -> list[Path]:
-    """Fetch artifacts and their runtime dependencies; return the files, in Ivy's cache under ``work``.
+    """Fetch artifacts and their runtime dependencies; return the files in Ivy's cache under ``work``.
 
     :param work: folder for Ivy's cache and its own files
     :param exclude: organisations (group ids) to leave out wherever they come up
@@ -133,7 +129,7 @@ def resolve(
 def retrieve(
     artifact: Artifact, classifier: str, extension: str, *, java: Path, work: Path, repository: str = MAVEN_CENTRAL, report: Report
 ) -> Path:
-    """Fetch one file of an artifact, such as its ``plugin`` as ``tar.gz``, without POMs and what they need.
+    """Fetch one file of an artifact, such as its ``plugin`` as ``tar.gz``, without POMs and dependencies.
 
     Its POM may name a parent that mirrors need not have, and an archive holds all that it needs.
 
@@ -157,7 +153,7 @@ def retrieve(
 
 
 def _write_settings(file: Path, repository: str, *, poms: str, report: Report) -> None:
-    """Write Ivy's settings, which only this user may read: the address of a repository can have a login in it."""
+    """Write Ivy's settings, readable by this user only: the address of a repository can contain credentials."""
     if repository.startswith("http://") and not re.match(r"http://(?:[^/@]*@)?(?:localhost|127\.0\.0\.1|\[::1\])[:/]", repository):
         report(f"warning: jars come from {shown(repository)} unencrypted, and their checksums from there too: use https://")
     file.unlink(missing_ok=True)
@@ -166,7 +162,7 @@ def _write_settings(file: Path, repository: str, *, poms: str, report: Report) -
 
 
 def shown(repository: str) -> str:
-    """Return the address of a repository without the login that it may have."""
+    """Return the address of a repository without credentials."""
     return re.sub(r"//[^/@]*@", "//", repository)
 
 
@@ -187,7 +183,7 @@ def _module(artifacts: Sequence[Artifact], exclude: Sequence[str]) -> str:
 
 
 def _run(command: Sequence[str], report: Report) -> list[str]:
-    """Run Ivy, report how far it is now and then, and return what it printed."""
+    """Run Ivy, report progress, and return its output."""
     lines: list[str] = []
     found = fetched = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
@@ -211,7 +207,7 @@ def _run(command: Sequence[str], report: Report) -> list[str]:
 
 
 def _reason(lines: Sequence[str], repository: str) -> str:
-    """Find the line of Ivy's output that says why; a login in the repository's address is not repeated."""
+    """Find the line of Ivy's output that says why it failed, without the credentials of the repository's address."""
     return _said(lines).replace(repository, shown(repository)).replace(repository.rstrip("/"), shown(repository.rstrip("/")))
 
 

@@ -53,12 +53,11 @@ class JarSet:
 
     @property
     def folder(self) -> str:
-        """Return the name of its folder: ``kafka-4.3.1``."""
         return f"{self.name}-{self.version}"
 
     @property
     def main_jar(self) -> str:
-        """Return the file whose presence tells that a folder holds this set."""
+        """The file whose presence shows that a directory holds this set."""
         return f"{self.artifacts[0].name}-{self.artifacts[0].version}.jar"
 
 
@@ -102,14 +101,13 @@ def spark_kafka_set() -> JarSet:
 
 
 def class_path(jars: Sequence[Path]) -> str:
-    """Return the jars as a Java class path."""
     return os.pathsep.join(str(jar) for jar in jars)
 
 
 def jars_of(
     wanted: JarSet, cache_directory: Path, *, progress: Report | None = None, jars_directory: Path | None = None, fetch: bool = True
 ) -> list[Path]:
-    """Return the jars of a set: from the given folder, else from the cache, else fetched into it (about 90 s for Kafka's).
+    """Return the jars of a set: from the given directory, otherwise from the cache, otherwise fetched into it (about 90 s for Kafka's).
 
     :param cache_directory: kops' cache, ``directories.cache``
     :param progress: takes a line of progress
@@ -132,7 +130,7 @@ def jars_of(
 
 
 def are_here(wanted: JarSet, cache_directory: Path, *, jars_directory: Path | None = None) -> bool:
-    """Tell whether the jars of a set need not be fetched; for the arguments see ``jars_of``."""
+    """Whether the jars of a set are present; for the arguments see ``jars_of``."""
     return bool(jars_directory or _chosen_directory() or _jars_in(cache_directory / "jars" / wanted.folder, wanted))
 
 
@@ -156,7 +154,7 @@ def _jars_in(folder: Path, wanted: JarSet) -> list[Path]:
 
 
 def _fetch(wanted: JarSet, jars: Path, report: Report) -> list[Path]:
-    """Resolve a set and put its folder in place with one rename."""
+    """Resolve a set and put its directory in place with one rename."""
     java = require_jdk().java
     report(f"fetching the jars of {wanted.name} {wanted.version}, once (a minute or two)")
     work, whole = jars / f".{wanted.folder}.ivy", jars / f".{wanted.folder}.part"
@@ -189,7 +187,7 @@ def repository() -> str:
 
 @contextlib.contextmanager
 def locked(jars: Path, name: str, report: Report) -> Iterator[None]:
-    """Hold the lock of one set in the jars' folder; the system frees it when a process dies."""
+    """Hold the lock of one set; the operating system releases it when the process dies."""
     jars.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + _LOCK_SECONDS
     with (jars / f".{name}.lock").open("a") as lock:
@@ -210,5 +208,4 @@ def locked(jars: Path, name: str, report: Report) -> Iterator[None]:
         yield
 
 
-def _silent(_line: str) -> None:
-    """Report nothing."""
+def _silent(_line: str) -> None: ...

@@ -45,10 +45,6 @@ class Jdk:
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the path of ``java``.
-
-    :raises MissingRequirement: when there is none
-    """
     home = environment.get("JAVA_HOME")
     if home:
         java = Path(home) / "bin" / "java"
@@ -62,7 +58,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def require_jdk(environment: Mapping[str, str] = os.environ) -> Jdk:
-    """Return the Java of this machine when it is new enough.
+    """Return the Java of this machine if it is recent enough.
 
     :raises MissingRequirement: no Java, one that does not start, or one that is too old
     """
@@ -80,7 +76,7 @@ def require_jdk(environment: Mapping[str, str] = os.environ) -> Jdk:
 
 
 def parse_version(text: str) -> int:
-    """Return the major version out of ``java -version``: 8 for "1.8.0_402", 17 for "17.0.15"; 0 when it is not there."""
+    """Parse the major version from ``java -version``: 8 for "1.8.0_402", 17 for "17.0.15"; 0 if there is none."""
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(found.group(1)) if found else 0
 

@@ -13,7 +13,7 @@ _OK = 200
 
 
 class Listening(Enum):
-    """What was found at an address; the value is said of it."""
+    """What was found at an address; the value is a phrase about it."""
 
     UNKNOWN_HOST = "the name in {} is not known"
     NOTHING = "nothing listens at {}"
@@ -22,7 +22,7 @@ class Listening(Enum):
 
 
 def what_listens(address: str, timeout: float) -> Listening:
-    """Connect to an address, and offer TLS without checking its certificate.
+    """Connect to an address and offer TLS, without checking the certificate.
 
     :param address: ``host:port``, as brokers are written
     :param timeout: seconds
@@ -49,7 +49,7 @@ def what_listens(address: str, timeout: float) -> Listening:
 
 
 def is_healthy(url: str, timeout: float = 5.0) -> bool:
-    """Tell whether a server of this machine answers 200 at an address; no proxy is asked."""
+    """Whether a local server answers 200 at a URL; proxies are bypassed."""
     import urllib.error
     import urllib.request
 

@@ -27,7 +27,7 @@ _guard = threading.Lock()
 
 
 def run_folder(parent: Path) -> Path:
-    """Return this process's folder below another, made when first asked for, with mode 0700; deleted when the process ends."""
+    """Return this process's directory below ``parent``, created on first use with mode 0700 and deleted when the process ends."""
     with _guard:
         if parent not in _made or not _made[parent].is_dir():
             parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -49,7 +49,7 @@ def _make(parent: Path) -> Path:
 
 
 def _sweep(parent: Path) -> None:
-    """Delete folders whose process is gone, and the copies that earlier versions kept for ever."""
+    """Delete directories whose process has died, and the copies that earlier versions never deleted."""
     for left in (parent / "keystore.pem", parent / "token.jwt"):
         left.unlink(missing_ok=True)
     for folder in parent.glob("run-*"):
@@ -76,7 +76,7 @@ def _locked(descriptor: int) -> bool:
 
 
 def keep_renewed(file: Path, expires: float, renew: Callable[[], float]) -> None:
-    """Renew a file in the background before what it holds expires, until the process ends; a second call for it changes nothing.
+    """Renew a file in the background before its contents expire, until the process ends; a second call for the same file does nothing.
 
     :param expires: when what it holds now does, in seconds since the epoch
     :param renew: writes it, and returns when that expires, in seconds since the epoch; an error leaves the file as it is until the next try

@@ -28,7 +28,7 @@ _ended: dict[int, int] = {}
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """One process, never another that got its pid later.
+    """One process, never another one that got the same pid later.
 
     :param started: when it started, as :func:`start_time` tells it; opaque, compared for equality
     """
@@ -38,17 +38,17 @@ class ProcessIdentity:
 
     @property
     def running(self) -> bool:
-        """Tell whether this very process is alive (a zombie is not)."""
+        """Whether this very process is alive (a zombie is not)."""
         return start_time(self.pid) == self.started
 
     @property
     def ended_with(self) -> int | None:
-        """The exit code, or a signal's number below zero; None when it runs, or was not started by this process."""
+        """The exit code, or a negative signal number; None if it is running or was not started by this process."""
         return None if self.running else _ended.get(self.pid)
 
 
 def start_time(pid: int) -> str | None:
-    """Return when the process with this pid started, None when there is none.
+    """Return when the process with this pid started; None if there is none.
 
     On Linux the boot id and the clock ticks since the boot; elsewhere what ``ps -o lstart`` says.
     """
@@ -77,7 +77,7 @@ def _start_time_by_ps(pid: int) -> str | None:
 
 
 def _reap(pid: int) -> None:
-    """Collect the process if it is our own child and has ended, so that it is not taken for a live one."""
+    """Reap our own child if it has ended, so that it is not mistaken for a live process."""
     with contextlib.suppress(OSError):
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
@@ -85,7 +85,7 @@ def _reap(pid: int) -> None:
 
 
 def start_detached(command: Sequence[str], *, log: Path, directory: Path, environment: Mapping[str, str]) -> ProcessIdentity:
-    """Start a process in a session of its own, so that it survives the shell and its Ctrl-C.
+    """Start a process in its own session, so that it survives the shell and its Ctrl-C.
 
     :param log: takes what the process prints, appended
     """
@@ -105,7 +105,7 @@ def start_detached(command: Sequence[str], *, log: Path, directory: Path, enviro
 
 
 def send(process: ProcessIdentity, number: signal.Signals) -> bool:
-    """Signal this very process; return False when it is gone, or when its pid is now another's."""
+    """Signal this very process; return False if it has ended or its pid was reused."""
     if not process.running:
         return False
     try:
@@ -116,7 +116,7 @@ def send(process: ProcessIdentity, number: signal.Signals) -> bool:
 
 
 def stop(process: ProcessIdentity, *, grace: float = 30.0) -> bool:
-    """End a process: SIGTERM, then SIGKILL after the grace period in seconds; return when it is gone.
+    """End a process: SIGTERM, then SIGKILL after the grace period in seconds; return when it has ended.
 
     :returns: True when it ended by itself within the grace period, False when it had to be killed
     """
@@ -127,13 +127,13 @@ def stop(process: ProcessIdentity, *, grace: float = 30.0) -> bool:
 
 
 def kill(process: ProcessIdentity) -> None:
-    """End a process at once (SIGKILL), and return when it is gone."""
+    """Kill a process (SIGKILL) and wait until it has ended."""
     send(process, signal.SIGKILL)
     wait_until_gone(process, 30.0)
 
 
 def wait_until_gone(process: ProcessIdentity, seconds: float) -> bool:
-    """Wait until the process is gone; return False when it still runs after so many seconds."""
+    """Return False if the process is still running after this many seconds."""
     deadline = time.monotonic() + seconds
     while process.running:
         if time.monotonic() > deadline:

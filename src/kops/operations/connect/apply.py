@@ -19,7 +19,7 @@ from kops.operations.services import Services
 
 
 def plan_apply(services: Services, paths: Sequence[str], *, prune: bool = False, validate: bool = True) -> Plan:
-    """Return the plan that makes connectors as files declare them.
+    """Plan to bring connectors in line with the files that declare them.
 
     :param prune: connectors that the files own and do not declare go
     :param validate: ask the plugins about each configuration that is new
@@ -46,7 +46,7 @@ def _wish(found: Difference) -> Wish:
 def plan_settings(
     services: Services, patterns: Sequence[str], settings: Mapping[str, str], remove: Sequence[str], *, regex: bool = False
 ) -> Plan:
-    """Return the plan that changes some settings of connectors; the others stay.
+    """Plan to change some settings of connectors; the others stay.
 
     :param remove: settings to take away
     :raises UsageProblem: for a secret that is written out, or when a plugin refuses a setting
@@ -78,7 +78,7 @@ def _warning(row: Mapping[str, Any]) -> str:
 
 
 def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = False) -> Plan:
-    """Return the plan that deletes connectors; their offsets stay.
+    """Plan to delete connectors; their offsets stay.
 
     :raises NotFound: for a plain name that does not exist
     """

@@ -27,7 +27,7 @@ LOST = "undo cannot give back {}: kops keeps no secrets; apply its file again, o
 
 @dataclass(frozen=True)
 class Wish:
-    """What a connector is to become.
+    """A connector and its intended configuration.
 
     :param actual: as it is; None when it does not exist
     :param config: None: it is to go
@@ -44,12 +44,11 @@ class Wish:
 
     @property
     def action(self) -> str:
-        """Return what is to be done."""
         return DELETE if self.config is None else CREATE if self.actual is None else CHANGE
 
 
 def plan_changes(services: Services, wishes: Sequence[Wish], unchanged: Mapping[str, str], **more: Any) -> Plan:
-    """Return the plan that makes connectors as wished.
+    """Plan changes to connectors.
 
     :param unchanged: connectors to show that are left alone, and why
     """
@@ -102,7 +101,7 @@ def _step(wish: Wish, key: bytes) -> dict[str, Any]:
 
 
 def _lost(step: Mapping[str, Any]) -> list[str]:
-    """Return the settings whose secrets are nowhere once a step is done."""
+    """Return the settings whose secrets are lost once a step is done."""
     if step["before"] is None:
         return []
     after = step["after"]["digests"] if step["after"] else {}
@@ -110,12 +109,12 @@ def _lost(step: Mapping[str, Any]) -> list[str]:
 
 
 class ChangeConnectors(ConnectMutation):
-    """Creates, changes and deletes connectors as its plan's steps say."""
+    """Creates, changes and deletes connectors according to the steps of its plan."""
 
     name: ClassVar[str] = NAME
 
     def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when a connector is no longer as planned, or a secret is no longer where it was.
+        """Refuse if a connector has changed since the plan, or a secret can no longer be found.
 
         :raises StateMoved: naming it
         """
@@ -126,7 +125,6 @@ class ChangeConnectors(ConnectMutation):
             _opened(step, found, key)
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Do it, some connectors at once."""
         key, found = digest_key(services), _now(services)
         steps = {step["name"]: step for step in plan.arguments["steps"]}
 
@@ -142,7 +140,7 @@ class ChangeConnectors(ConnectMutation):
         return each(plan.changes, do)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read the configurations back, and look for a moment whether the tasks start, or go on."""
+        """Read the configurations back, and watch for a moment whether the tasks start."""
         key, now = digest_key(services), _now(services)
         steps = {step["name"]: step for step in plan.arguments["steps"]}
         wanted = {name: _wanted_digest(step, now, key) for name, step in steps.items() if name in done(results)}
@@ -163,7 +161,7 @@ class ChangeConnectors(ConnectMutation):
         )
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
-        """Return the plan that gives connectors the configurations that they had.
+        """Plan to restore the previous configurations.
 
         :raises Refused: when one of their secrets is nowhere any more
         """
@@ -183,11 +181,11 @@ class ChangeConnectors(ConnectMutation):
         return plan_changes(services, wishes, unchanged, losses=losses)
 
     def can_be_undone(self, plan: Plan) -> bool:
-        """Tell whether the secrets of what goes are still somewhere afterwards."""
+        """Whether the secrets of the previous configurations can still be found afterwards."""
         return not any(_lost(step) for step in plan.arguments["steps"])
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
-        """Name what has failed although its configuration was taken."""
+        """Report what has failed although its configuration was accepted."""
         names = set(done(results))
         return failures([connector for connector in (select(services, ()) if names else ()) if connector.name in names])
 
@@ -198,7 +196,7 @@ CHANGE_CONNECTORS = ChangeConnectors()
 def _changed_since(
     steps: Sequence[Mapping[str, Any]], found: Mapping[str, Connector], not_done: Collection[str], key: bytes
 ) -> tuple[str, ...]:
-    """Return the connectors that are neither as a plan made them nor as they were before it, a sentence each."""
+    """Describe the connectors that match neither the plan's result nor their state before it."""
     losses = []
     for step in steps:
         name = step["name"]
@@ -211,7 +209,7 @@ def _changed_since(
 
 
 def _is_sealed(config: Mapping[str, str] | None, sealed: Mapping[str, Any] | None, key: bytes) -> bool:
-    """Tell whether a configuration is the one that a plan holds without its secrets."""
+    """Whether a configuration is the one that a plan holds without its secrets."""
     if config is None or sealed is None:
         return config is None and sealed is None
     opened, missing = Sealed(**sealed).opened([config], key)
@@ -223,7 +221,7 @@ def _now(services: Services) -> dict[str, Connector]:
 
 
 def _opened(step: Mapping[str, Any], found: Mapping[str, Connector], key: bytes) -> dict[str, str]:
-    """Return the configuration that a step sets, with its secrets.
+    """Return the configuration that a step sets, including secrets.
 
     :raises StateMoved: when one of them is not where it was when the plan was made
     """

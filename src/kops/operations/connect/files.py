@@ -23,7 +23,7 @@ CREATE, CHANGE, DELETE = "create", "update", "delete"
 
 @dataclass(frozen=True)
 class Difference:
-    """A connector that is not as declared.
+    """A connector that differs from its declaration.
 
     :param wanted: None: no file declares it, and it is to go
     :param actual: None: it does not exist
@@ -37,20 +37,20 @@ class Difference:
 
     @property
     def action(self) -> str:
-        """Return what makes it as declared."""
+        """The action that brings it in line."""
         return DELETE if self.wanted is None else CREATE if self.actual is None else CHANGE
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Files beside the workers."""
+    """Declared connectors compared with those on the workers."""
 
     declaration: Declaration
     differences: tuple[Difference, ...]
 
 
 def read_declaration(paths: Sequence[str]) -> Declaration:
-    """Read files, and those with the suffixes of YAML and JSON anywhere under directories.
+    """Read files, and all YAML and JSON files below directories.
 
     :raises ConfigError: naming the file, and the setting or line
     """
@@ -76,7 +76,7 @@ def _documents(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def compare_files(services: Services, paths: Sequence[str], *, prune: bool = False) -> Comparison:
-    """Compare what files declare with what there is: one request for all connectors, and one for each plugin that differs.
+    """Compare declared connectors with actual ones: one request for all connectors, and one per plugin that differs.
 
     :param prune: also find connectors that the files own and do not declare
     :raises ConfigError: naming file and setting
@@ -111,7 +111,7 @@ def _undeclared(declaration: Declaration, names: Sequence[str]) -> list[str]:
 
 
 def difference_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return a row for each setting that differs, and for each connector that does not exist or is to go; secrets hidden."""
+    """Return a row per setting that differs, and per connector that does not exist or would be deleted; secrets hidden."""
     rows = []
     for found in comparison.differences:
         row = {"connector": found.name, "setting": None, "actual": None, "declared": None, "action": found.action}
@@ -126,7 +126,7 @@ def difference_rows(comparison: Comparison) -> list[dict[str, Any]]:
 def shown_changes(
     before: Mapping[str, str], after: Mapping[str, str], passwords: frozenset[str]
 ) -> tuple[dict[str, str | None], dict[str, str | None]]:
-    """Return the settings that differ, as they are and as they would be; secrets hidden, and still seen to differ."""
+    """Return the settings that differ, before and after; secrets are hidden, but shown to differ."""
     left, right = masked(before, passwords), masked(after, passwords)
     names = sorted(name for name in {**before, **after} if before.get(name) != after.get(name))
     old: dict[str, str | None] = {name: left.get(name) for name in names}

@@ -21,7 +21,7 @@ SETTLE_SECONDS = 10.0
 
 
 def logger_rows(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[dict[str, Any]]:
-    """Return loggers with their levels, as the worker has them that answers.
+    """Return loggers with their levels on the worker that answers.
 
     :raises NotFound: for a plain name that has no level of its own
     """
@@ -38,7 +38,7 @@ def _time(milliseconds: int | None) -> str | None:
 
 
 def plan_loggers(services: Services, names: Sequence[str], level: str) -> Plan:
-    """Return the plan that sets loggers to a level on every worker; loggers below them follow.
+    """Plan to set the level of loggers on every worker; loggers below them inherit it.
 
     :raises UsageProblem: for a level that is none
     """
@@ -59,7 +59,7 @@ def _plan(services: Services, wanted: dict[str, str]) -> Plan:
 
 
 def _levels(services: Services, names: Iterable[str]) -> dict[str, str]:
-    """Return the levels that hold for loggers: their own, or that of the nearest above them."""
+    """Return the effective levels of loggers: their own, or that of the nearest ancestor."""
     found = services.connect.loggers()
     levels = {}
     for name in names:
@@ -70,15 +70,12 @@ def _levels(services: Services, names: Iterable[str]) -> dict[str, str]:
 
 
 class SetLoggers(ConnectMutation):
-    """Sets the levels of loggers."""
-
     name: ClassVar[str] = NAME
 
     def check(self, services: Services, plan: Plan) -> None:
-        """Take the levels as they are: setting one twice does no harm."""
+        """Accept any current level: setting one twice does no harm."""
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Tell all workers, logger by logger."""
         for item in plan.changes:
             try:
                 services.connect.set_logger(item.target, plan.arguments["levels"][item.target])
@@ -88,7 +85,7 @@ class SetLoggers(ConnectMutation):
                 yield ItemResult(item.target, Status.DONE)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Look until the worker that answers has them: it hears of it as the others do."""
+        """Poll until the worker that answers has the levels: it learns of them in the same way as the others."""
         names, wanted = done(results), plan.arguments["levels"]
         deadline = time.monotonic() + SETTLE_SECONDS
         while True:
@@ -99,7 +96,7 @@ class SetLoggers(ConnectMutation):
         return tuple(_verified(one, now[one.target], wanted[one.target]) if one.target in now else one for one in results)
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
-        """Return the plan that sets the levels that held before."""
+        """Plan to restore the previous levels."""
         names = done(results) or list(plan.arguments["levels"])
         now, told = _levels(services, names), plan.arguments["levels"]
         strayed = [f"logger {name} was set to {now[name]} since" for name in names if now[name] not in (told[name], plan.guard[name])]

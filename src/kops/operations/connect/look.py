@@ -18,7 +18,6 @@ Row = dict[str, Any]
 
 
 def list_row(connector: Connector) -> Row:
-    """Return a connector as one row."""
     states = Counter(task.state for task in connector.tasks)
     return {
         "name": connector.name,
@@ -53,14 +52,14 @@ def _task_body(task: Task, secrets: set[str], *, trace: bool) -> Row:
 
 
 def _error(text: str, secrets: set[str], *, trace: bool) -> Row:
-    """Return a stack trace as ``error``, its first line; ``cause``, the last that it names; and whole when that is wanted."""
+    """Return ``error``, the first line of a stack trace; ``cause``, the last cause that it names; and ``trace`` if requested."""
     text = scrubbed(text, secrets) if text else ""
     body: Row = {"error": first_line(text), "cause": root_cause(text) if text else None}
     return body | ({"trace": text or None} if trace else {})
 
 
 def status_rows(bodies: Sequence[Row]) -> list[Row]:
-    """Return a row for each connector and each task, for tables and CSV."""
+    """Return a row per connector and per task, for tables and CSV."""
     rows = []
     for body in bodies:
         for task in ({"id": None, **body}, *body["tasks"]):
@@ -69,7 +68,7 @@ def status_rows(bodies: Sequence[Row]) -> list[Row]:
 
 
 def summary(connectors: Sequence[Connector]) -> str:
-    """Return how connectors and tasks are, in one sentence."""
+    """Summarize the states of connectors and tasks in one sentence."""
     states = Counter(connector.state for connector in connectors)
     tasks = Counter(task.state for connector in connectors for task in connector.tasks)
     number = sum(tasks.values())
@@ -82,7 +81,7 @@ def _counts(states: Counter[str]) -> str:
 
 
 def describe_body(services: Services, connector: Connector, *, trace: bool = False) -> Row:
-    """Return a connector whole: status, plugin, what it reads and writes, and its configuration with secrets hidden.
+    """Return everything about a connector: status, plugin, topics, and its configuration with secrets hidden.
 
     The plugin is asked which settings are secrets, beside those whose names say so.
     """
@@ -97,7 +96,7 @@ def describe_body(services: Services, connector: Connector, *, trace: bool = Fal
 
 
 def password_settings(services: Services, plugin: str) -> set[str]:
-    """Return the settings of which a plugin says that they are secrets; none when it cannot be asked."""
+    """Return the settings that a plugin declares as secrets; none if it cannot be asked."""
     try:
         return (
             {str(each["name"]) for each in services.connect.plugin_settings(plugin) if each.get("type") == "PASSWORD"} if plugin else set()

@@ -19,21 +19,20 @@ _AT_ONCE = 8
 
 
 class ConnectMutation(Mutation):
-    """Changes something of Connect; the brokers are not asked."""
+    """Changes something in Connect; the brokers are not asked."""
 
     def cluster_id(self, services: Services) -> str:
         """Return the id of the Kafka cluster that Connect itself runs on."""
         return str(services.connect.about()["kafka_cluster_id"])
 
     def locks(self, plan: Plan) -> Iterable[str]:
-        """Name the connectors."""
         return [f"connector {item.target}" for item in plan.changes]
 
 
 def connect_plan(
     services: Services, operation: str, summary: str, items: Sequence[Item], *, delete: str = "", guard: Any = None, **more: Any
 ) -> Plan:
-    """Return a plan for the Connect cluster.
+    """Create a plan for the Connect cluster.
 
     :param delete: what has to be typed to approve; empty when nothing is deleted
     """
@@ -53,7 +52,7 @@ def connect_plan(
 def look_until(
     services: Services, names: Sequence[str], good: Callable[[str, Connector | None], bool], *, seconds: float
 ) -> dict[str, Connector]:
-    """Look at all connectors at once, again and again, until those that are named are good, or the time is over.
+    """Poll all connectors until the named ones satisfy ``good``, or the time is over.
 
     :returns: how they were at the last look; without those that do not exist
     """
@@ -66,7 +65,7 @@ def look_until(
 
 
 def each(items: Sequence[Item], do: Callable[[Item], None]) -> Iterator[ItemResult]:
-    """Do something for each item, some at once, and yield the results in their order.
+    """Run ``do`` for each item, several at a time, and yield the results in order.
 
     Connect rebalances after a change of its connectors; what reaches it together is done between two rebalances.
 
@@ -88,12 +87,12 @@ def each(items: Sequence[Item], do: Callable[[Item], None]) -> Iterator[ItemResu
 
 
 def done(results: Sequence[ItemResult]) -> list[str]:
-    """Return the targets that were done, wholly or in part, or of which it is not known."""
+    """Return the targets that were changed, fully or partly, or may have been."""
     return [result.target for result in results if result.status in (Status.DONE, Status.PARTIAL, Status.UNKNOWN)]
 
 
 def done_unless_failed(target: str, connector: Connector | None, *, wanted: str) -> ItemResult:
-    """Return the result of a change that a connector has taken: done in part only, where it was to run and has failed at once."""
+    """Return the result of an accepted change: partial if the connector should run and has failed since."""
     value = states_value(connector)
     if connector is None or wanted != RUNNING or not connector.failed:
         return ItemResult(target, Status.DONE, value=value)
@@ -108,12 +107,12 @@ def done_unless_failed(target: str, connector: Connector | None, *, wanted: str)
 
 
 def states_text(connector: Connector) -> str:
-    """Return the states of a connector and its tasks in a few words."""
+    """Format the states of a connector and its tasks in a few words."""
     states = [task.state for task in connector.tasks]
     tasks = f", tasks {', '.join(states)}" if states else ", no task"
     return f"{connector.state}{tasks}"
 
 
 def states_value(connector: Connector | None) -> Mapping[str, Any] | None:
-    """Return the states as the value of a result."""
+    """Return the states of a connector and its tasks as the value of a result."""
     return None if connector is None else {"state": connector.state, "tasks": [task.state for task in connector.tasks]}

@@ -17,7 +17,7 @@ TOPIC, PARTITION, OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
 
 
 def offset_rows(services: Services, connectors: Sequence[Connector]) -> list[Row]:
-    """Return the offsets of connectors, a row each.
+    """Return the offsets of connectors, one row each.
 
     A source's partition and offset are what its plugin makes of them; of a sink's the brokers tell how far they are from the end,
     where brokers are known.
@@ -52,19 +52,19 @@ def _row(connector: Connector, one: Mapping[str, Any], ends: Mapping[TopicPartit
 
 
 def partition_of(partition: Mapping[str, Any]) -> TopicPartition | None:
-    """Return a sink's partition; None where a partition does not have the keys of a sink's."""
+    """Return a sink's partition; None if it does not have the keys of one."""
     topic, number = partition.get(TOPIC), partition.get(PARTITION)
     return TopicPartition(topic, number) if isinstance(topic, str) and isinstance(number, int) else None
 
 
 def position_of(offset: Any) -> int | None:
-    """Return a sink's offset as a number; None where there is none, or it does not have the key of a sink's."""
+    """Return a sink's offset; None if there is none or it does not have the key of one."""
     number = offset.get(OFFSET) if isinstance(offset, Mapping) else None
     return number if isinstance(number, int) else None
 
 
 def name_of(partition: Mapping[str, Any]) -> str:
-    """Return a partition as one text: ``orders:0`` of a sink, compact JSON of a source."""
+    """Format a partition: ``orders:0`` of a sink, compact JSON of a source."""
     place = partition_of(partition)
     if place is not None and set(partition) == {TOPIC, PARTITION}:
         return str(place)
@@ -72,7 +72,7 @@ def name_of(partition: Mapping[str, Any]) -> str:
 
 
 def shown_offset(offset: Any) -> Any:
-    """Return an offset for people: a sink's number, compact JSON of a source."""
+    """Format an offset for people: a number for a sink, compact JSON for a source."""
     if isinstance(offset, Mapping):
         return offset[OFFSET] if set(offset) == {OFFSET} else json.dumps(offset, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return offset

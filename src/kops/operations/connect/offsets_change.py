@@ -32,7 +32,7 @@ Offset = Mapping[str, Any] | None
 
 @dataclass(frozen=True)
 class Move:
-    """One partition of a connector, its offset now and then; None: none."""
+    """One partition of a connector with its current and intended offset; None: no offset."""
 
     partition: Mapping[str, Any]
     before: Offset
@@ -40,12 +40,11 @@ class Move:
 
     @property
     def name(self) -> str:
-        """Return the partition as one text."""
         return name_of(self.partition)
 
 
 def plan_moves(services: Services, connector: Connector, moves: Sequence[Move], *, reset: bool = False, state: str = "") -> Plan:
-    """Return the plan that stops a connector, moves its offsets, and lets it go on.
+    """Plan to stop a connector, move its offsets, and restore its state.
 
     :param reset: all offsets go, by the request for it
     :param state: that the connector has afterwards; the one that it was last told to have when empty
@@ -93,16 +92,13 @@ def _warnings(connector: Connector, moves: Sequence[Move]) -> Iterator[str]:
 
 
 class ChangeOffsets(ConnectMutation):
-    """Moves a connector's offsets while it is stopped."""
-
     name: ClassVar[str] = NAME
 
     def locks(self, plan: Plan) -> Iterable[str]:
-        """Name the connector."""
         return [f"connector {plan.arguments['connector']}"]
 
     def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when the connector is gone, or was told another state; its offsets may go on until it is stopped."""
+        """Refuse if the connector no longer exists or its state was changed; its offsets may advance until it is stopped."""
         connector = _found(services, plan)
         actual = {"state": connector.wanted_state, "type": connector.type}
         if actual != plan.guard:
@@ -111,7 +107,7 @@ class ChangeOffsets(ConnectMutation):
             )
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Stop, change and read back, resume. When a step fails, offsets and state are what they were before.
+        """Stop, change, read back, resume. If a step fails, restore offsets and state.
 
         :raises KopsError: when nothing was changed in the end
         """
@@ -133,16 +129,16 @@ class ChangeOffsets(ConnectMutation):
             yield ItemResult(item.target, Status.DONE, value={"before": (stopped or {}).get(move.name), "after": move.after})
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:  # noqa: ARG002
-        """Return the results: they were read back while the connector was stopped, and since then it goes on."""
+        """Return the results unchanged: they were read back while the connector was stopped."""
         return tuple(results)
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
-        """Say how the connector is, and what of it has failed."""
+        """Report the state of the connector, and what has failed."""
         connector = _found(services, plan)
         return (f"{connector.name} is {states_text(connector)}", *failures([connector]))
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
-        """Return the plan that sets the offsets that the connector had when it was stopped."""
+        """Plan to restore the offsets that the connector had when it was stopped."""
         values = {result.target: (result.value or {}) for result in results}
         now, wanted, losses = _offsets(services, _found(services, plan).name), [], []
         for item, move in zip(plan.changes, plan.arguments["offsets"], strict=True):
@@ -154,7 +150,7 @@ class ChangeOffsets(ConnectMutation):
         return replace(_again(services, plan, wanted, interrupted=not results), losses=tuple(losses))
 
     def resume(self, services: Services, plan: Plan) -> Plan:
-        """Return the plan that does what is left, and gives the connector the state that it had before all of it."""
+        """Plan to do the rest, and to restore the state that the connector had at first."""
         return _again(services, plan, plan.arguments["offsets"], interrupted=True)
 
 
@@ -162,7 +158,7 @@ CHANGE_OFFSETS = ChangeOffsets()
 
 
 def _again(services: Services, plan: Plan, wanted: Sequence[Mapping[str, Any]], *, interrupted: bool) -> Plan:
-    """Return a plan for offsets of an earlier one, from what is there now.
+    """Plan to set offsets of an earlier plan, starting from the current ones.
 
     :param interrupted: the earlier one may have left the connector stopped, so the plan gives it its state also where no offset changes
     """
@@ -187,7 +183,7 @@ def _offsets(services: Services, name: str) -> dict[str, Offset]:
 
 
 def _tell(services: Services, name: str, state: str) -> None:
-    """Tell a connector a state, and look until it has it.
+    """Set the state of a connector and wait until it is reached.
 
     :raises TimedOut: when it has not in time
     """
@@ -200,7 +196,7 @@ def _tell(services: Services, name: str, state: str) -> None:
 
 
 def _change(services: Services, name: str, moves: Sequence[Move], *, reset: bool) -> None:
-    """Set or delete offsets; a task that has not quite stopped is waited for."""
+    """Set or delete offsets; retry while a task is still stopping."""
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         try:
@@ -220,7 +216,7 @@ def _change(services: Services, name: str, moves: Sequence[Move], *, reset: bool
 
 
 def _read_back(services: Services, name: str, moves: Sequence[Move]) -> None:
-    """Compare with what was written, while nothing moves it on.
+    """Compare with what was written, while the connector is stopped.
 
     :raises VerificationFailed: when an offset is another
     """
@@ -238,7 +234,7 @@ def _read_back(services: Services, name: str, moves: Sequence[Move]) -> None:
 
 
 def _take_back(services: Services, plan: Plan, moves: Sequence[Move], stopped: dict[str, Offset] | None, trouble: BaseException) -> None:
-    """Give the connector the offsets and the state that it had; what cannot be given back is said with the error."""
+    """Restore the connector's offsets and state; whatever cannot be restored is added to the error."""
     name, left = plan.arguments["connector"], []
     services.progress.step(f"taking back what was done to {name}")
     try:

@@ -33,7 +33,7 @@ def plan_alter(
     offset: str | None = None,
     file: Path | None = None,
 ) -> Plan:
-    """Return the plan that sets offsets of a connector.
+    """Plan to set offsets of a connector.
 
     :param positions: of a sink: ``orders:0=1200``, ``orders=@-1h``, ``orders:0=+1``, ``orders=start``
     :param partition: of a source: JSON, with ``offset``
@@ -63,7 +63,7 @@ def plan_alter(
 
 
 def plan_reset(services: Services, name: str, only: Sequence[str]) -> Plan:
-    """Return the plan that deletes offsets of a connector: all, or those of some partitions.
+    """Plan to delete offsets of a connector: all, or those of some partitions.
 
     :param only: of a sink: ``orders`` or ``orders:0,3-5``; of a source: JSON
     :raises NotFound: when there is no such connector, or it has no offset there
@@ -104,7 +104,7 @@ def _moves(pairs: Sequence[Pair], current: Mapping[str, Pair]) -> list[Move]:
 
 
 def _positions(services: Services, texts: Sequence[str], current: Mapping[str, Pair]) -> list[Pair]:
-    """Return the offsets that positions in topics mean; an offset that the log does not have is refused."""
+    """Resolve positions in topics to offsets; offsets outside of the log are refused."""
     if not texts:
         raise UsageProblem("no position is named", hint="write it like orders:0=1200, orders=start, orders=end or orders=@-1h")
     seeks = seeks_of(texts, services.now())

@@ -29,7 +29,7 @@ def plugin_rows(services: Services, kind: str | None = None, *, every: bool = Fa
 
 
 def plugin_class(services: Services, name: str) -> str:
-    """Return the class that a name means: itself, or the short forms that Connect takes.
+    """Resolve a plugin: a class, or one of the short forms that Connect accepts.
 
     :raises NotFound: naming the plugins that look like it
     """

@@ -31,7 +31,7 @@ def plan_restart(
     tasks: Sequence[int] = (),
     wait_ms: int = WAIT_MS,
 ) -> Plan:
-    """Return the plan that restarts connectors.
+    """Plan to restart connectors.
 
     :param only_failed: only what has failed: the connector, or tasks of it (KIP-745)
     :param tasks: only these tasks
@@ -70,24 +70,21 @@ def _item(connector: Connector, *, only_failed: bool, tasks: Sequence[int]) -> I
 
 
 def counted_tasks(count: int) -> str:
-    """Return how many tasks there are, in words."""
     return f"{count} task{'' if count == 1 else 's'}"
 
 
 class Restart(ConnectMutation):
-    """Restarts connectors and tasks."""
-
     name: ClassVar[str] = NAME
 
     def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when one is gone."""
+        """Refuse if a connector no longer exists."""
         there = {connector.name for connector in select(services, ())}
         gone = [item.target for item in plan.changes if item.target not in there]
         if gone:
             raise StateMoved(f"gone since the plan was made: {', '.join(gone)}", hint="run the command again")
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Tell the workers; a restart whose answer is lost is not told again."""
+        """Restart; not retried if the answer is lost."""
         tasks, only_failed = plan.arguments["tasks"], plan.arguments["only_failed"]
 
         def do(item: Item) -> None:
@@ -99,7 +96,7 @@ class Restart(ConnectMutation):
         return each(plan.changes, do)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Look until everything runs and goes on running, or has failed again."""
+        """Poll until everything runs steadily, or has failed again."""
         taskless = plan.arguments["without_tasks"]
         watches = {name: Watch(plan.arguments["tasks"], needs_tasks=name not in taskless) for name in done(results)}
         deadline = time.monotonic() + plan.arguments["wait_ms"] / 1000
@@ -113,14 +110,13 @@ class Restart(ConnectMutation):
         return tuple(watches[one.target].result(one) if one.target in watches else one for one in results)
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002
-        """Refuse: a restart leaves nothing behind.
+        """Refuse: a restart changes nothing that could be restored.
 
         :raises Refused: always
         """
         raise Refused("a restart cannot be undone: it changed no setting and no offset")
 
     def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002
-        """Tell that there is no way back, nor a need for one."""
         return False
 
 
@@ -128,7 +124,7 @@ RESTART = Restart()
 
 
 class Watch:
-    """Follows one connector while it, or some of its tasks, start anew, until they run steadily or have failed again.
+    """Follows one connector while it, or some of its tasks, restart, until they run steadily or have failed again.
 
     :param tasks: only these; empty: all, and the connector
     :param needs_tasks: without a task it does not run
@@ -144,7 +140,7 @@ class Watch:
         self.decided = False
 
     def look(self, connector: Connector | None, now: float) -> None:
-        """Take one more look into account."""
+        """Process one more poll."""
         self._began = now if self._began is None else self._began
         self._last = connector
         states = [] if connector is None else self._states(connector)
@@ -162,7 +158,6 @@ class Watch:
         return tasks if self._tasks else [connector.state, *tasks]
 
     def result(self, one: ItemResult) -> ItemResult:
-        """Return what became of it."""
         if self._last is None:
             return ItemResult(one.target, Status.FAILED, error=OperationFailed(f"{one.target} no longer exists").as_json())
         value: Any = states_value(self._last)

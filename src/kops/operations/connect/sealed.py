@@ -33,11 +33,11 @@ class Sealed:
     digests: Mapping[str, str]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON values; ``Sealed(**body)`` reads it back."""
+        """``Sealed(**body)`` reads it back."""
         return {"shown": dict(self.shown), "digests": dict(self.digests)}
 
     def opened(self, sources: Sequence[Mapping[str, str]], key: bytes) -> tuple[dict[str, str], list[str]]:
-        """Return the configuration with its secrets, and the settings whose secret none of the sources has."""
+        """Return the configuration with its secrets, and the settings whose secret is in none of the sources."""
         config, missing = dict(self.shown), []
         for name, wanted in self.digests.items():
             found = next((source[name] for source in sources if name in source and digest(source[name], key) == wanted), None)
@@ -49,7 +49,7 @@ class Sealed:
 
 
 def seal(config: Mapping[str, str], passwords: Collection[str], key: bytes) -> Sealed:
-    """Return a configuration without its secrets.
+    """Remove the secrets from a configuration.
 
     :param passwords: settings of which the plugin says that they are secrets
     """
@@ -58,12 +58,12 @@ def seal(config: Mapping[str, str], passwords: Collection[str], key: bytes) -> S
 
 
 def config_digest(config: Mapping[str, str] | None, key: bytes) -> str | None:
-    """Return what tells whether a whole configuration is the same; None where there is none."""
+    """Return a keyed digest of a whole configuration; None for None."""
     return None if config is None else digest(own_config(config), key)
 
 
 def digest_key(services: Services) -> bytes:
-    """Return this user's key for digests, made the first time: whole, or not there at all."""
+    """Return this user's key for digests, created atomically on first use."""
     file: Path = services.directories.state / "connect-digests.key"
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if file.exists() and len(file.read_bytes()) != _KEY_BYTES:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # looking at connectors starts in a fraction of a second: no 
 
 
 def select(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[Connector]:
-    """Return the connectors that names and globs match, all of them without any; by one request.
+    """Return the connectors that match names and globs, all of them if there are none; one request.
 
     :raises NotFound: for a plain name that does not exist
     """
@@ -23,7 +23,7 @@ def select(services: Services, patterns: Sequence[str], *, regex: bool = False) 
 
 
 def matching(patterns: Sequence[str], names: Iterable[str], what: str, command: str, *, regex: bool = False) -> list[str]:
-    """Return the names that patterns match.
+    """Return the names that match patterns.
 
     :param command: lists what there is
     :raises NotFound: for a plain name that is not there
@@ -36,7 +36,7 @@ def matching(patterns: Sequence[str], names: Iterable[str], what: str, command: 
 
 
 def select_some(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[Connector]:
-    """Return the connectors that names and globs match; at least one name is needed.
+    """Return the connectors that match names and globs; at least one is required.
 
     :raises UsageProblem: without a name: nothing is done to all connectors by leaving a word away
     :raises NotFound: for a plain name that does not exist
@@ -47,10 +47,9 @@ def select_some(services: Services, patterns: Sequence[str], *, regex: bool = Fa
 
 
 def counted(connectors: Sequence[object]) -> str:
-    """Return how many connectors there are, in words."""
     return f"{len(connectors)} connector{'' if len(connectors) == 1 else 's'}"
 
 
 def named(names: Sequence[str], most: int = 3) -> str:
-    """Return one name, or how many there are of them."""
+    """Name up to ``most`` connectors, or count them."""
     return f"connector {names[0]}" if len(names) == 1 else f"connectors {', '.join(names)}" if len(names) <= most else counted(names)

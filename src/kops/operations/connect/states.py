@@ -31,7 +31,7 @@ WAIT_MS = 30_000
 
 
 def plan_state(services: Services, patterns: Sequence[str], verb: str, *, regex: bool = False, wait_ms: int = WAIT_MS) -> Plan:
-    """Return the plan that pauses, resumes or stops connectors.
+    """Plan to pause, resume or stop connectors.
 
     :param verb: pause, resume or stop
     :param wait_ms: how long to look for the states to become so
@@ -66,22 +66,19 @@ def _item(connector: Connector, wanted: str) -> Item:
 
 
 class ChangeStates(ConnectMutation):
-    """Pauses, resumes and stops connectors."""
-
     name: ClassVar[str] = NAME
 
     def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when somebody told one of them something else meanwhile."""
+        """Refuse if the requested state of a connector was changed since the plan."""
         found = {connector.name: connector for connector in select(services, ()) if connector.name in plan.guard}
         compare_guard(plan, {name: found[name].wanted_state if name in found else None for name in plan.guard}, "a connector")
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Tell the workers, some connectors at once."""
         wanted = plan.arguments["states"]
         return each(plan.changes, lambda item: services.connect.change_state(item.target, VERBS[wanted[item.target]]))
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Look until connectors and tasks are as wanted."""
+        """Poll until connectors and tasks have the requested states."""
         wanted, names = plan.arguments["states"], done(results)
         found = look_until(
             services, names, lambda name, one: one is None or has_settled(one, wanted[name]), seconds=plan.arguments["wait_ms"] / 1000
@@ -91,7 +88,7 @@ class ChangeStates(ConnectMutation):
         )
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
-        """Return the plan that gives connectors the states that they had."""
+        """Plan to restore the previous states."""
         names = set(done(results)) or {item.target for item in plan.changes}
         found = [connector for connector in select(services, ()) if connector.name in names and connector.name in plan.guard]
         if not found:
@@ -102,7 +99,7 @@ class ChangeStates(ConnectMutation):
         return replace(back, losses=tuple(f"connector {one.name} was set to {one.wanted_state} since" for one in strayed))
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:
-        """Name tasks that do not run although their connector was resumed."""
+        """Report tasks that do not run although their connector was resumed."""
         resumed = [name for name in done(results) if plan.arguments["states"][name] == RUNNING]
         return failures(connector for connector in (select(services, ()) if resumed else ()) if connector.name in resumed)
 
@@ -111,7 +108,7 @@ CHANGE_STATES = ChangeStates()
 
 
 def has_settled(connector: Connector, wanted: str) -> bool:
-    """Tell whether a connector and its tasks are as it was told; failed ones will not change by themselves."""
+    """Whether a connector and its tasks have reached a state, or have failed, which is final too."""
     if connector.state not in (wanted, FAILED):
         return False
     if wanted == STOPPED:
@@ -120,7 +117,7 @@ def has_settled(connector: Connector, wanted: str) -> bool:
 
 
 def failures(connectors: Iterator[Connector] | Sequence[Connector]) -> tuple[str, ...]:
-    """Return a sentence for each connector and task that has failed."""
+    """Describe each failed connector and task."""
     said = []
     for connector in connectors:
         secrets = secret_texts(connector.config)

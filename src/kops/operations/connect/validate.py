@@ -24,7 +24,7 @@ _CONVERTERS = ("key.converter.", "value.converter.", "header.converter.", "confi
 
 
 def validate_files(services: Services, paths: Sequence[str]) -> tuple[int, list[Row]]:
-    """Return how many connectors files declare, and what is wrong with them; nothing is created.
+    """Return how many connectors the files declare, and what is wrong with them; nothing is created.
 
     :raises ConfigError: naming file and setting, when a file itself is wrong
     """
@@ -33,7 +33,7 @@ def validate_files(services: Services, paths: Sequence[str]) -> tuple[int, list[
 
 
 def problems(services: Services, declared: Declared) -> Iterator[Row]:
-    """Yield each wrong setting of a connector, with what its plugin says and which values it recommends."""
+    """Yield each invalid setting of a connector, with its plugin's message and recommended values."""
     try:
         plugin_class(services, declared.config[CLASS])
     except NotFound as missing:
@@ -65,7 +65,7 @@ def problems(services: Services, declared: Declared) -> Iterator[Row]:
 
 
 def _unresolved(declared: Declared, message: str) -> str | None:
-    """Return the setting whose reference (``${file:...}``) a worker could not look up, when that is what it says."""
+    """Return the setting whose reference (``${file:...}``) a worker could not resolve, if that is what the message says."""
     named = [name for name, value in declared.config.items() if has_reference(value)]
     if not named or "ConfigException" not in message:
         return None
@@ -73,7 +73,7 @@ def _unresolved(declared: Declared, message: str) -> str | None:
 
 
 def _unknown(declared: Declared, known: set[str]) -> Iterator[Row]:
-    """Yield the settings that no plugin knows and that Connect takes no notice of: most of them are slips."""
+    """Yield the settings that neither the plugin nor Connect knows: most of them are typos."""
     for name in declared.config:
         if name not in known and not name.startswith((*_PASSED_ON, *_CONVERTERS)):
             near = get_close_matches(name, known, n=1)

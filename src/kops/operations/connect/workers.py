@@ -15,7 +15,7 @@ _AT_ONCE = 8
 
 
 def worker_rows(services: Services) -> list[dict[str, Any]]:
-    """Return each address of ``connect_urls`` with what answers there; ``problem`` says why nothing does.
+    """Query each address of ``connect_urls`` separately; ``problem`` says why one does not answer.
 
     :raises UsageProblem: when the context has no Connect
     """

@@ -32,7 +32,7 @@ MINIMUM_DISK = 2 * 1024**3
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that kops needs.
+    """One requirement of kops.
 
     :param status: ok, missing, or optional: not there, and fetched when it is first used
     :param found: what is there, or what is wrong
@@ -46,7 +46,7 @@ class Check:
 
 
 def examine(services: Services, *, fetch: str | None = None, jars_directory: Path | None = None) -> Iterator[Check]:
-    """Check this machine, one thing after the other.
+    """Check this machine.
 
     :param fetch: one of FETCHES: what to fetch when it is not in the cache; None: nothing
     :param jars_directory: check this folder of jars in place of the cache
@@ -75,7 +75,7 @@ def _checked(name: str, find: Callable[[], str]) -> Check:
 
 
 def _extra(extra: str) -> Check:
-    """Check an optional part of the installation: without it nothing is wrong."""
+    """Check an optional part of the installation; it may be missing."""
     name, missing = f"extra {extra}", extras.absent(extra)
     if missing:
         return Check(name, OPTIONAL, f"not installed ({', '.join(missing)}); {extras.how_to_add(extra)}")
@@ -87,7 +87,7 @@ def _extra(extra: str) -> Check:
 
 
 def _version(distribution: str) -> str:
-    """Return the version of what can be imported; what stands on the path without metadata, such as Spark's own PySpark, has none."""
+    """Return the version of a distribution; what is on the path without metadata, such as Spark's own PySpark, has none."""
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -101,7 +101,7 @@ def _with_state(name: str, find: Callable[[], str]) -> Check:
 
 
 def _optional(name: str, find: Callable[[], str], what: str, *, needed: bool) -> Check:
-    """Check what only some need: without it nothing is wrong, unless it was to be fetched."""
+    """Check an optional requirement; it may be missing unless it was to be fetched."""
     found = _checked(name, find)
     if found.status == OK or needed:
         return found
@@ -135,7 +135,7 @@ def _jars(services: Services, wanted: jars.JarSet, fetch: bool, jars_directory: 
 
 
 def _disk(directories: Directories) -> str:
-    """Check the free space where the jars and the sandboxes are."""
+    """Check the free space for jars and sandboxes."""
     frees = {}
     for folder in (directories.cache, directories.data):
         there = next(parent for parent in (folder, *folder.parents) if parent.exists())
@@ -153,7 +153,7 @@ def _gigabytes(size: int) -> str:
 
 
 def _configuration(directories: Directories) -> str:
-    """Check that the file can be read, and every context in it."""
+    """Check that the configuration file and every context in it are valid."""
     file = read_config(directories)
     for name in file.contexts:
         file.layer(name)

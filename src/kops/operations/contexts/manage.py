@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Saved:
-    """What saving a context came to.
+    """The outcome of saving a context.
 
     :param notes: what the person should know, a sentence each
     """
@@ -35,12 +35,11 @@ class Saved:
     notes: tuple[str, ...] = ()
 
     def as_json(self) -> Row:
-        """Return the answer of ``kops context add`` and ``import``."""
         return {"name": self.name, "file": str(self.file), "current": self.current, "notes": list(self.notes)}
 
 
 def list_contexts(directories: Directories) -> list[Row]:
-    """Return one row a context; a context with a mistake says so in ``problem``, and the others are listed all the same."""
+    """Return one row per context; an invalid context has a ``problem`` and does not hide the others."""
     file = read_config(directories)
     rows = []
     for name, table in file.contexts.items():
@@ -56,7 +55,7 @@ def list_contexts(directories: Directories) -> list[Row]:
 
 
 def show_context(directories: Directories, name: str | None = None) -> Row:
-    """Return a context as the file has it.
+    """Return a context as stored in the file.
 
     :param name: the current one when None
     :raises NotFound: when there is none
@@ -74,7 +73,7 @@ def show_context(directories: Directories, name: str | None = None) -> Row:
 
 
 def show_resolved(connection: Connection) -> Row:
-    """Return every setting of a connection with the place that it came from."""
+    """Return every setting of a connection with its origin."""
     rows = []
     for setting in SETTINGS.values():
         value = _field(connection, setting.field)
@@ -114,7 +113,7 @@ def import_context(
     current: bool,
     replace: bool,
 ) -> Saved:
-    """Make a context of a Java ``client.properties``. Secrets in it go into files that only this user can read.
+    """Create a context from a Java ``client.properties``. Secrets in it go into files that only this user can read.
 
     :param bootstrap_servers: for files that name no brokers
     :raises Refused: when there is one of this name, and ``replace`` is not given

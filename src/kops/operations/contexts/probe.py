@@ -11,7 +11,7 @@ from kops.operations.services import Services
 
 
 def probe(services: Services) -> dict[str, Any]:
-    """Connect, and say to what and as whom.
+    """Connect, and return which cluster it is and who we are to it.
 
     :raises Unreachable: when no broker answers, or the brokers refuse who we are
     """
@@ -37,7 +37,7 @@ def probe(services: Services) -> dict[str, Any]:
 
 
 def authenticated_as(connection: Connection) -> str:
-    """Return as whom the brokers know us; what a broker's own principal rules make of it, they do not tell."""
+    """Return the identity that we log in with; the brokers do not report what their principal rules make of it."""
     if connection.uses_sasl and connection.sasl_mechanism == "OAUTHBEARER":
         return connection.oauth.client_id or "the bearer of a token"
     if connection.uses_sasl:
@@ -48,7 +48,7 @@ def authenticated_as(connection: Connection) -> str:
 
 
 def _explained(error: Unreachable, connection: Connection) -> Unreachable:
-    """Look at each address from outside, to tell a broker that is down from one that is spoken to in the wrong way."""
+    """Probe each address, to tell a broker that is down from one that expects another protocol."""
     from kops.gateways.machine.listening import Listening, what_listens
 
     found = {server: what_listens(server, min(connection.timeout, 5.0)) for server in connection.bootstrap_servers}

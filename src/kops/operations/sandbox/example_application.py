@@ -23,7 +23,7 @@ JVM_OPTIONS = ("-Xmx256m", *FOR_A_SHORT_RUN)
 
 
 def examples_directory() -> Path:
-    """Return the folder of the examples: of the source tree, or of the installation.
+    """Return the directory of the examples: in the source tree or in the installation.
 
     :raises MissingRequirement: when this installation came without them
     """
@@ -49,20 +49,13 @@ class Application:
 
     @property
     def state_directory(self) -> Path:
-        """Return where the application keeps its local stores (``state.dir``)."""
         return self.directory / "state"
 
     @property
     def log(self) -> Path:
-        """Return the file that takes what the application prints."""
         return self.directory / "application.log"
 
     def compile(self, source: Path) -> None:
-        """Compile the application.
-
-        :raises MissingRequirement: when there is no JDK
-        :raises OperationFailed: when it does not compile
-        """
         javac = require_jdk().tool("javac")
         command = [str(javac), "-cp", class_path(self.jars), "-d", str(self.directory / "classes"), str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)

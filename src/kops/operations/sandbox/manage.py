@@ -35,7 +35,7 @@ def bring_up(
     plugins: Sequence[Path] = (),
     jars_directory: Path | None = None,
 ) -> cluster.Status:
-    """Make a sandbox, or start the one of this name again with its data, and register its context.
+    """Create a sandbox, or restart the one of this name with its data, and register its context.
 
     :param brokers: of a new sandbox, 1 when None; an existing one keeps what it was made with, and so for the next two
     :param new_ports: give a stopped sandbox other ports
@@ -75,7 +75,7 @@ def bring_up(
 def _programs(
     services: Services, found: Sandbox | None, version: str, *, connect: bool, registry: bool, jars_directory: Path | None
 ) -> cluster.Programs:
-    """Return what the parts of a sandbox run, fetched where it is not there: Connect and the registry only when they are wanted."""
+    """Return the programs of a sandbox, fetched if necessary: Connect and the registry only if they are requested."""
     cache, step = services.directories.cache, services.progress.step
     kafka = jars_of(kafka_set(version), cache, progress=step, jars_directory=jars_directory)
     has_connect, has_registry = connect or bool(found and found.workers), registry or bool(found and found.registry_port)
@@ -90,7 +90,7 @@ def _programs(
 
 
 def take_down(services: Services, name: str, *, delete: bool = False) -> cluster.Status:
-    """Stop a sandbox; its data stays for the next time unless it is to be deleted, with its context.
+    """Stop a sandbox; unless ``delete`` is set, its data and its context stay.
 
     :returns: what it was before
     :raises NotFound: when there is none of this name
@@ -106,17 +106,13 @@ def take_down(services: Services, name: str, *, delete: bool = False) -> cluster
 
 
 def describe(services: Services, name: str) -> cluster.Status:
-    """Say how a sandbox is.
-
-    :raises NotFound: when there is none of this name
-    """
     return cluster.status(existing(services, name))
 
 
 def read_logs(
     services: Services, name: str, *, broker: int | None = None, worker: int | None = None, registry: bool = False, lines: int, follow: bool
 ) -> Iterator[logs.LogLine]:
-    """Return the last lines of the parts' logs, and with ``follow`` those that come.
+    """Return the last lines of the parts' logs, and with ``follow`` new ones.
 
     :param broker: only of this one, and likewise ``worker`` and ``registry``; all parts when none is named
     :raises ConfigError: when the sandbox has no such part
@@ -137,10 +133,6 @@ def _named_parts(sandbox: Sandbox, broker: int | None, worker: int | None, *, re
 
 
 def existing(services: Services, name: str) -> Sandbox:
-    """Return the sandbox of this name.
-
-    :raises NotFound: when there is none
-    """
     found = cluster.find(folder(services, name))
     if found is None:
         others = sorted(file.parent.name for file in (services.directories.data / "sandbox").glob("*/sandbox.json"))
@@ -150,7 +142,7 @@ def existing(services: Services, name: str) -> Sandbox:
 
 
 def folder(services: Services, name: str) -> Path:
-    """Return the folder of a sandbox, which may not exist.
+    """Return the directory of a sandbox, which may not exist.
 
     :raises ConfigError: when the name is none: it would lead to another folder
     """
@@ -159,7 +151,6 @@ def folder(services: Services, name: str) -> Path:
 
 
 def as_json(status: cluster.Status) -> dict[str, Any]:
-    """Return what ``kops sandbox status -o json`` prints."""
     sandbox = status.sandbox
     return {
         "name": sandbox.name,
@@ -195,7 +186,7 @@ def _refuse_other_settings(found: Sandbox, wanted: Mapping[str, int | str | None
 
 
 def _refuse_foreign_context(services: Services, name: str, found: Sandbox | None) -> None:
-    """Refuse to replace a context that somebody made for another cluster."""
+    """Refuse to replace the context of another cluster."""
     table = read_config(services.directories).contexts.get(name)
     if table is None:
         return
@@ -207,7 +198,7 @@ def _refuse_foreign_context(services: Services, name: str, found: Sandbox | None
 
 
 def _register(services: Services, sandbox: Sandbox) -> None:
-    """Save the context, keeping what the user added to it; it becomes the current one only when there is none."""
+    """Save the context, keeping what the user added; it becomes the current one only if there is none."""
     from kops.config.contexts import save_context
 
     file = read_config(services.directories)
