@@ -72,3 +72,32 @@ def test_shared_options_work_before_and_after_the_verb(run_kops):
     ]
     assert outputs == ["[]\n"] * 3
     assert run_kops("-o", "yaml", "journal", "list", "-o", "json").ok().out == "[]\n"  # the inner one wins
+
+
+@pytest.mark.parametrize(
+    "noun",
+    [
+        "",
+        *(
+            name
+            for path, command in ALL.items()
+            for name, *more in [path or ("",)]
+            if name and not more and isinstance(command, click.Group)
+        ),
+    ],
+)
+def test_a_noun_alone_prints_its_help(run_kops, noun):
+    done = run_kops(*noun.split())
+    assert (done.code, done.err) == (0, "")
+    assert done.out == run_kops(*noun.split(), "--help").ok().out
+
+
+@pytest.mark.parametrize("words", [("topic", "ls", "-h"), ("topics", "ls", "-h"), ("group", "list", "-h"), ("contexts", "ls", "-h")])
+def test_other_names_of_nouns_and_verbs(run_kops, words):
+    whole = {"topic": "topics", "group": "groups", "contexts": "context", "ls": "list"}
+    assert run_kops(*words).ok().out == run_kops(*(whole.get(word, word) for word in words)).ok().out
+
+
+@pytest.mark.parametrize("typed", ["s", "topicss", "lss"])
+def test_other_words_are_no_names(run_kops, typed):
+    assert run_kops(typed, "list").code == 2

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kops.cli.frame.findings_view import cluster_words, fail_on_option, findings_text, note_gaps, render_findings
+from kops.cli.frame.findings_view import cluster_words, fail_on_option, note_gaps, render_findings, write_findings
 from kops.cli.frame.lazy import Group
 from kops.cli.frame.session import Session
 from kops.core.errors import KopsError
@@ -78,8 +78,7 @@ def health(session: Session, /, *, fail_on: str) -> int:
     if session.output_format in ("json", "yaml"):
         session.render_object(as_json(found, least), name="cluster_id")
     elif session.output_format == "table":
-        click.echo(headline(found, least))
-        click.echo(findings_text(found.findings), nl=False)
+        write_findings(found.findings, headline(found, least))
     else:
         render_findings(session, found.findings)
     partial = note_gaps(session, found.gaps)

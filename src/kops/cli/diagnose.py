@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kops.cli.frame.findings_view import cluster_words, fail_on_option, findings_text, note_gaps, render_findings
+from kops.cli.frame.findings_view import cluster_words, fail_on_option, note_gaps, render_findings, write_findings
 from kops.cli.frame.lazy import Command
 from kops.cli.frame.session import Session
 
@@ -59,7 +59,6 @@ def diagnose(
     from kops.core.durations import parse_duration
     from kops.core.errors import ExitCode
     from kops.core.findings import Severity, reaches
-    from kops.core.visible import visible
     from kops.operations.diagnose.examine import as_json, headline, not_looked_at
     from kops.operations.diagnose.examine import diagnose as look
 
@@ -75,9 +74,7 @@ def diagnose(
     if session.output_format in ("json", "yaml"):
         session.render_object(as_json(found), name="cluster_id")
     elif session.output_format == "table":
-        click.echo(headline(found))
-        click.echo(findings_text(found.findings), nl=False)
-        click.echo("".join(f"{visible(line)}\n" for line in not_looked_at(found)), nl=False)
+        write_findings(found.findings, headline(found), after=not_looked_at(found))
     else:
         render_findings(session, found.findings)
     partial = int(ExitCode.PARTIAL if found.gaps else ExitCode.DONE)

@@ -33,6 +33,12 @@ def painted_column(key: str, texts: Sequence[str]) -> Sequence[str]:
     return [painted(text, _WORDS.get(text.lower())) for text in texts] if key in _KEYS else texts
 
 
+def note_line(text: str, stream: TextIO) -> str:
+    """Return a note that acts on no terminal; on one, a warning is marked."""
+    sign = "warning:"
+    return painted(sign, DOUBTFUL) + text.removeprefix(sign) if text.startswith(sign) and has_colours(stream) else text
+
+
 def painted_word(word: str) -> str:
     """Return a word in the colour of its meaning."""
     return painted(word, _WORDS.get(word.strip().lower()))

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
+from textwrap import fill
 from typing import Any, TextIO
 
 from kops.core.blocks import Block, Row
@@ -119,10 +120,11 @@ def table_of_blocks(blocks: Iterable[Block], columns: Sequence[Column], texts: M
     return Table(titles, cells, right, [column.key for column in columns], widths)
 
 
-def write_table(table: Table, stream: TextIO, *, output_format: str = "table", terminal: bool = False) -> None:
+def write_table(table: Table, stream: TextIO, *, output_format: str = "table", terminal: bool = False, whole: bool = False) -> None:
     """Write a table: one row a line, without borders, so that grep and awk work on it; or as markup.
 
     :param terminal: make it fit the terminal's width
+    :param whole: by more lines where sentences are too long, and not by cutting anything
     """
     if output_format in MARKUP:
         cells = [[escaped(text, output_format) for text in row] for row in zip(*table.columns, strict=True)]
@@ -131,7 +133,7 @@ def write_table(table: Table, stream: TextIO, *, output_format: str = "table", t
         return
     limit = shutil.get_terminal_size().columns if terminal else 0
     if limit and _whole_width(table) > limit:
-        table = _fit(table, limit)
+        table = _wrapped(table, limit) if whole else _fit(table, limit)
     length = len(table.columns[0]) if table.columns else 0
     if length > MANY:
         lines = Lines(table.widths, table.right, limit)
@@ -142,7 +144,7 @@ def write_table(table: Table, stream: TextIO, *, output_format: str = "table", t
         columns = list(map(painted_column, table.keys, table.columns)) if colours else table.columns
         rows: list[Sequence[str]] = list(zip(*columns, strict=True))
         drawn = _drawn([table.titles, *rows] if table.titles else rows, table.right, "plain")
-        text = "".join(f"{line if colours else cut(line, limit)}\n" for line in drawn.split("\n"))
+        text = "".join(f"{line if colours or whole else cut(line, limit)}\n" for line in drawn.split("\n"))
         write_coloured(text, stream) if colours else stream.write(text)
 
 
@@ -204,11 +206,26 @@ def _head(text: str, width: int) -> str:
     return text[: sum(so_far <= width for so_far in accumulate(map(text_width, text)))]
 
 
-def _fit(table: Table, limit: int) -> Table:
-    """Return a table with its longest texts shortened, sentences before names."""
+def _may_shrink(table: Table) -> tuple[list[bool], list[bool]]:
+    """Return which columns may become narrower, and which of those have sentences."""
     some = [column[:TOGETHER] for column in table.columns]
     may_shrink = [not (right or are_times(column)) for right, column in zip(table.right, some, strict=True)]
-    sentences = [may and any(" " in text for text in column) for may, column in zip(may_shrink, some, strict=True)]
+    return may_shrink, [may and any(" " in text for text in column) for may, column in zip(may_shrink, some, strict=True)]
+
+
+def _wrapped(table: Table, limit: int) -> Table:
+    """Return a table with sentences on several lines; no word is broken, and names stay whole."""
+    widths = fitted(table.widths, _may_shrink(table)[1], limit)
+    columns = [
+        column if width == before else [fill(text, width, break_long_words=False, break_on_hyphens=False) for text in column]
+        for column, width, before in zip(table.columns, widths, table.widths, strict=True)
+    ]
+    return Table(table.titles, columns, table.right, table.keys, widths)
+
+
+def _fit(table: Table, limit: int) -> Table:
+    """Return a table with its longest texts shortened, sentences before names."""
+    may_shrink, sentences = _may_shrink(table)
     # A name says more than the end of a sentence: it stays whole as long as there is room.
     widths = fitted(fitted(table.widths, sentences, limit), may_shrink, limit)
     columns = [

@@ -64,13 +64,17 @@ def status(session: Session, /, *, patterns: tuple[str, ...], regex: bool, faile
 
     The exit code is 1 when a connector or a task has FAILED. One request, however many there are.
     """
+    from kops.core.errors import ExitCode
     from kops.operations.connect.select import select
 
     def look() -> list[Connector]:
         return [one for one in select(session, patterns, regex=regex) if one.failed or not failed]
 
     if watch:
-        return _watched(session, look, options["interval"], options["count"], trace=options["trace"])
+        try:
+            return _watched(session, look, options["interval"], options["count"], trace=options["trace"])
+        except KeyboardInterrupt:  # it is how a watch ends
+            return int(ExitCode.INTERRUPTED)
     found = look()
     show_status(session, found, trace=options["trace"])
     return int(any(connector.failed for connector in found))

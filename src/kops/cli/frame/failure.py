@@ -11,6 +11,7 @@ import click
 
 from kops.core.errors import ExitCode, KopsError, Terminated
 from kops.core.visible import indented
+from kops.output.colour import BAD, has_colours, painted, write_coloured
 from kops.output.json_text import json_text
 
 ISSUES = "please report this, with the output of the same command with --debug"
@@ -27,7 +28,11 @@ def report(error: BaseException, argv: Sequence[str]) -> int:
         return code
     if isinstance(error, click.UsageError) and error.ctx is not None:
         click.echo(error.ctx.get_usage(), err=True)
-    click.echo(f"kops: error: {indented(str(body['message']))}", err=True)
+    sign = "kops: error:"
+    if has_colours(sys.stderr):
+        write_coloured(painted(sign, BAD), sys.stderr)
+        sign = ""
+    click.echo(f"{sign} {indented(str(body['message']))}", err=True)
     if body.get("hint"):
         click.echo(f"hint: {indented(str(body['hint']))}", err=True)
     return code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
@@ -14,6 +15,7 @@ from kops.cli.frame.session import Session
 from kops.core.errors import KopsError
 from kops.core.findings import Finding, Severity, names_text
 from kops.core.visible import visible
+from kops.output.colour import COMMAND, has_colours, painted, painted_word, write_coloured
 from kops.output.records import as_line
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,16 +34,36 @@ fail_on_option: Callable[[F], F] = click.option(
 _MARGIN = " " * (max(len(severity.word) for severity in Severity) + 2)
 
 
-def findings_text(findings: Iterable[Finding]) -> str:
+def write_findings(findings: Iterable[Finding], headline: str, *, after: Iterable[str] = ()) -> None:
+    """Write findings to stdout, for people: how many there are first, and last too where the first has left the terminal.
+
+    :param after: lines that follow
+    """
+    terminal, colours = sys.stdout.isatty(), has_colours(sys.stdout)
+    text = f"{_line(headline)}\n{findings_text(findings, colours=colours)}" + "".join(f"{_line(each)}\n" for each in after)
+    if terminal and text.count("\n") >= shutil.get_terminal_size((80, 24)).lines:
+        text += f"{_line(headline)}\n"
+    write_coloured(text, sys.stdout) if colours else sys.stdout.write(text)
+
+
+def _line(text: str) -> str:
+    """Return a sentence, on a terminal in lines of whole words."""
+    shown = as_line(text)
+    if not sys.stdout.isatty():
+        return shown
+    return textwrap.fill(shown, min(shutil.get_terminal_size().columns, WIDEST), break_long_words=False, break_on_hyphens=False)
+
+
+def findings_text(findings: Iterable[Finding], *, colours: bool = False) -> str:
     """Return findings as lines of text, wrapped to the terminal (80 columns where there is none); empty when there are none."""
     width = min(shutil.get_terminal_size((80, 24)).columns, WIDEST)
     text = []
     for (severity, _), alike in groupby(findings, key=lambda finding: (finding.severity, finding.check)):
         same = list(alike)
-        text += [_lines(finding, width) for finding in same[:SHOWN_ALIKE]]
+        text += [_lines(finding, width, colours=colours) for finding in same[:SHOWN_ALIKE]]
         if rest := same[SHOWN_ALIKE:]:
             names = names_text([finding.subject for finding in rest])
-            text.append(_wrapped(severity, f"{len(rest)} more like this: {names}; -o json shows all", width))
+            text.append(_wrapped(severity, f"{len(rest)} more like this: {names}; -o json shows all", width, colours=colours))
     return "".join(text)
 
 
@@ -69,14 +91,17 @@ def note_gaps(session: Session, gaps: Mapping[str, KopsError]) -> int:
     return int(ExitCode.PARTIAL if gaps else ExitCode.DONE)
 
 
-def _lines(finding: Finding, width: int) -> str:
-    commands = "".join(f"{_MARGIN}$ {visible(command)}\n" for command in finding.commands)
-    return _wrapped(finding.severity, f"{finding.subject}: {finding.summary}", width) + commands
+def _lines(finding: Finding, width: int, *, colours: bool) -> str:
+    shown = [f"$ {visible(command)}" for command in finding.commands]
+    commands = "".join(f"{_MARGIN}{painted(command, COMMAND if colours else None)}\n" for command in shown)
+    return _wrapped(finding.severity, f"{finding.subject}: {finding.summary}", width, colours=colours) + commands
 
 
-def _wrapped(severity: Severity, text: str, width: int) -> str:
+def _wrapped(severity: Severity, text: str, width: int, *, colours: bool) -> str:
     """Return a text beside its severity. Names stay whole, so that they can be copied."""
     text = as_line(text)  # causes and records come from elsewhere, and must not steer the terminal
     first = f"{severity.word:{len(_MARGIN)}}"
     lines = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=_MARGIN, break_long_words=False, break_on_hyphens=False)
+    if colours:
+        lines[0] = painted_word(severity.word) + lines[0].removeprefix(severity.word)
     return "\n".join(lines) + "\n"

@@ -59,6 +59,22 @@ class Group(_SharedOptions, click.Group):
 
     command_class = Command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Print the help where nothing else is asked for: that is no error."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a verb by its name or by another that it is known by."""
+        return super().resolve_command(ctx, [self.meant(ctx, args[0]), *args[1:]])
+
+    def meant(self, ctx: click.Context, name: str) -> str:
+        """Return the name of the verb that a word means: ``ls`` is ``list``."""
+        known = self.list_commands(ctx)
+        return "list" if name == "ls" and name not in known and "list" in known else name
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a verb, or say which one was probably meant."""
         found = super().get_command(ctx, cmd_name)
@@ -101,6 +117,11 @@ class LazyGroup(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click calls it
         """Return the nouns in the table's order."""
         return list(self.nouns)
+
+    def meant(self, ctx: click.Context, name: str) -> str:  # noqa: ARG002 - the contract
+        """Return the noun that a word means: ``topic`` is ``topics``, ``contexts`` is ``context``, where no plugin has that name."""
+        other = f"{name}s" if f"{name}s" in self.nouns else name.removesuffix("s")
+        return other if name not in self.nouns and other in self.nouns and self._plugin(name) is None else name
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one noun, or one plugin's command."""

@@ -11,8 +11,7 @@ from kops.core.findings import counted
 from kops.core.plan import DerivedItems, Item, Plan
 from kops.core.topics.settings import people_value
 from kops.core.visible import visible
-from kops.output.render import render_rows
-from kops.output.table import cell
+from kops.output.table import as_columns, cell, table_of, write_table
 
 COLUMNS = ("target", "action", "before", "after", "reason")
 MOVING = ("offsets.move", "offsets.move_many")
@@ -26,7 +25,7 @@ def plan_text(plan: Plan, limit: int | None = None, *, terminal: bool = False) -
     """Return a plan's items as lines.
 
     :param limit: of items shown; None shows all
-    :param terminal: cut tables to the terminal's width
+    :param terminal: fit tables to the terminal's width, with nothing cut
     """
     if isinstance(plan.items, DerivedItems) and len(plan.items) > (MOST_ITEMS if limit is None else limit):
         return _overview(plan.items, limit, terminal=terminal)
@@ -58,11 +57,10 @@ def _delta(item: Item) -> int | None:
 
 def _overview(items: DerivedItems, limit: int | None, *, terminal: bool) -> str:
     rows = list(islice(items.overview(), limit))
-    table = io.StringIO()
-    render_rows(rows, list(rows[0]), "table", table, terminal=terminal)
+    table = _lines_of(rows, list(rows[0]), terminal=terminal)
     more = sum(1 for _ in items.overview()) - len(rows)
     left = [f"... and {more} more; --dry-run shows all"] if more else []
-    return "\n".join([table.getvalue().rstrip("\n"), *left, f"{len(items):,} partitions in all; --dry-run -o json or csv lists each"])
+    return "\n".join([table, *left, f"{len(items):,} partitions in all; --dry-run -o json or csv lists each"])
 
 
 def _has_parts(item: Item) -> bool:
@@ -81,10 +79,13 @@ def table_rows(items: Sequence[Item], *, delta: bool) -> tuple[list[dict[str, An
 
 
 def _table(items: Sequence[Item], *, terminal: bool, delta: bool) -> str:
-    rows, columns = table_rows(items, delta=delta)
-    table = io.StringIO()
-    render_rows(rows, columns, "table", table, terminal=terminal)
-    return table.getvalue().rstrip("\n")
+    return _lines_of(*table_rows(items, delta=delta), terminal=terminal)
+
+
+def _lines_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, terminal: bool) -> str:
+    stream = io.StringIO()
+    write_table(table_of(rows, as_columns(columns)), stream, terminal=terminal, whole=True)
+    return stream.getvalue().rstrip("\n")
 
 
 def _blocks(items: Sequence[Item]) -> Iterator[str]:

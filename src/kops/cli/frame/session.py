@@ -129,9 +129,12 @@ class Session:
 
     def note(self, text: str) -> None:
         """Tell the person something that is not data; when nobody reads stderr any more, what is going on goes on."""
-        if not self.quiet:
-            with suppress(BrokenPipeError):
-                sys.stderr.write(f"{indented(text)}\n")
+        if self.quiet:
+            return
+        from kops.output.colour import note_line, write_coloured
+
+        with suppress(BrokenPipeError):
+            write_coloured(note_line(indented(text), sys.stderr) + "\n", sys.stderr)
 
     def render(self, rows: Iterable[Row], columns: Sequence[str | Column]) -> None:
         """Write rows to stdout in the chosen format."""

@@ -59,6 +59,8 @@ class Engine:
     @property
     def session(self) -> SparkSession:
         """Return the session, waiting for it."""
+        if self._starting.is_starting:
+            self.services.progress.step("starting Spark")
         return self._starting.get()
 
     @property

@@ -101,6 +101,10 @@ class StartingSession:
         self._thread = threading.Thread(target=self._start, name="kops-spark", daemon=True)
         self._thread.start()
 
+    @property
+    def is_starting(self) -> bool:
+        return self._thread.is_alive()
+
     def get(self) -> SparkSession:
         """Wait for the session.
 
