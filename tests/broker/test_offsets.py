@@ -151,7 +151,7 @@ def test_a_member_that_joins_after_the_check_is_refused_by_the_broker(kops, clus
         Session({"bootstrap_server": broker.bootstrap_servers}) as session,
         pytest.raises(GroupActive),
     ):
-        list(MOVE.apply(session, plan_of_document(body)))
+        list(MOVE.apply(session, MOVE.typed(plan_of_document(body))))
     assert offsets(cluster, group) == {0: 5, 1: 5}
 
 
@@ -234,7 +234,7 @@ def test_undo_says_what_would_be_lost(kops, cluster, group, orders):
 
 def test_an_interrupted_move_is_finished_or_refused(broker, kops, cluster, group, orders):
     body = kops("offsets", "seek", group, f"{orders}:0=1", f"{orders}:1=2", "-n", "-o", "json").ok().json
-    plan = plan_of_document(body)
+    plan = MOVE.typed(plan_of_document(body))
     with Session({"bootstrap_server": broker.bootstrap_servers}) as session:
         cluster.commit(group, {(orders, 0): 1})
         assert [item.target for item in MOVE.resume(session, plan).changes] == [f"{orders}:1"]

@@ -216,9 +216,8 @@ def test_an_interrupted_plan_is_finished_from_where_it_stopped(kops, cluster, br
     from kops.core.plan import plan_of_document
     from kops.operations.offsets.move_many import MOVE_MANY
 
-    plan = plan_of_document(
-        kops("offsets", "reset", f"{world}-*", "--topic", f"{world}-one:0", "--to-earliest", "-n", "-o", "json").ok().json
-    )
+    body = kops("offsets", "reset", f"{world}-*", "--topic", f"{world}-one:0", "--to-earliest", "-n", "-o", "json").ok().json
+    plan = MOVE_MANY.typed(plan_of_document(body))
     with Session({"bootstrap_server": broker.bootstrap_servers}) as session:
         cluster.commit(f"{world}-a", {(f"{world}-one", 0): 0})
         assert [item.target for item in MOVE_MANY.resume(session, plan).changes] == [f"{world}-{group} {world}-one:0" for group in "bc"]

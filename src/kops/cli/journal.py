@@ -41,9 +41,13 @@ def list_entries(session: Session, *, unfinished: bool, limit: int) -> None:
 @click.pass_obj
 def show(session: Session, *, entry_id: str) -> None:
     """Show everything about one entry: plan, prior values, results. ID may be `last`."""
+    from dataclasses import replace
+
     from kops.operations.protocol.journal_actions import entry_row, item_rows
+    from kops.operations.protocol.registry import typed
 
     entry = session.journal.read(entry_id)
+    entry = replace(entry, plan=typed(entry.plan))
     if session.output_format in ("json", "yaml"):
         session.render_object(json.loads(json.dumps(entry.as_json())) | {"status": entry_row(entry)["status"]})
         return

@@ -9,25 +9,33 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from itertools import groupby
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias
 
 from kops.core.blocks import Block, Blocks
 from kops.core.errors import ExitCode, UsageProblem
 
-PLAN_VERSION = 1
-MOVES = "moves"
-"""The key of a plan's arguments that its items follow from, see ``kops.core.offsets.moves``."""
+if TYPE_CHECKING:
+    from typing_extensions import Self, TypeVar
+else:
+    from typing import TypeVar
 
+PLAN_VERSION = 1
 MANY = 1_000
 """More results than these are given out in blocks."""
 
 Json: TypeAlias = Any
 """A value that ``json.dumps`` takes without help."""
+
+if TYPE_CHECKING:
+    Args = TypeVar("Args", default=Json)
+    """What a plan's arguments are; JSON where that is not said."""
+else:
+    Args = TypeVar("Args")
 
 
 class Severity(str, Enum):
@@ -90,8 +98,30 @@ class DerivedItems(Sequence[Item]):
         """Yield rows that sum them up for a person."""
 
 
+class Arguments(ABC):
+    """What applying a plan needs beyond its items: a frozen dataclass for each mutation, JSON in files and in the journal."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def as_json(self) -> Json:
+        """Return the arguments as they are kept in files, in the journal and in ``-o json``."""
+
+    @classmethod
+    @abstractmethod
+    def of_json(cls, body: Json) -> Self:
+        """Read back what ``as_json`` of this or an earlier kops returned.
+
+        :raises KeyError, TypeError, ValueError, AttributeError: when it is damaged
+        """
+
+    def items(self) -> DerivedItems | None:
+        """Return the plan's items where they follow from the arguments; None where the plan keeps them."""
+        return None
+
+
 @dataclass(frozen=True)
-class Plan:
+class Plan(Generic[Args]):
     """A mutation, decided and not yet done.
 
     :param operation: name in ``kops.operations.protocol.registry``, such as ``offsets.reset``
@@ -100,7 +130,7 @@ class Plan:
     :param context: name of the context, or the bootstrap servers when there is none
     :param confirm: the name to type when the severity is SEVERE
     :param guard: the state that the plan was computed from; compared again before applying
-    :param arguments: what applying needs beyond the items
+    :param arguments: what applying needs beyond the items; JSON in a plan that was read, until its mutation is looked up
     :param warnings: what the approver should be wary of, a sentence each
     :param notes: what the approver should know: a sentence each
     :param losses: what happened since the entry that this plan takes back, and is lost with it: a sentence each
@@ -114,7 +144,7 @@ class Plan:
     severity: Severity = Severity.MODERATE
     confirm: str = ""
     guard: Json = field(default_factory=dict)
-    arguments: Json = field(default_factory=dict)
+    arguments: Args = field(default_factory=dict)  # type: ignore[assignment]  # of a mutation that needs none
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     losses: tuple[str, ...] = ()
@@ -137,7 +167,24 @@ class Plan:
         """
         body = {each.name: getattr(self, each.name) for each in fields(self)}
         listed = whole or not isinstance(self.items, DerivedItems)
-        return body | {"severity": self.severity.value, "items": [item.as_json() for item in self.items] if listed else []}
+        arguments = self.arguments.as_json() if isinstance(self.arguments, Arguments) else self.arguments
+        items = [item.as_json() for item in self.items] if listed else []
+        return body | {"severity": self.severity.value, "items": items, "arguments": arguments}
+
+    def typed(self, arguments: type[Arguments]) -> Plan[Any]:
+        """Return the plan with its arguments, and the items that follow from them, as its mutation has them.
+
+        :raises UsageProblem: when they are damaged
+        """
+        if isinstance(self.arguments, Arguments):
+            return self
+        try:
+            read = arguments.of_json(self.arguments)
+            items = read.items()
+            plan: Plan[Any] = self
+            return _checked(replace(plan, arguments=read, items=self.items if items is None else items))
+        except (KeyError, TypeError, ValueError, AttributeError) as broken:
+            raise _damaged(broken) from broken
 
 
 def plan_document(plan: Plan) -> dict[str, Json]:
@@ -169,29 +216,34 @@ def _digest(body: Json) -> str:
 
 
 def plan_from_json(body: Json) -> Plan:
-    """Read a plan back.
+    """Read a plan back, its arguments as JSON: ``registry.typed`` looks up what they are.
 
     :raises UsageProblem: when it is not a plan of a version that this kops understands
     """
     if not isinstance(body, dict) or body.get("version") != PLAN_VERSION or "operation" not in body:
         raise UsageProblem("this is not a kops plan of version 1", hint="make one with --plan-out FILE")
     try:
-        items: Sequence[Item]
-        if isinstance(body["arguments"], dict) and MOVES in body["arguments"]:
-            from kops.core.offsets.moves import MoveItems, moves_of_json
-
-            items = MoveItems(moves_of_json(body["arguments"][MOVES]))
-        else:
-            items = tuple(Item(**item) for item in body["items"])
+        items = tuple(Item(**item) for item in body["items"])
         sentences = {"warnings": tuple(body["warnings"]), "notes": tuple(body["notes"]), "losses": tuple(body.get("losses", ()))}
-        plan = Plan(**{**body, "items": items, "severity": Severity(body["severity"]), **sentences})
-        texts = [plan.operation, plan.summary, plan.cluster_id, plan.context, plan.confirm, *plan.warnings, *plan.notes, *plan.losses]
-        texts += [text for item in items for text in (item.target, item.action, item.reason)]
-        if not all(isinstance(text, str) for text in texts):
-            raise TypeError("a value of another type where a string is expected")  # noqa: TRY301 - reported like other damage
-        return plan
+        return _checked(Plan(**{**body, "items": items, "severity": Severity(body["severity"]), **sentences}))
     except (KeyError, TypeError, ValueError) as broken:
-        raise UsageProblem(f"the plan is damaged: {broken}", hint="make it again with --plan-out FILE") from broken
+        raise _damaged(broken) from broken
+
+
+def _checked(plan: Plan) -> Plan:
+    """Return a plan that was read.
+
+    :raises TypeError: when something that is to be text is not
+    """
+    texts = [plan.operation, plan.summary, plan.cluster_id, plan.context, plan.confirm, *plan.warnings, *plan.notes, *plan.losses]
+    texts += [text for item in plan.items for text in (item.target, item.action, item.reason)]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a value of another type where a string is expected")
+    return plan
+
+
+def _damaged(broken: Exception) -> UsageProblem:
+    return UsageProblem(f"the plan is damaged: {broken}", hint="make it again with --plan-out FILE")
 
 
 class ItemResult(NamedTuple):

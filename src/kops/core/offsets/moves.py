@@ -13,7 +13,7 @@ from operator import ne
 from typing import Any, overload
 
 from kops.core.models import Committed, TopicPartition
-from kops.core.plan import DerivedItems, Item, Json
+from kops.core.plan import Arguments, DerivedItems, Item, Json
 
 ABSENT = "ABSENT"
 """The state, in a plan, of a group that does not exist yet."""
@@ -135,6 +135,33 @@ class MoveItems(DerivedItems):
         """Yield a row for each topic of each group: how many partitions move, and why; what is left alone comes first."""
         yield from ({"group": group.group, "topic": None, "move": "none", "reason": group.left} for group in self.groups if group.left)
         yield from (_sum(group.group, topic) for group in self.groups for topic in group.topics)
+
+
+@dataclass(frozen=True, slots=True)
+class ManyMoves(Arguments):
+    """The arguments of ``offsets.move_many``.
+
+    :param within_log: refuse to apply it once the log does not have the offsets any more
+    :param delete_groups: groups that are deleted once they are empty: what this takes back had made them
+    """
+
+    groups: Sequence[GroupMoves]
+    within_log: bool = True
+    delete_groups: tuple[str, ...] = ()
+
+    def as_json(self) -> Json:
+        """Return the moves in columns."""
+        body = {"moves": moves_json(self.groups), "within_log": self.within_log}
+        return {**body, "delete_groups": self.delete_groups} if self.delete_groups else body
+
+    @classmethod
+    def of_json(cls, body: Json) -> ManyMoves:
+        """Read them back."""
+        return cls(moves_of_json(body["moves"]), body["within_log"], tuple(body.get("delete_groups", ())))
+
+    def items(self) -> MoveItems:
+        """Return an item for each partition of each group."""
+        return MoveItems(self.groups)
 
 
 def moves_json(groups: Iterable[GroupMoves]) -> list[Json]:

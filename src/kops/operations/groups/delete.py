@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved, VerificationFailed
 from kops.core.findings import counted
 from kops.core.models import Group
 from kops.core.offsets.arithmetic import is_streams_metadata
-from kops.core.offsets.moves import ABSENT, Column, GroupMoves, TopicMoves, moves_json, moves_of_json
-from kops.core.plan import Item, ItemResult, Plan, Severity, Status
+from kops.core.offsets.moves import ABSENT, Column, GroupMoves, ManyMoves, TopicMoves, moves_json, moves_of_json
+from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status
 from kops.core.selection import is_glob
 from kops.gateways.kafka.groups.offsets_many import GroupOffsets
 from kops.operations.groups.matching import find_group, matching_groups, refuse_active
@@ -24,7 +24,7 @@ NAME = "groups.delete"
 NAMED = 5
 
 
-def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = False) -> Plan:
+def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = False) -> Plan[Deletion]:
     """Decide what deleting groups would do.
 
     :param patterns: names, globs, or regular expressions with ``regex``; groups that a pattern matches and that have members are left alone
@@ -35,7 +35,7 @@ def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = Fa
     return plan_delete_of(services, matching_groups(services, patterns, regex=regex), named=plain)
 
 
-def plan_delete_of(services: Services, names: Sequence[str], *, named: Collection[str] = ()) -> Plan:
+def plan_delete_of(services: Services, names: Sequence[str], *, named: Collection[str] = ()) -> Plan[Deletion]:
     """Return the plan that deletes those of these groups that may be deleted.
 
     :param named: those of them that must be
@@ -69,24 +69,44 @@ def plan_delete_of(services: Services, names: Sequence[str], *, named: Collectio
         severity=Severity.SEVERE,
         confirm=single or f"{len(prior)} groups",
         guard={name: chosen[name].state for name in sorted(chosen)},
-        arguments={"prior": moves_json(prior)},
+        arguments=Deletion(tuple(prior)),
         warnings=tuple(_warnings(chosen, prior)),
     )
 
 
-class DeleteGroups(Mutation):
+@dataclass(frozen=True, slots=True)
+class Deletion(Arguments):
+    """The arguments of ``groups.delete``.
+
+    :param prior: what the groups had committed, as moves to no commit
+    """
+
+    prior: tuple[GroupMoves, ...]
+
+    def as_json(self) -> Json:
+        """Return the commits in columns."""
+        return {"prior": moves_json(self.prior)}
+
+    @classmethod
+    def of_json(cls, body: Json) -> Deletion:
+        """Read them back."""
+        return cls(moves_of_json(body["prior"]))
+
+
+class DeleteGroups(Mutation[Deletion]):
     """Deletes groups that have no members, after comparing what they have committed."""
 
     name: ClassVar[str] = NAME
+    arguments = Deletion
 
-    def locks(self, plan: Plan) -> Iterable[str]:
+    def locks(self, plan: Plan[Deletion]) -> Iterable[str]:
         """Name the groups, so that one kops at a time changes each."""
         return (item.target for item in plan.changes)
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[Deletion]) -> None:
         """Refuse when a group was joined, is gone, or committed since the plan."""
         listed = {group.group_id: group for group in services.kafka.groups.listed()}
-        prior = {group.group: group for group in moves_of_json(plan.arguments["prior"])}
+        prior = {group.group: group for group in plan.arguments.prior}
         for name in prior:
             if name not in listed:
                 raise StateMoved(f"group {name} no longer exists", hint="run the command again to plan from what is there now")
@@ -98,7 +118,7 @@ class DeleteGroups(Mutation):
             if problem is not None:
                 raise problem
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[Deletion]) -> Iterator[ItemResult]:
         """Delete them; the broker refuses each that was joined meanwhile.
 
         :raises GroupActive: when it refuses all of them: nothing is changed then
@@ -112,7 +132,7 @@ class DeleteGroups(Mutation):
             gone = error is None or isinstance(error, NotFound)  # somebody else was faster
             yield ItemResult(item.target, Status.DONE) if gone or error is None else failed(item, error)
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:  # noqa: ARG002
+    def verify(self, services: Services, plan: Plan[Deletion], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:  # noqa: ARG002
         """See that they are gone, and their offsets with them."""
         left = set(services.kafka.groups.ids())
         asked = [result.target for result in results if result.status in (Status.DONE, Status.UNKNOWN)]
@@ -121,18 +141,18 @@ class DeleteGroups(Mutation):
         }
         return tuple(_verified(result, there=result.target in left or result.target in committed) for result in results)
 
-    def resume(self, services: Services, plan: Plan) -> Plan:
+    def resume(self, services: Services, plan: Plan[Deletion]) -> Plan[Deletion]:
         """Return the plan for those that are still there."""
         left = set(services.kafka.groups.ids())
         return plan_delete_of(services, [item.target for item in plan.changes if item.target in left])
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[Deletion], results: Sequence[ItemResult]) -> Plan[ManyMoves]:
         """Return the plan that commits the offsets again, which makes the groups.
 
         :raises Refused: when not one of them had offsets: nothing can make a group without
         """
         not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
-        prior = {group.group: group for group in moves_of_json(plan.arguments["prior"]) if group.partitions and group.group not in not_done}
+        prior = {group.group: group for group in plan.arguments.prior if group.partitions and group.group not in not_done}
         if not prior:
             raise Refused(
                 "the groups had no committed offsets, so there is nothing to give back", hint="a consumer that joins makes them again"
@@ -151,10 +171,10 @@ class DeleteGroups(Mutation):
         lost = f"{counted(strayed, 'partition')} {'was' if strayed == 1 else 'were'} committed since: what was committed there is lost"
         return replace(undo, losses=(lost,) if strayed else ())
 
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+    def messages(self, services: Services, plan: Plan[Deletion], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say what undo gives back."""
         gone = {result.target for result in results if result.status is Status.DONE}
-        if not any(group.partitions for group in moves_of_json(plan.arguments["prior"]) if group.group in gone):
+        if not any(group.partitions for group in plan.arguments.prior if group.group in gone):
             return ()
         return ("undo makes the groups again with the offsets that they had, as long as no consumer has",)
 

@@ -10,7 +10,7 @@ from kops.core.errors import GroupActive, NotFound, Refused, StateMoved, UsagePr
 from kops.core.models import Committed, Group, TopicPartition
 from kops.core.plan import Plan, Severity
 from kops.operations.groups.matching import WITH_OFFSETS, find_group
-from kops.operations.offsets.items import committed_of_json, offset_of
+from kops.operations.offsets.items import OneMove, offset_of
 from kops.operations.offsets.move import Move, group_or_none, plan_move
 from kops.operations.offsets.wishes import narrowing
 from kops.operations.protocol.engine import compare_guard
@@ -19,7 +19,7 @@ from kops.operations.services import Services
 NAME = "offsets.delete"
 
 
-def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, regex: bool = False) -> Plan:
+def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, regex: bool = False) -> Plan[OneMove]:
     """Return the plan that deletes committed offsets.
 
     The group may have members, as long as none has subscribed to these topics.
@@ -55,9 +55,9 @@ class Delete(Move):
 
     name: ClassVar[str] = NAME
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[OneMove]) -> None:
         """Refuse when the commits are no longer as planned, or a member reads the topics now."""
-        group_id, write = plan.arguments["group"], committed_of_json(plan.arguments["write"])
+        group_id, write = plan.arguments.group, plan.arguments.write
         group = group_or_none(services, group_id)
         if group is None:
             raise StateMoved(f"group {group_id} no longer exists", hint="its offsets went with it")

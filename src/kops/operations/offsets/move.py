@@ -16,7 +16,7 @@ from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.offsets.moves import ABSENT
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.groups.matching import refuse_active
-from kops.operations.offsets.items import committed_json, committed_of_json, move_item, offset_of, places, some_of, verified
+from kops.operations.offsets.items import OneMove, move_item, offset_of, places, some_of, verified
 from kops.operations.offsets.log import refuse_outside
 from kops.operations.protocol.engine import Mutation, compare_guard, failed
 from kops.operations.services import Services
@@ -38,7 +38,7 @@ def plan_move(
     unchanged: Mapping[TopicPartition, str] | None = None,
     warnings: Sequence[str] = (),
     within_log: bool = True,
-) -> Plan:
+) -> Plan[OneMove]:
     """Return the plan that commits offsets for a group.
 
     :param group: None when it does not exist yet
@@ -63,46 +63,41 @@ def plan_move(
         context=services.connection.label,
         items=tuple(items[partition] for partition in sorted(items)),
         guard=_guard(group, {partition: current.get(partition) for partition in write}),
-        arguments={
-            "group": group_id,
-            "write": {str(partition): committed_json(committed) for partition, committed in write.items()},
-            "prior": {str(partition): committed_json(current.get(partition)) for partition in write},
-            "new_group": group is None,
-            "within_log": within_log,
-        },
+        arguments=OneMove(group_id, write, {partition: current.get(partition) for partition in write}, group is None, within_log),
         warnings=tuple(warnings),
     )
 
 
-class Move(Mutation):
+class Move(Mutation[OneMove]):
     """Commits offsets for a group without members."""
 
     name: ClassVar[str] = NAME
+    arguments = OneMove
 
-    def locks(self, plan: Plan) -> Iterable[str]:
+    def locks(self, plan: Plan[OneMove]) -> Iterable[str]:
         """Name the group."""
-        return (plan.arguments["group"],)
+        return (plan.arguments.group,)
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[OneMove]) -> None:
         """Refuse when the group, its commits, or the log are no longer as planned."""
-        group_id, write = plan.arguments["group"], committed_of_json(plan.arguments["write"])
+        group_id, write = plan.arguments.group, plan.arguments.write
         group = group_or_none(services, group_id)
         if group is not None:
             refuse_active(group)
         current = services.kafka.groups.committed([group_id], stable=True)[group_id]
         compare_guard(plan, _guard(group, {partition: current.get(partition) for partition in write}), f"group {group_id}")
-        if plan.arguments["within_log"]:
+        if plan.arguments.within_log:
             offsets = {partition: committed.offset for partition, committed in write.items() if committed}
             bounds = services.kafka.offsets.bounds_or_errors(offsets)
             for partition, offset in offsets.items():
                 refuse_outside(partition, offset, bounds)
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[OneMove]) -> Iterator[ItemResult]:
         """Commit, and delete what had no commit.
 
         :raises GroupActive: when a member has joined meanwhile; the broker has taken nothing then
         """
-        groups, group_id, write = services.kafka.groups, plan.arguments["group"], committed_of_json(plan.arguments["write"])
+        groups, group_id, write = services.kafka.groups, plan.arguments.group, plan.arguments.write
         items = {item.target: item for item in plan.changes}
         commits = {partition: committed for partition, committed in write.items() if committed}
         outcome = groups.commit(group_id, commits)
@@ -114,21 +109,21 @@ class Move(Mutation):
             if not commits:
                 _raise_refusal(outcome)
             yield from (_result(items[str(partition)], error) for partition, error in outcome.items())
-            if plan.arguments.get("delete_group") and not groups.committed([group_id])[group_id]:
+            if plan.arguments.delete_group and not groups.committed([group_id])[group_id]:
                 groups.delete([group_id])
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[OneMove], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the offsets and their metadata back."""
-        group_id, write = plan.arguments["group"], committed_of_json(plan.arguments["write"])
+        group_id, write = plan.arguments.group, plan.arguments.write
         found = services.kafka.groups.committed([group_id])[group_id]
         return tuple(verified(result, write, found) for result in results)
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[OneMove], results: Sequence[ItemResult]) -> Plan[OneMove]:
         """Return the plan that moves back to the prior offsets, with the metadata that they had."""
-        group_id = plan.arguments["group"]
+        group_id = plan.arguments.group
         not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
-        prior = {p: committed for p, committed in committed_of_json(plan.arguments["prior"]).items() if str(p) not in not_done}
-        written = committed_of_json(plan.arguments["write"])
+        prior = {p: committed for p, committed in plan.arguments.prior.items() if str(p) not in not_done}
+        written = plan.arguments.write
         group = group_or_none(services, group_id)
         if group is not None:
             refuse_active(group)
@@ -145,18 +140,14 @@ class Move(Mutation):
             warnings=_out_of_log(services, prior),
             within_log=False,
         )
-        return replace(_with_arguments(undo, delete_group=bool(plan.arguments["new_group"])), losses=losses)
+        return replace(undo, arguments=replace(undo.arguments, delete_group=plan.arguments.new_group), losses=losses)
 
-    def resume(self, services: Services, plan: Plan) -> Plan:
+    def resume(self, services: Services, plan: Plan[OneMove]) -> Plan[OneMove]:
         """Return the plan for the partitions that are still where they were.
 
         :raises StateMoved: when one is neither there nor where it should go
         """
-        group_id, write, prior = (
-            plan.arguments["group"],
-            committed_of_json(plan.arguments["write"]),
-            committed_of_json(plan.arguments["prior"]),
-        )
+        group_id, write, prior = plan.arguments.group, plan.arguments.write, plan.arguments.prior
         group = group_or_none(services, group_id)
         if group is not None:
             refuse_active(group)
@@ -174,13 +165,13 @@ class Move(Mutation):
             current,
             summary=f"finish moving group {group_id}",
             warnings=plan.warnings,
-            within_log=plan.arguments["within_log"],
+            within_log=plan.arguments.within_log,
         )
-        return _with_arguments(again, delete_group=plan.arguments.get("delete_group", False))
+        return replace(again, arguments=replace(again.arguments, delete_group=plan.arguments.delete_group))
 
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+    def messages(self, services: Services, plan: Plan[OneMove], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say what Kafka Streams does not do by itself."""
-        prior = committed_of_json(plan.arguments["prior"]).values()
+        prior = plan.arguments.prior.values()
         if any(committed and is_streams_metadata(committed.metadata) for committed in prior):
             return ("the stores of this Kafka Streams application are as they were: `kops state verify` compares them",)
         return ()
@@ -220,10 +211,6 @@ def _out_of_log(services: Services, offsets: Mapping[TopicPartition, Committed |
 def _guard(group: Group | None, current: Mapping[TopicPartition, Committed | None]) -> dict[str, Any]:
     state = ABSENT if group is None else group.state
     return {"group": state, "committed": {str(partition): offset_of(current[partition]) for partition in sorted(current)}}
-
-
-def _with_arguments(plan: Plan, **more: Any) -> Plan:
-    return replace(plan, arguments={**plan.arguments, **more})
 
 
 MOVE = Move()

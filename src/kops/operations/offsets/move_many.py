@@ -15,8 +15,8 @@ from typing import ClassVar
 from kops.core.errors import GroupActive, KopsError, Refused
 from kops.core.findings import counted
 from kops.core.models import Group
-from kops.core.offsets.moves import ABSENT, GroupMoves, MoveItems, moves_json, moves_of_json
-from kops.core.plan import MOVES, ItemResult, Plan, Status
+from kops.core.offsets.moves import ABSENT, GroupMoves, ManyMoves
+from kops.core.plan import ItemResult, Plan, Status
 from kops.gateways.kafka.groups.offsets_many import AT_ONCE, PendingCommit
 from kops.operations.groups.matching import refuse_active
 from kops.operations.offsets.columns import (
@@ -41,7 +41,7 @@ NAME = "offsets.move_many"
 
 def plan_many(
     services: Services, groups: Sequence[GroupMoves], *, summary: str, warnings: Sequence[str] = (), within_log: bool = True
-) -> Plan:
+) -> Plan[ManyMoves]:
     """Return the plan that commits offsets for many groups.
 
     :param within_log: refuse to apply it once the log does not have the offsets any more
@@ -49,37 +49,39 @@ def plan_many(
     moving = [group for group in groups if group.changed]
     partitions = sum(group.changed for group in moving)
     what = f"{counted(partitions, 'partition')} of {counted(len(moving), 'group')}" if moving else "no partition"
+    moves = ManyMoves(groups, within_log)
     return Plan(
         operation=NAME,
         summary=f"{summary}: {what}",
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
-        items=MoveItems(groups),
+        items=moves.items(),
         guard={"groups": {group.group: group.state for group in groups}},
-        arguments={MOVES: moves_json(groups), "within_log": within_log},
+        arguments=moves,
         warnings=tuple(warnings),
     )
 
 
-class MoveMany(Mutation):
+class MoveMany(Mutation[ManyMoves]):
     """Commits offsets for groups without members."""
 
     name: ClassVar[str] = NAME
+    arguments = ManyMoves
 
-    def locks(self, plan: Plan) -> Iterable[str]:
+    def locks(self, plan: Plan[ManyMoves]) -> Iterable[str]:
         """Name the groups, so that one kops at a time moves each."""
         return (group.group for group in _moving(plan))
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[ManyMoves]) -> None:
         """Refuse when no group is as planned any more, or the log has lost an offset."""
         groups = _moving(plan)
         problems = _problems(services, groups)
         if groups and len(problems) == len(groups):
             raise next(iter(problems.values()))
-        if plan.arguments["within_log"]:
+        if plan.arguments.within_log:
             refuse_columns_outside(services, groups)
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[ManyMoves]) -> Iterator[ItemResult]:
         """Compare each group with the plan, and commit.
 
         :raises Refused: when not one group is as planned any more, or all were joined: nothing is changed then
@@ -87,7 +89,7 @@ class MoveMany(Mutation):
         groups = {group.group: group for group in _moving(plan)}
         problems = _problems(services, groups.values())
         refused: list[tuple[GroupMoves, KopsError]] = [(groups[name], problem) for name, problem in problems.items()]
-        refused += [(group, refusal_of(group)) for group in _groups(plan) if group.left]
+        refused += [(group, refusal_of(group)) for group in plan.arguments.groups if group.left]
         going = {name: group for name, group in groups.items() if name not in problems}
         services.progress.step(f"moving {counted(len(going), 'group')}")
         tried = 0
@@ -102,7 +104,7 @@ class MoveMany(Mutation):
             raise refused[0][1]
         for group, problem in refused:
             yield from results_of(group, problem)
-        _delete_empty(services, [name for name in plan.arguments.get("delete_groups", ()) if name in going])
+        _delete_empty(services, [name for name in plan.arguments.delete_groups if name in going])
 
     def _outcomes(self, services: Services, groups: Mapping[str, GroupMoves]) -> Iterator[tuple[GroupMoves, Outcome]]:
         """Yield each group with the partitions that failed, or why all have; many are under way at once."""
@@ -124,14 +126,14 @@ class MoveMany(Mutation):
             first, pending = under_way.popleft()
             yield first, _refusal(pending.errors(), first)
 
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+    def messages(self, services: Services, plan: Plan[ManyMoves], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say what Kafka Streams does not do by itself."""
         count = sum(map(has_streams_metadata, _moving(plan)))
         if not count:
             return ()
         return (f"the stores of {counted(count, 'Kafka Streams application')} are as they were: `kops state verify` compares them",)
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[ManyMoves], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the offsets back, and their metadata where some was written."""
         groups = {group.group: group for group in _moving(plan)}
         wrong: dict[str, ItemResult] = {}
@@ -144,7 +146,7 @@ class MoveMany(Mutation):
             return tuple(results)
         return tuple(wrong.get(result.target, result) if result.status is Status.DONE else result for result in results)
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[ManyMoves], results: Sequence[ItemResult]) -> Plan[ManyMoves]:
         """Return the plan that moves back to the prior offsets, with the metadata that they had."""
         not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
         states = {group.group_id: group for group in services.kafka.groups.listed()}
@@ -162,11 +164,11 @@ class MoveMany(Mutation):
             if topics:
                 groups.append(GroupMoves(name, group.state if group else ABSENT, topics))
         losses = (f"{counted(moved_on, 'partition')} moved on since: what was committed there is lost",) if moved_on else ()
-        made = [group.group for group in _moving(plan) if group.state == ABSENT]
+        made = tuple(group.group for group in _moving(plan) if group.state == ABSENT)
         undo = plan_many(services, groups, summary="move groups back", within_log=False)
-        return replace(undo, arguments={**undo.arguments, **({"delete_groups": made} if made else {})}, losses=losses)
+        return replace(undo, arguments=replace(undo.arguments, delete_groups=made), losses=losses)
 
-    def resume(self, services: Services, plan: Plan) -> Plan:
+    def resume(self, services: Services, plan: Plan[ManyMoves]) -> Plan[ManyMoves]:
         """Return the plan for the partitions that are still where they were.
 
         :raises StateMoved: when one is neither there nor where it should go
@@ -178,16 +180,12 @@ class MoveMany(Mutation):
                 raise found
             left = tuple(left_over(name, topic, found) for topic in moving[name].topics)
             groups.append(replace(moving[name], topics=left))
-        again = plan_many(services, groups, summary="finish moving groups", warnings=plan.warnings, within_log=plan.arguments["within_log"])
-        return replace(again, arguments={**plan.arguments, **again.arguments})
+        again = plan_many(services, groups, summary="finish moving groups", warnings=plan.warnings, within_log=plan.arguments.within_log)
+        return replace(again, arguments=replace(again.arguments, delete_groups=plan.arguments.delete_groups))
 
 
-def _groups(plan: Plan) -> Sequence[GroupMoves]:
-    return plan.items.groups if isinstance(plan.items, MoveItems) else moves_of_json(plan.arguments[MOVES])
-
-
-def _moving(plan: Plan) -> list[GroupMoves]:
-    return [group for group in _groups(plan) if group.changed]
+def _moving(plan: Plan[ManyMoves]) -> list[GroupMoves]:
+    return [group for group in plan.arguments.groups if group.changed]
 
 
 def _delete_empty(services: Services, names: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from kops.core.plan import Plan
 from kops.core.selection import Selection, partitions_selected
 from kops.core.streams.topics import looks_like_streams
 from kops.operations.groups.matching import find_group, refuse_active, similar
+from kops.operations.offsets.items import OneMove
 from kops.operations.offsets.move import plan_move
 from kops.operations.offsets.skip import passed_transactions
 from kops.operations.services import Services
@@ -26,7 +27,7 @@ def plan_strategies(
     summary: str,
     skip_gone: bool = False,
     unchanged: Mapping[TopicPartition, str] | None = None,
-) -> Plan:
+) -> Plan[OneMove]:
     """Return the plan for partitions that exist, a strategy for each.
 
     :param skip_gone: leave partitions alone that no longer exist

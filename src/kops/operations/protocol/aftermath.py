@@ -52,7 +52,7 @@ def look(services: Services, traces: Traces) -> dict[str, Any]:
     return found
 
 
-def losses_since(services: Services, mutation: Mutation, entry: Entry, left: Any) -> tuple[str, ...]:
+def losses_since(services: Services, mutation: Mutation[Any], entry: Entry, left: Any) -> tuple[str, ...]:
     """Return what happened since an entry, a sentence each: what undoing it would lose.
 
     :param left: what ``look`` saw when the entry ended; None when it was stopped in the middle

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import ClassVar
+from typing import Any, ClassVar, Generic
 
 from kops.config.connection import Connection
 from kops.core.errors import (
@@ -25,7 +25,7 @@ from kops.core.errors import (
     Unreachable,
     VerificationFailed,
 )
-from kops.core.plan import Item, ItemResult, Json, Plan, Result, Status
+from kops.core.plan import Args, Arguments, Item, ItemResult, Json, Plan, Result, Status
 from kops.operations.protocol.aftermath import Traces, look
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal
 from kops.operations.protocol.locks import exclusive
@@ -33,17 +33,27 @@ from kops.operations.protocol.undisturbed import undisturbed
 from kops.operations.services import Services
 
 
-class Mutation(ABC):
+class Mutation(ABC, Generic[Args]):
     """One kind of change, registered by name in ``kops.operations.protocol.registry``."""
 
     name: ClassVar[str]
+    arguments: ClassVar[type[Arguments] | None] = None
+    """What the arguments of its plans are; None: JSON."""
+
     gone_on_with: ClassVar[str] = ""
     """The command that goes on with an interrupted one, where there is one: it takes the id of the journal's entry."""
 
     leaves_parts: ClassVar[bool] = False
     """Whether an error can leave an item half done: such an entry is unfinished, not failed."""
 
-    def locks(self, plan: Plan) -> Iterable[str]:  # noqa: ARG002 - the contract for those that have some
+    def typed(self, plan: Plan[Any]) -> Plan[Args]:
+        """Return a plan of this operation, which may have been read from a file, with arguments of their type.
+
+        :raises UsageProblem: when they are damaged
+        """
+        return plan if self.arguments is None else plan.typed(self.arguments)
+
+    def locks(self, plan: Plan[Args]) -> Iterable[str]:  # noqa: ARG002 - the contract for those that have some
         """Name what two kops must not change at once: held from the check until it was read back."""
         return ()
 
@@ -52,40 +62,40 @@ class Mutation(ABC):
         return services.kafka.cluster().cluster_id
 
     @abstractmethod
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[Args]) -> None:
         """Compare the cluster with what the plan was computed from.
 
         :raises Refused: (StateMoved, GroupActive, ...) when it moved; nothing has been changed then
         """
 
     @abstractmethod
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[Args]) -> Iterator[ItemResult]:
         """Change the cluster, yielding the result of each changing item as it is known."""
 
     @abstractmethod
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[Args], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read back what was written; an item that is not as planned becomes FAILED (``verification_failed``)."""
 
     @abstractmethod
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[Args], results: Sequence[ItemResult]) -> Plan[Any]:
         """Return the plan that takes the done items back; its ``losses`` say what happened since and would be lost.
 
         :raises Refused: when they cannot be undone, with the reason
         """
 
-    def traces(self, plan: Plan, results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - the contract for those that leave some
+    def traces(self, plan: Plan[Args], results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - the contract for those that leave some
         """Say where to look, when this ends and before it is undone, for what has happened in between."""
         return Traces()
 
-    def offsets_in_the_middle(self, plan: Plan) -> dict[str, list[int | None]]:  # noqa: ARG002 - the contract for those with a group
+    def offsets_in_the_middle(self, plan: Plan[Args]) -> dict[str, list[int | None]]:  # noqa: ARG002 - the contract for those with a group
         """Return, by partition, the offsets that the group of ``traces`` may have when this was stopped in the middle."""
         return {}
 
-    def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002 - the contract for those that cannot
+    def can_be_undone(self, plan: Plan[Args]) -> bool:  # noqa: ARG002 - the contract for those that cannot
         """Tell whether ``invert`` has a way back for what this plan changes, when nothing moves meanwhile."""
         return True
 
-    def resume(self, services: Services, plan: Plan) -> Plan:  # noqa: ARG002 - the contract for those that can
+    def resume(self, services: Services, plan: Plan[Args]) -> Plan[Any]:  # noqa: ARG002 - the contract for those that can
         """Return the plan for what is left of an interrupted one, computed from the cluster as it is now.
 
         :raises Refused: when running the original command again is the way
@@ -94,15 +104,15 @@ class Mutation(ABC):
             f"an interrupted {self.name} is finished by running its command again", hint="what is already done is recognised and left alone"
         )
 
-    def can_be_finished(self, plan: Plan) -> bool:  # noqa: ARG002 - the contract for those where it depends
+    def can_be_finished(self, plan: Plan[Args]) -> bool:  # noqa: ARG002 - the contract for those where it depends
         """Tell whether ``resume`` has a plan for what is left."""
         return type(self).resume is not Mutation.resume
 
-    def covers(self, plan: Plan, earlier: Plan) -> bool:  # noqa: ARG002 - the contract for those that can tell
+    def covers(self, plan: Plan[Args], earlier: Plan[Args]) -> bool:  # noqa: ARG002 - the contract for those that can tell
         """Tell whether a plan that is done leaves nothing of an earlier one to be finished."""
         return False
 
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
+    def messages(self, services: Services, plan: Plan[Args], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
         """Return sentences for the person who ran it: what to do next."""
         return ()
 
@@ -112,7 +122,7 @@ class InterruptedMutation(KopsError):
 
     slug = "interrupted"
 
-    def __init__(self, plan: Plan, mutation: Mutation, results: Sequence[ItemResult], entry: Entry, code: ExitCode) -> None:
+    def __init__(self, plan: Plan, mutation: Mutation[Any], results: Sequence[ItemResult], entry: Entry, code: ExitCode) -> None:
         ways = [f"`kops journal show {entry.id}` has the details"]
         if mutation.gone_on_with:
             ways.insert(0, f"`{mutation.gone_on_with} {entry.id}` continues where it stopped")
@@ -134,7 +144,7 @@ class InterruptedMutation(KopsError):
 def carry_out(
     services: Services,
     plan: Plan,
-    mutation: Mutation,
+    mutation: Mutation[Any],
     *,
     approve: Callable[[Plan], None],
     journal: Journal,
@@ -156,7 +166,9 @@ def carry_out(
         return _carry_out(services, plan, mutation, journal=journal, undoes=undoes, finishes=finishes)
 
 
-def _carry_out(services: Services, plan: Plan, mutation: Mutation, *, journal: Journal, undoes: str, finishes: str) -> tuple[Result, Entry]:
+def _carry_out(
+    services: Services, plan: Plan, mutation: Mutation[Any], *, journal: Journal, undoes: str, finishes: str
+) -> tuple[Result, Entry]:
     mutation.check(services, plan)
     entry = journal.open(plan, undoes=undoes, finishes=finishes)
     results: list[ItemResult] = []
@@ -220,7 +232,7 @@ def _close(
     return ()
 
 
-def _mark(journal: Journal, mutation: Mutation, entry: Entry) -> tuple[str, ...]:
+def _mark(journal: Journal, mutation: Mutation[Any], entry: Entry) -> tuple[str, ...]:
     """Note on earlier entries that this one took them back, or did what was left of them."""
     try:
         if entry.undoes:
@@ -235,7 +247,7 @@ def _mark(journal: Journal, mutation: Mutation, entry: Entry) -> tuple[str, ...]
     return ()
 
 
-def mark_covered(journal: Journal, plan: Plan, mutation: Mutation, *, by: str = "") -> None:
+def mark_covered(journal: Journal, plan: Plan, mutation: Mutation[Any], *, by: str = "") -> None:
     """Note on unfinished entries of the same kind that a plan, which is done, left nothing of them.
 
     :param by: the entry of the plan; empty: there was nothing to do, and each is its own witness
@@ -248,7 +260,8 @@ def mark_covered(journal: Journal, plan: Plan, mutation: Mutation, *, by: str = 
     for entry in journal.entries(lambda _damaged: None, mentioning=plan.operation):
         known = entry.id != by and entry.plan.cluster_id == plan.cluster_id and not entry.undoes
         stopped = entry.status is not EntryStatus.OPEN or crashed(entry)
-        if known and stopped and is_unfinished(entry) and mutation.covers(plan, entry.plan):
+        alike = entry.plan.operation == plan.operation
+        if known and stopped and alike and is_unfinished(entry) and mutation.covers(plan, mutation.typed(entry.plan)):
             journal.mark_finished(entry.id, by=by or entry.id)
 
 
@@ -259,13 +272,13 @@ def _of_a_lost_request(failure: KopsError) -> None:
         failure.exit_code = ExitCode.TIMED_OUT  # type: ignore[misc]  # before the first request it would be 3
 
 
-def _closing_status(status: Status, results: Sequence[ItemResult], mutation: Mutation) -> EntryStatus:
+def _closing_status(status: Status, results: Sequence[ItemResult], mutation: Mutation[Any]) -> EntryStatus:
     """Return how far an entry is: where something was written that was read back wrong, it did not simply fail."""
     wrong = any((result.error or {}).get("code") == VerificationFailed.slug for result in results)
     return EntryStatus.PARTIAL if mutation.leaves_parts and wrong else EntryStatus.of(status)
 
 
-def _left(services: Services, plan: Plan, mutation: Mutation, results: Sequence[ItemResult]) -> Json:
+def _left(services: Services, plan: Plan, mutation: Mutation[Any], results: Sequence[ItemResult]) -> Json:
     """Return what a mutation leaves behind; None where it leaves nothing to look at, or that cannot be read."""
     traces = mutation.traces(plan, results)
     try:
@@ -282,7 +295,7 @@ def refuse_read_only(connection: Connection) -> None:
         )
 
 
-def refuse_other_cluster(services: Services, plan: Plan, mutation: Mutation) -> None:
+def refuse_other_cluster(services: Services, plan: Plan, mutation: Mutation[Any]) -> None:
     """Refuse a plan that was made for another cluster, whatever its address says."""
     actual = mutation.cluster_id(services)
     if actual != plan.cluster_id:
@@ -307,7 +320,7 @@ def failed(item: Item, error: KopsError) -> ItemResult:
     return ItemResult(item.target, status, error=error.as_json())
 
 
-def _status_after(failure: KopsError, results: Sequence[ItemResult], mutation: Mutation) -> EntryStatus:
+def _status_after(failure: KopsError, results: Sequence[ItemResult], mutation: Mutation[Any]) -> EntryStatus:
     """Return how far a mutation came that an error ended: a lost connection tells nothing about the last request."""
     if isinstance(failure, (TimedOut, Unreachable)):
         return EntryStatus.UNKNOWN

@@ -12,7 +12,7 @@ from kops.core.errors import ConfigError, Refused, StateMoved, UsageProblem
 from kops.core.plan import Plan, Severity, Status, plan_of_document
 from kops.operations.protocol.aftermath import losses_since, refuse_losses
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal, crashed, is_elsewhere
-from kops.operations.protocol.registry import MUTATIONS, mutation_named
+from kops.operations.protocol.registry import MUTATIONS, mutation_named, typed
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def read_plan(file: Path) -> Plan:
         raise UsageProblem(f"cannot read {file}: {error.strerror}", hint="name a file that --plan-out wrote") from error
     except ValueError as error:
         raise UsageProblem(f"{file} is not JSON: {error}", hint="name a file that --plan-out wrote") from error
-    return plan_of_document(body)
+    return typed(plan_of_document(body))
 
 
 def status_of(entry: Entry) -> str:
@@ -47,8 +47,15 @@ def is_unfinished(entry: Entry) -> bool:
     if entry.undone_by or entry.finished_by:
         return False
     if entry.status is EntryStatus.PARTIAL:
-        return entry.plan.operation in MUTATIONS and mutation_named(entry.plan.operation).can_be_finished(entry.plan)
+        return entry.plan.operation in MUTATIONS and _can_be_finished(entry)
     return entry.status in (EntryStatus.OPEN, EntryStatus.INTERRUPTED, EntryStatus.UNKNOWN)
+
+
+def _can_be_finished(entry: Entry) -> bool:
+    try:
+        return mutation_named(entry.plan.operation).can_be_finished(typed(entry.plan))
+    except UsageProblem:  # damaged: `kops journal show` says how
+        return False
 
 
 def entry_row(entry: Entry) -> dict[str, Any]:
@@ -81,7 +88,7 @@ def item_rows(entry: Entry) -> list[dict[str, Any]]:
             "after": item.after,
             "status": outcomes.get(item.target, (entry.rest or "not known") if item.changes else "unchanged"),
         }
-        for item in entry.plan.items
+        for item in typed(entry.plan).items
     ]
 
 
@@ -114,6 +121,7 @@ def plan_undo(services: Services, journal: Journal, entry: Entry, *, accept_loss
     if entry.undone_by:
         raise Refused(f"{entry.id} was already undone by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
     mutation = mutation_named(entry.plan.operation)
+    entry = replace(entry, plan=mutation.typed(entry.plan))
     _refuse_other_cluster(services, mutation, entry)
     _refuse_running(entry, take_over=take_over)
     known_not_done = {result.target for result in entry.item_results if result.status in (Status.FAILED, Status.SKIPPED)}
@@ -140,12 +148,13 @@ def plan_finish(services: Services, entry: Entry, *, take_over: bool = False) ->
     if entry.undone_by:
         raise Refused(f"{entry.id} was undone by {entry.undone_by}", hint=f"`kops undo {entry.undone_by}` does it again")
     mutation = mutation_named(entry.plan.operation)
+    entry = replace(entry, plan=mutation.typed(entry.plan))
     _refuse_other_cluster(services, mutation, entry)
     _refuse_running(entry, take_over=take_over)
     return _taken_over(entry, mutation.resume(services, entry.plan))
 
 
-def _refuse_other_cluster(services: Services, mutation: Mutation, entry: Entry) -> None:
+def _refuse_other_cluster(services: Services, mutation: Mutation[Any], entry: Entry) -> None:
     """Refuse an entry of another cluster before anything is said about it: nothing here tells how things are there."""
     actual = mutation.cluster_id(services)
     if actual != entry.plan.cluster_id:

@@ -6,11 +6,12 @@ The modules are named, not imported: only the one that is asked for is loaded.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import UsageProblem
 
 if TYPE_CHECKING:
+    from kops.core.plan import Plan
     from kops.operations.protocol.engine import Mutation
 
 MUTATIONS = {
@@ -44,7 +45,7 @@ MUTATIONS = {
 }
 
 
-def mutation_named(name: str) -> Mutation:
+def mutation_named(name: str) -> Mutation[Any]:
     """Return the mutation of a plan.
 
     :raises UsageProblem: when this kops does not know it
@@ -52,5 +53,15 @@ def mutation_named(name: str) -> Mutation:
     if name not in MUTATIONS:
         raise UsageProblem(f"this kops cannot carry out plans of the kind {name}", hint="use the version of kops that made the plan")
     module, attribute = MUTATIONS[name].split(":")
-    mutation: Mutation = getattr(importlib.import_module(module), attribute)
+    mutation: Mutation[Any] = getattr(importlib.import_module(module), attribute)
     return mutation
+
+
+def typed(plan: Plan) -> Plan:
+    """Return a plan that was read from a file or the journal as its mutation has it: its arguments, and the items that follow from them.
+
+    One of an operation that this kops does not know stays as it is: it can still be shown.
+
+    :raises UsageProblem: when the arguments are damaged
+    """
+    return mutation_named(plan.operation).typed(plan) if plan.operation in MUTATIONS else plan

@@ -10,7 +10,7 @@ from kops.core.errors import GroupActive, Refused, UsageProblem, VerificationFai
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.groups.matching import refuse_active
-from kops.operations.offsets.items import committed_json, offset_of
+from kops.operations.offsets.items import OneMove, committed_json, committed_of_json, offset_of
 from kops.operations.offsets.move import MOVE, group_or_none
 from kops.operations.protocol.engine import Mutation
 from kops.operations.records.consume import Wanted
@@ -105,11 +105,13 @@ class ConsumeAsGroup(Mutation):
             target: found[_partition(target)].offset for target in plan.arguments["prior"].keys() - known if _partition(target) in found
         }
         done |= unsure
-        moved = {
-            "write": {target: committed_json(Committed(offset)) for target, offset in done.items()},
-            "prior": {target: plan.arguments["prior"][target] for target in done},
-        }
-        back = MOVE.invert(services, replace(plan, arguments=plan.arguments | moved), results)
+        moved = OneMove(
+            plan.arguments["group"],
+            {_partition(target): Committed(offset) for target, offset in done.items()},
+            committed_of_json({target: plan.arguments["prior"][target] for target in done}),
+            new_group=plan.arguments["new_group"],
+        )
+        back = MOVE.invert(services, replace(plan, arguments=moved), results)
         if not unsure:
             return back
         so = "it was stopped in the middle, so its own commits and later ones of others cannot be distinguished"

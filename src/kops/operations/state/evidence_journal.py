@@ -13,7 +13,7 @@ from typing import Any
 
 from kops.core.models import Committed, TopicPartition
 from kops.core.offsets.moves import moves_of_json
-from kops.core.plan import MOVES, Plan
+from kops.core.plan import Plan
 from kops.core.statefile import Store
 from kops.operations.offsets.items import committed_of_json
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal
@@ -174,7 +174,7 @@ def _steps(plan: Plan, application: str) -> Steps:
     if plan.operation in _MOVES:
         return _of_write(arguments) if arguments["group"] == application else {}
     if plan.operation in _MANY or plan.operation == "groups.delete":
-        body = arguments[MOVES] if plan.operation in _MANY else arguments["prior"]
+        body = arguments["moves"] if plan.operation in _MANY else arguments["prior"]
         groups = [group for group in moves_of_json(body) if group.group == application]
         after = {at: one for group in groups for at, one in group.writes().items()}
         before = {at: one for group in groups for at, one in group.writes(inverse=True).items()}

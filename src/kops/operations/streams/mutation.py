@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from kops.core.errors import Refused, VerificationFailed
 from kops.core.plan import ItemResult, Plan, Status
-from kops.operations.offsets.items import committed_of_json
+from kops.operations.offsets.items import OneMove
 from kops.operations.offsets.move import MOVE
 from kops.operations.protocol.engine import Mutation
 from kops.operations.services import Services
@@ -67,7 +67,7 @@ class Reset(Mutation):
             raise Refused("the internal topics were deleted, and their records are gone", hint="`kops state rebuild` computes state again")
         back = MOVE.invert(services, _offsets(plan), [result for result in results if result.target not in topics])
         name = plan.arguments["application"]
-        prior = {str(at): one for at, one in committed_of_json(plan.arguments["offsets"]["prior"]).items() if one is not None}
+        prior = {str(at): one for at, one in _offsets(plan).arguments.prior.items() if one is not None}
         now = services.kafka.groups.committed([name], stable=True)[name]
         back = with_metadata(back, prior, now, "its stream time comes back")
         if not gone:
@@ -109,10 +109,10 @@ def _forgotten(services: Services, name: str, results: Sequence[ItemResult]) -> 
     return tuple(checked)
 
 
-def _offsets(plan: Plan) -> Plan:
+def _offsets(plan: Plan) -> Plan[OneMove]:
     moved = plan.arguments["offsets"]["write"]
     items = tuple(item for item in plan.items if item.target in moved)
-    return replace(plan, operation=MOVE.name, items=items, guard=plan.guard["offsets"], arguments=plan.arguments["offsets"])
+    return MOVE.typed(replace(plan, operation=MOVE.name, items=items, guard=plan.guard["offsets"], arguments=plan.arguments["offsets"]))
 
 
 def _topics(plan: Plan) -> Plan:

@@ -19,7 +19,7 @@ from kops.core.streams.topology import Topology
 from kops.core.topics.names import topics_not_found
 from kops.operations.groups.matching import refuse_active, wait_until_empty
 from kops.operations.offsets.files import file_offsets
-from kops.operations.offsets.items import committed_json, places
+from kops.operations.offsets.items import OneMove, partition_of, places
 from kops.operations.offsets.move import group_or_none
 from kops.operations.offsets.plan import plan_strategies, selected
 from kops.operations.offsets.strategies import Choice, strategy_of
@@ -72,7 +72,7 @@ def plan_reset(services: Services, name: str, choice: Choice, wanted: Wanted, to
     return replace(plan, **blast_radius(services, look, plan, wanted.output_topics, hosts))
 
 
-def compose(name: str, offsets: Plan, topics: Plan, *, items: Sequence[Item] = (), verb: str = "reset") -> Plan:
+def compose(name: str, offsets: Plan[OneMove], topics: Plan, *, items: Sequence[Item] = (), verb: str = "reset") -> Plan:
     """Return one plan of one that moves offsets and one that deletes topics.
 
     The offsets come first: the broker refuses them to a group that somebody has joined, so that nothing is deleted then.
@@ -89,7 +89,7 @@ def compose(name: str, offsets: Plan, topics: Plan, *, items: Sequence[Item] = (
         severity=Severity.SEVERE if topics.has_changes else Severity.MODERATE,
         confirm=name,
         guard={"offsets": offsets.guard, "topics": topics.guard},
-        arguments={"application": name, "offsets": offsets.arguments, "topics": [item.target for item in topics.changes]},
+        arguments={"application": name, "offsets": offsets.arguments.as_json(), "topics": [item.target for item in topics.changes]},
         warnings=(*offsets.warnings, *topics.warnings),
     )
 
@@ -98,7 +98,7 @@ def _moved(plan: Plan) -> list[TopicPartition]:
     return [TopicPartition(topic, int(number)) for topic, _, number in (item.target.rpartition(":") for item in plan.changes)]
 
 
-def _plan_offsets(services: Services, look: Look, group: Group | None, choice: Choice, topics: Sequence[str]) -> Plan:
+def _plan_offsets(services: Services, look: Look, group: Group | None, choice: Choice, topics: Sequence[str]) -> Plan[OneMove]:
     name = look.application.application
     selections = [parse_selection(topic) for topic in topics]
     if choice.from_file is not None:
@@ -143,32 +143,34 @@ def _of_file(services: Services, name: str, path: Path, selections: Sequence[Sel
     return strategies
 
 
-def _without_stream_time(plan: Plan, current: Mapping[TopicPartition, Committed]) -> Plan:
+def _without_stream_time(plan: Plan[OneMove], current: Mapping[TopicPartition, Committed]) -> Plan[OneMove]:
     """Return a plan of offsets that keeps nothing of what Kafka Streams stored with them: with the stores, stream time begins anew."""
-    write = {target: body and {**body, "metadata": ""} for target, body in plan.arguments["write"].items()}
-    fresh = replace(plan, arguments={**plan.arguments, "write": write})
+    write = {at: one and replace(one, metadata="") for at, one in plan.arguments.write.items()}
+    fresh = replace(plan, arguments=replace(plan.arguments, write=write))
     staying = {str(partition): Committed(before.offset) for partition, before in current.items()}
     return with_metadata(fresh, staying, current, "its stream time is forgotten")
 
 
-def with_metadata(plan: Plan, wanted: Mapping[str, Committed], current: Mapping[TopicPartition, Committed], reason: str) -> Plan:
+def with_metadata(
+    plan: Plan[OneMove], wanted: Mapping[str, Committed], current: Mapping[TopicPartition, Committed], reason: str
+) -> Plan[OneMove]:
     """Return a plan of offsets that also writes the metadata of those that stay where they are, where it differs.
 
     :param wanted: by target what to commit; targets that are no items of the plan are passed over
     """
-    write, prior, guard = dict(plan.arguments["write"]), dict(plan.arguments["prior"]), dict(plan.guard["committed"])
+    write, prior, guard = dict(plan.arguments.write), dict(plan.arguments.prior), dict(plan.guard["committed"])
     items = []
     for item in plan.items:
-        topic, _, number = item.target.rpartition(":")
-        before, after = current.get(TopicPartition(topic, int(number))), wanted.get(item.target)
+        partition = partition_of(item.target)
+        before, after = current.get(partition), wanted.get(item.target)
         stays = not item.changes and before is not None and after is not None and before.offset == after.offset
         if not stays or before is None or after is None or before.metadata == after.metadata:
             items.append(item)
             continue
         items.append(Item(item.target, "move", before.offset, after.offset, reason))
-        write[item.target], prior[item.target] = committed_json(after), committed_json(before)
+        write[partition], prior[partition] = after, before
         guard[item.target] = before.offset
-    arguments = {**plan.arguments, "write": write, "prior": prior}
+    arguments = replace(plan.arguments, write=write, prior=prior)
     return replace(plan, items=tuple(items), arguments=arguments, guard={**plan.guard, "committed": dict(sorted(guard.items()))})
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
 from kops.core.models import Committed, TopicPartition
-from kops.core.offsets.moves import Column, GroupMoves, MoveItems, TopicMoves, moves_json
+from kops.core.offsets.moves import Column, GroupMoves, ManyMoves, MoveItems, TopicMoves
 from kops.core.plan import Item, Plan, plan_document, plan_from_json, plan_of_document
 
 MOVES = TopicMoves(
@@ -22,7 +22,11 @@ GROUPS = (GroupMoves("billing", "EMPTY", (MOVES,)), GroupMoves("audit", "STABLE"
 
 
 def plan_of(groups):
-    return Plan("offsets.move_many", "s", "c", "x", MoveItems(groups), arguments={"moves": moves_json(groups), "within_log": True})
+    return Plan("offsets.move_many", "s", "c", "x", MoveItems(groups), arguments=ManyMoves(groups))
+
+
+def read(body):
+    return plan_from_json(body).typed(ManyMoves)
 
 
 def test_items():
@@ -83,18 +87,18 @@ groups = st.lists(st.builds(GroupMoves, st.text(max_size=9), st.just("EMPTY"), s
 @given(groups)
 def test_moves_survive_a_file(several):
     body = json.loads(json.dumps(plan_of(several).as_json()))
-    read = plan_from_json(body)
-    assert list(read.items) == list(plan_of(several).items)
-    assert [group.writes(inverse=True) for group in read.items.groups] == [group.writes(inverse=True) for group in several]
-    assert [item["target"] for item in body["items"]] == [item.target for item in read.items]
-    assert list(plan_from_json(json.loads(json.dumps(plan_of(several).as_json(whole=False)))).items) == list(read.items)
-    assert list(plan_of_document(json.loads(json.dumps(plan_document(plan_of(several))))).items) == list(read.items)
-    assert read.has_changes == any(item.changes for item in read.items)
-    assert len(read.items) == len(list(read.items))
+    again = read(body)
+    assert list(again.items) == list(plan_of(several).items)
+    assert [group.writes(inverse=True) for group in again.items.groups] == [group.writes(inverse=True) for group in several]
+    assert [item["target"] for item in body["items"]] == [item.target for item in again.items]
+    assert list(read(json.loads(json.dumps(plan_of(several).as_json(whole=False)))).items) == list(again.items)
+    assert list(plan_of_document(json.loads(json.dumps(plan_document(plan_of(several))))).typed(ManyMoves).items) == list(again.items)
+    assert again.has_changes == any(item.changes for item in again.items)
+    assert len(again.items) == len(list(again.items))
 
 
 def test_damaged_columns_are_told():
     body = json.loads(json.dumps(plan_of(GROUPS).as_json()))
     body["arguments"]["moves"][0]["topics"][0]["partitions"].pop()
     with pytest.raises(UsageProblem, match="damaged"):
-        plan_from_json(body)
+        read(body)

@@ -11,5 +11,7 @@ OF_A_GROUP = ["offsets.move", "offsets.delete", "records.consume"]
 
 @pytest.mark.parametrize("name", [*OF_AN_APPLICATION, *OF_A_GROUP])
 def test_all_name_the_group(name):
-    plan = Plan(name, "", "cluster-1", "test", (), arguments={"application": "prices-app", "group": "prices-app"})
-    assert tuple(mutation_named(name).locks(plan)) == ("prices-app",)
+    offsets = {"write": {}, "prior": {}, "new_group": False, "within_log": True}
+    plan = Plan(name, "", "cluster-1", "test", (), arguments={"application": "prices-app", "group": "prices-app", **offsets})
+    mutation = mutation_named(name)
+    assert tuple(mutation.locks(mutation.typed(plan))) == ("prices-app",)
