@@ -174,7 +174,7 @@ def test_a_topic_that_was_created_between_plan_and_apply(topics, unique, run_kop
     topics("create", name, "--yes").ok()
     refused = run_kops("apply", plan, "--yes")
     assert refused.code == 5
-    assert "created by somebody else" in refused.err
+    assert "created by another client" in refused.err
 
 
 def test_some_fail_and_the_others_are_made(topics, unique, run_kops, tmp_path):

@@ -31,13 +31,14 @@ class Selection:
         return self.topic if self.partitions is None else f"{self.topic}:{','.join(map(str, self.partitions))}"
 
 
-def parse_selection(text: str) -> Selection:
+def parse_selection(text: str, *, globs: bool = False) -> Selection:
     """Parse a topic with optional partitions.
 
+    :param globs: the topic may be a glob
     :raises UsageProblem: when it is not a valid topic name with partitions
     """
     topic, colon, rest = text.partition(":")
-    if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+    if not (globs and is_glob(topic)) and (not _TOPIC.fullmatch(topic) or topic in (".", "..")):
         hint = (
             "name the topics one by one, or say --all-topics"
             if set(topic) & set("*?[")

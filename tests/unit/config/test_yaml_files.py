@@ -10,7 +10,7 @@ from kops.core.errors import ConfigError, ExitCode, UsageProblem
 from kops.operations.connect.files import read_declaration
 from kops.operations.offsets.files import _positions
 from kops.operations.state.files import read_state_file
-from kops.operations.topics.files import documents
+from kops.operations.topics.declared import documents
 
 STATE = """\
 application: prices-app

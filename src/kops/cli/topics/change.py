@@ -38,19 +38,19 @@ def create(
     settings: tuple[str, ...],
     if_not_exists: bool,
     approval: Approval,
-    **wishes: Any,
+    **given: Any,
 ) -> int:
     """Create topics, all alike.
 
     The plan shows the settings that they get, the brokers' defaults included, and warns about unsafe ones.
     """
     from kops.core.durations import parse_duration
-    from kops.core.topics.request import Wish
-    from kops.operations.topics.create import plan_create
+    from kops.core.topics.changes import TopicRequest
+    from kops.operations.topics.requests import plan_create
 
     expire_ms = parse_duration(expire, what="duration for --expire") if expire is not None else None
-    wish = Wish(expire_ms=expire_ms, settings=dict(map(key_and_value, settings)), **wishes)
-    return session.carry_out(plan_create(session, required(names, more), wish, if_not_exists=if_not_exists), approval)
+    request = TopicRequest(expire_ms=expire_ms, settings=dict(map(key_and_value, settings)), **given)
+    return session.carry_out(plan_create(session, required(names, more), request, if_not_exists=if_not_exists), approval)
 
 
 @group.command("alter")
@@ -79,7 +79,7 @@ def alter(
     The plan shows old and new values, and warns about records that go at once and who has yet to read them. Undo restores
     the values, "not set" too, and cannot bring records back.
     """
-    from kops.operations.topics.alter import plan_alter
+    from kops.operations.topics.requests import plan_alter
 
     plan = plan_alter(session, required(patterns, more), dict(map(key_and_value, settings)), remove, regex=regex)
     return session.carry_out(plan, approval)
@@ -110,7 +110,7 @@ def add_partitions(
 
     Records of a key go elsewhere from then on, which breaks compacted topics and Kafka Streams applications.
     """
-    from kops.operations.topics.grow import plan_add_partitions
+    from kops.operations.topics.requests import plan_add_partitions
 
     plan = plan_add_partitions(session, required(patterns, more), partitions, regex=regex, allow_streams=allow_streams)
     return session.carry_out(plan, approval)
@@ -170,6 +170,6 @@ def delete(
 
     To approve, type the topic's name, or 'N topics' for several; --confirm NAME or --confirm '3 topics' does it in scripts.
     """
-    from kops.operations.topics.delete import plan_delete
+    from kops.operations.topics.requests import plan_delete
 
     return session.carry_out(plan_delete(session, required(patterns, more), regex=regex, if_exists=if_exists), approval)

@@ -26,7 +26,7 @@ def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool, reset: boo
     --reset-unmanaged.
     """
     from kops.core.errors import ExitCode
-    from kops.operations.topics.apply import compare_files, difference_rows, spared_topics
+    from kops.operations.topics.declared import compare_files, difference_rows, spared_topics
 
     comparison = compare_files(session, paths, prune=prune, reset=reset)
     rows = difference_rows(comparison)
@@ -58,6 +58,6 @@ def apply(session: Session, /, *, paths: tuple[str, ...], prune: bool, reset: bo
     PATH is a file, or a directory of them; a document has name, and may have partitions, replication_factor and config.
     Nothing shrinks, and nothing is deleted without --prune.
     """
-    from kops.operations.topics.apply import plan_apply
+    from kops.operations.topics.declared import plan_apply
 
     return session.carry_out(plan_apply(session, paths, prune=prune, reset=reset, allow_streams=allow_streams), approval)

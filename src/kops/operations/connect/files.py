@@ -15,7 +15,7 @@ from kops.core.errors import ConfigError, UsageProblem
 from kops.core.selection import is_glob, names_matching
 from kops.operations.connect.look import password_settings
 from kops.operations.services import Services
-from kops.operations.topics.files import documents, files_at
+from kops.operations.topics.declared import documents, files_at
 
 SUFFIXES = (".yaml", ".yml", ".json")
 CREATE, CHANGE, DELETE = "create", "update", "delete"

@@ -12,7 +12,7 @@ from kops.core.own_names import is_meant
 from kops.core.selection import is_glob, names_matching
 from kops.operations.groups.matching import WITH_OFFSETS, similar
 from kops.operations.services import Services
-from kops.operations.topics.readers import readers_of
+from kops.operations.topics.impact import readers_of
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from kops.operations.protocol.engine import Mutation
 
 MUTATIONS = {
-    "topics.create": "kops.operations.topics.create:CREATE",
-    "topics.delete": "kops.operations.topics.delete:DELETE",
-    "topics.change": "kops.operations.topics.change:CHANGE",
+    "topics.create": "kops.operations.topics.change:CHANGE_TOPICS",
+    "topics.delete": "kops.operations.topics.change:CHANGE_TOPICS",
+    "topics.change": "kops.operations.topics.change:CHANGE_TOPICS",
     "topics.truncate": "kops.operations.topics.truncate:TRUNCATE",
     "groups.delete": "kops.operations.groups.delete:DELETE",
     "offsets.move": "kops.operations.offsets.move:MOVE",

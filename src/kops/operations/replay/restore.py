@@ -16,7 +16,7 @@ from kops.operations.replay.proof import proven
 from kops.operations.replay.restore_groups import MOVE, commit_groups, refuse_active_groups, verified_groups
 from kops.operations.replay.run import Replay
 from kops.operations.services import Services
-from kops.operations.topics.settle import POLL_SECONDS, SETTLE_SECONDS
+from kops.operations.topics.read_back import POLL_SECONDS, SETTLE_SECONDS
 
 _SENDING = ("send", "prove")
 

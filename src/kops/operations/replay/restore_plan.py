@@ -12,6 +12,7 @@ from kops.core.models import NewTopic, Setting, TopicPartition
 from kops.core.plan import Item, Plan
 from kops.core.selection import parse_selection
 from kops.core.times import to_milliseconds
+from kops.core.topics.changes import new_topic_json
 from kops.operations.replay.archive import open_archive
 from kops.operations.replay.archive_manifest import Archive
 from kops.operations.replay.archive_read import rows_compared, runs_of
@@ -22,7 +23,7 @@ from kops.operations.replay.targets import Targets, guard_of, placement, targets
 from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Changes, Wanted
 from kops.operations.services import Services
 from kops.operations.state.engine import start_engine
-from kops.operations.topics.create import new_topic_json, prepare_creation
+from kops.operations.topics.plan import prepare_creation
 
 OPERATION = "replay.restore"
 
@@ -94,7 +95,7 @@ def _creation(services: Services, archive: Archive, target: str) -> NewTopic | N
     if services.kafka.cluster().cluster_id != archive.cluster_id:
         most = len(services.kafka.cluster().brokers)
         wanted = NewTopic(target, wanted.partitions, min(wanted.replication_factor or 1, most), wanted.settings)
-    return prepare_creation(services, [wanted], services.kafka.topics.names()).topics[0]
+    return prepare_creation(services, [wanted]).topics[0]
 
 
 def _new_targets(created: NewTopic, wanted: Wanted) -> Targets:

@@ -19,7 +19,7 @@ from kops.operations.state.restore_stage import Files, Staging, stage_stores
 from kops.operations.state.snapshot_manifest import Manifest, read_manifest
 from kops.operations.state.switch import GROW, Switch, guard_now, local_state_warning
 from kops.operations.state.switch_topics import TopicChange, changes_json
-from kops.operations.topics.create import prepare_creation
+from kops.operations.topics.plan import prepare_creation
 
 
 class Restore(Switch):
@@ -50,7 +50,7 @@ def plan_restore(
     existing = services.kafka.topics.existing([*(store.topic.name for store in manifest.stores), *(t.name for t in manifest.repartitions)])
     _refuse_unfit(services, manifest, existing)
     absent = [topic for topic in (*(store.topic for store in manifest.stores), *manifest.repartitions) if topic.name not in existing]
-    creation = prepare_creation(services, _on_this_cluster(services, manifest, absent), services.kafka.topics.names())
+    creation = prepare_creation(services, _on_this_cluster(services, manifest, absent))
     commits, prior = restored_offsets(services, manifest, existing) if offsets and not stores else ({}, {})
     staged = stage_stores(engine, Files(folder, original), manifest, existing)
     changes = [TopicChange(None, topic) for topic in creation.topics]

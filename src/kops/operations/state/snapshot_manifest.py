@@ -10,9 +10,9 @@ from typing import Any
 
 from kops.core.errors import ConfigError
 from kops.core.models import Committed, NewTopic, TopicPartition
+from kops.core.topics.changes import new_topic_json
 from kops.operations.offsets.items import committed_json, committed_of_json
 from kops.operations.state.losses import losses_text, lossy
-from kops.operations.topics.create import new_topic_json
 
 VERSION = 1
 FILE = "manifest.json"

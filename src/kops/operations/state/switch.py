@@ -32,7 +32,7 @@ from kops.operations.state.switch_topics import (
     topic_ids,
     verified_topic,
 )
-from kops.operations.topics.settle import settled
+from kops.operations.topics.read_back import settled
 
 GROW = "grow"
 

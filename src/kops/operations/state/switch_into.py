@@ -26,7 +26,7 @@ from kops.operations.state.switch_planned import with_topics
 from kops.operations.state.switch_refusals import refuse_time_zero
 from kops.operations.state.switch_topics import TopicChange, changes_json
 from kops.operations.state.witnesses import question_of
-from kops.operations.topics.create import prepare_creation
+from kops.operations.topics.plan import prepare_creation
 
 
 class Into(Switch):
@@ -66,7 +66,7 @@ def plan_into(services: Services, state_file: StateFile, into: str, how: How, *,
     named = renamed(state_file, into)
     _refuse_running(services, into)
     engine = start_engine(services, how.master)
-    creation = prepare_creation(services, missing_topics(services, named, state_file), services.kafka.topics.names())
+    creation = prepare_creation(services, missing_topics(services, named, state_file))
     planned = with_topics(services, creation.topics)
     unproven = replace(how, has_witnesses=False)  # the changelogs of the other application hold nothing, or another state
     _, cut, computed = compute_all(planned, replace(named, application=source.application), engine, unproven, must_be_empty=False)

@@ -9,10 +9,10 @@ from typing import Any
 from kops.core.errors import KopsError, Refused, StateMoved, TimedOut, VerificationFailed
 from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, ItemResult, Status
+from kops.core.topics.changes import new_topic_json
 from kops.core.topics.settings import same_value
 from kops.operations.protocol.engine import failed
 from kops.operations.services import Services
-from kops.operations.topics.create import new_topic_json
 
 CREATE, DELETE, REPLACE = "create", "delete", "replace"
 

@@ -11,7 +11,7 @@ from kops.core.plan import Item, Plan
 from kops.core.streams.topics import CHANGELOG, store_of
 from kops.operations.services import Services
 from kops.operations.streams.look import Look
-from kops.operations.topics.readers import Readers, group_names, readers_of
+from kops.operations.topics.impact import Readers, group_names, readers_of
 
 LOCAL_STATE = "<state.dir>/{application} (state.dir is /tmp/kafka-streams unless it was set), or call KafkaStreams#cleanUp() before start()"
 

@@ -1,4 +1,4 @@
-"""The mutation of a reset: offsets as ``offsets.move`` moves them, then topics as ``topics.delete`` deletes them."""
+"""The mutation of a reset: offsets as ``offsets.move`` moves them, then topics as ``topics.change`` deletes them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kops.operations.protocol.engine import Mutation
 from kops.operations.services import Services
 from kops.operations.streams.blast import local_state
 from kops.operations.streams.reset import NAME, compose, with_metadata
-from kops.operations.topics.delete import DELETE
-from kops.operations.topics.settle import settled
+from kops.operations.topics.change import CHANGE_TOPICS
+from kops.operations.topics.read_back import settled
 
 
 class Reset(Mutation):
@@ -30,7 +30,7 @@ class Reset(Mutation):
     def check(self, services: Services, plan: Plan) -> None:
         """Refuse when the group, its commits, the log, or a topic are no longer as planned."""
         MOVE.check(services, _offsets(plan))
-        DELETE.check(services, _topics(plan))
+        CHANGE_TOPICS.check(services, _topics(plan))
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
         """Commit, then delete; where an offset could not be committed, nothing is deleted."""
@@ -43,7 +43,7 @@ class Reset(Mutation):
             error = {"code": "skipped", "message": "left alone, as not every offset could be moved"}
             yield from (ItemResult(item.target, Status.SKIPPED, error=error) for item in topics.changes)
         elif topics.changes:
-            yield from DELETE.apply(services, topics)
+            yield from CHANGE_TOPICS.apply(services, topics)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the offsets back, and see that the topics are gone."""
@@ -52,7 +52,7 @@ class Reset(Mutation):
         deleted = [result for result in results if result.target in topics]
         if not deleted:
             return moved
-        gone = DELETE.verify(services, _topics(plan), deleted)
+        gone = CHANGE_TOPICS.verify(services, _topics(plan), deleted)
         return (*moved, *settled(lambda: _forgotten(services, plan.arguments["application"], gone)))
 
     def can_be_undone(self, plan: Plan) -> bool:
@@ -78,7 +78,7 @@ class Reset(Mutation):
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan for the offsets that are still where they were, and the topics that are still there."""
         offsets = MOVE.resume(services, _offsets(plan)) if plan.arguments["offsets"]["write"] else _offsets(plan)
-        rest = compose(plan.arguments["application"], offsets, DELETE.resume(services, _topics(plan)), verb="finish resetting")
+        rest = compose(plan.arguments["application"], offsets, CHANGE_TOPICS.resume(services, _topics(plan)), verb="finish resetting")
         return replace(rest, notes=plan.notes, warnings=plan.warnings)
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
@@ -118,7 +118,7 @@ def _offsets(plan: Plan) -> Plan[OneMove]:
 def _topics(plan: Plan) -> Plan:
     deleted = set(plan.arguments["topics"])
     items = tuple(item for item in plan.items if item.target in deleted)
-    return replace(plan, operation=DELETE.name, items=items, guard=plan.guard["topics"], arguments={})
+    return replace(plan, operation=CHANGE_TOPICS.name, items=items, guard=plan.guard["topics"], arguments={})
 
 
 RESET = Reset()

@@ -27,7 +27,7 @@ from kops.operations.services import Services
 from kops.operations.streams.blast import blast_radius
 from kops.operations.streams.find import find_application
 from kops.operations.streams.look import Look, look_at
-from kops.operations.topics.delete import plan_delete_of
+from kops.operations.topics.requests import plan_deletion
 
 NAME = "streams.reset"
 
@@ -65,7 +65,7 @@ def plan_reset(services: Services, name: str, choice: Choice, wanted: Wanted, to
         refuse_active(group)
     look = look_at(services, name, topology)
     offsets = _plan_offsets(services, look, group, choice, wanted.input_topics)
-    topics = plan_delete_of(services, services.kafka.topics.describe(names) if (names := _to_delete(look, wanted.internal_topics)) else {})
+    topics = plan_deletion(services, services.kafka.topics.describe(names) if (names := _to_delete(look, wanted.internal_topics)) else {})
     kept = _left_alone(look, names)
     plan = compose(name, offsets, topics, items=kept)
     hosts = tuple(instance.label for instance in ran)
@@ -88,7 +88,7 @@ def compose(name: str, offsets: Plan[OneMove], topics: Plan, *, items: Sequence[
         items=(*offsets.items, *topics.items, *items),
         severity=Severity.SEVERE if topics.has_changes else Severity.MODERATE,
         confirm=name,
-        guard={"offsets": offsets.guard, "topics": topics.guard},
+        guard={"offsets": offsets.guard, "topics": {name: state["topic_id"] for name, state in topics.guard["topics"].items()}},
         arguments={"application": name, "offsets": offsets.arguments.as_json(), "topics": [item.target for item in topics.changes]},
         warnings=(*offsets.warnings, *topics.warnings),
     )

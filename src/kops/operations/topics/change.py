@@ -1,28 +1,29 @@
-"""The mutation that creates, alters, grows and deletes topics together: compare-and-set, one request of each kind, read back."""
+"""The one mutation of topics: creates, alters, grows and deletes them. Compare-and-set, one request of each kind, read back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from kops.core.errors import KopsError, Refused, StateMoved
-from kops.core.models import Setting, Topic
+from kops.core.models import NewTopic, Setting, Topic
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.core.topics.change import Changes, changes_of_json, still_to_alter
+from kops.core.topics.changes import Changes, still_to_alter
 from kops.operations.protocol.aftermath import Traces
 from kops.operations.protocol.engine import Mutation, failed
 from kops.operations.services import Services
-from kops.operations.topics.change_plan import NAME, guard_of, plan_changes
-from kops.operations.topics.created import not_as_planned, verified_creation
-from kops.operations.topics.delete import topic_again, verified_deletion, what_stays_lost
-from kops.operations.topics.settle import settled
+from kops.operations.topics.plan import CHANGE, CREATE, DELETE, guard_of, plan_changes
+from kops.operations.topics.read_back import created, deleted, not_as_planned, settled
+from kops.operations.topics.requests import plan_creation
+
+_INVERSE = {CREATE: DELETE, DELETE: CREATE}
 
 
 class ChangeTopics(Mutation):
-    """Changes topics as its plan's arguments say (``Changes``)."""
+    """Changes topics; plans and journal entries of ``topics.create`` and ``topics.delete`` are of this mutation too."""
 
-    name: ClassVar[str] = NAME
+    name: ClassVar[str] = CHANGE
 
     def locks(self, plan: Plan) -> Iterable[str]:
         """Name the topics."""
@@ -30,28 +31,27 @@ class ChangeTopics(Mutation):
 
     def check(self, services: Services, plan: Plan) -> None:
         """Refuse when a topic, or a setting that is to be changed, is no longer as planned."""
-        changes = changes_of_json(plan.arguments)
-        there = services.kafka.topics.existing(plan.guard["absent"])
+        planned = planned_of(plan)
+        there = services.kafka.topics.existing(planned.absent)
         if there:
-            raise StateMoved(f"created by somebody else since the plan was made: {', '.join(there)}", hint="run the command again")
-        found = services.kafka.topics.existing((*changes.altered, *changes.delete))
-        actual = guard_of(changes, found, services.kafka.topics.settings(found, missing_ok=True))["topics"]
-        moved = [name for name, state in plan.guard["topics"].items() if actual.get(name) != state]
-        if moved:
-            raise StateMoved(
-                f"changed, or deleted, since the plan was made: {', '.join(moved)}",
-                hint="run the command again to plan from what is there now",
-            )
+            again = " with --if-not-exists" if plan.operation == CREATE else ""
+            raise StateMoved(f"created by another client since the plan was made: {', '.join(there)}", hint=f"run the command again{again}")
+        found = services.kafka.topics.existing(planned.states)
+        _refuse_moved("deleted or recreated", planned.others(found))
+        settings = services.kafka.topics.settings(planned.changes.alter, missing_ok=True)
+        here = {name: topic for name, topic in found.items() if name in settings or name not in planned.changes.alter}
+        actual = guard_of(planned.changes, here, settings)["topics"]
+        _refuse_moved("changed", [name for name, state in planned.states.items() if _differs(state, actual.get(name))])
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
         """Create, add partitions, alter, delete. A topic that did not grow is not altered either: it fails whole."""
-        changes, kafka = changes_of_json(plan.arguments), services.kafka.topics
+        changes, kafka = planned_of(plan).changes, services.kafka.topics
         items = {item.target: item for item in plan.changes}
         for name, error in kafka.create(changes.create).items():
             yield _result(items[name], error)
         grown = kafka.add_partitions(changes.grow)
         stuck = {name for name, error in grown.items() if error is not None}
-        altered = kafka.alter({name: wanted for name, wanted in changes.alter.items() if name not in stuck})
+        altered = kafka.alter({name: target for name, target in changes.alter.items() if name not in stuck})
         for name in changes.altered:
             yield _result(items[name], grown.get(name) or altered.get(name))
         for name, error in kafka.delete(changes.delete).items():
@@ -59,96 +59,132 @@ class ChangeTopics(Mutation):
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Compare partitions and settings with what was asked for, and see that what was deleted is gone."""
-        changes, guard = changes_of_json(plan.arguments), plan.guard["topics"]
+        planned = planned_of(plan)
 
-        def look() -> tuple[ItemResult, ...]:
+        def read() -> tuple[ItemResult, ...]:
             found = services.kafka.topics.existing(result.target for result in results)
-            settings = services.kafka.topics.settings(found, missing_ok=True)
-            return tuple(_verified(one, changes, guard, found.get(one.target), settings.get(one.target, {})) for one in results)
+            settings = services.kafka.topics.settings([name for name in found if name not in planned.changes.delete], missing_ok=True)
+            return tuple(_read_back(one, planned, found.get(one.target), settings.get(one.target, {})) for one in results)
 
-        return settled(look)
+        return settled(read)
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Return the plan for what is not yet up to date, on those of the topics that are still the same."""
-        changes = changes_of_json(plan.arguments)
-        names = [*(topic.name for topic in changes.create), *changes.altered, *changes.delete]
-        found = services.kafka.topics.existing(names)
-        same = {name for name, state in plan.guard["topics"].items() if name in found and found[name].topic_id == state["topic_id"]}
-        left = Changes(
-            create=tuple(topic for topic in changes.create if topic.name not in found),
-            alter={name: wanted for name, wanted in changes.alter.items() if name in same},
-            grow={name: n for name, n in changes.grow.items() if name in same and len(found[name].partitions) < n},
-            delete=tuple(name for name in changes.delete if name in same),
-        )
-        return plan_changes(services, left, warnings=_gone([name for name in changes.altered if name not in same]))
+        planned = planned_of(plan)
+        changes = planned.changes
+        found = services.kafka.topics.existing(changes.names)
+        if plan.operation == CREATE:
+            return plan_creation(services, changes.create, found)
+        gone = planned.others(found)
+        left = changes.without({*gone, *(name for name in changes.created if name in found)})
+        left = replace(left, grow={name: total for name, total in left.grow.items() if len(found[name].partitions) < total})
+        nothing = "the topics are gone already" if plan.operation == DELETE else ""
+        warnings = _left_alone([name for name in changes.altered if name in gone])
+        known = {name: topic for name, topic in found.items() if name in planned.states}
+        return plan_changes(services, left, operation=plan.operation, found=known, nothing=nothing, warnings=warnings)
 
     def traces(self, plan: Plan, results: Sequence[ItemResult]) -> Traces:
         """Look at what was created: records may come."""
         done = {result.target for result in results if result.status is Status.DONE}
-        return Traces(logs=tuple(topic.name for topic in changes_of_json(plan.arguments).create if topic.name in done))
+        return Traces(logs=tuple(name for name in planned_of(plan).changes.created if name in done))
 
     def can_be_undone(self, plan: Plan) -> bool:
         """Partitions cannot be taken away again; everything else can be."""
-        changes = changes_of_json(plan.arguments)
+        changes = planned_of(plan).changes
         return bool(changes.create or changes.alter or changes.delete)
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
         """Return the plan that restores settings ("not set" too), deletes what was created, and creates what was deleted, empty.
 
-        :raises Refused: when only partitions were added, or nothing is there to take back
+        :raises Refused: when only partitions were added, or nothing is there to undo
         """
-        changes, done = _done(plan, results), {item.target: item for item in plan.changes}
-        names = [*(topic.name for topic in changes.create), *changes.altered, *changes.delete]
-        found = services.kafka.topics.existing(names)
-        _refuse_created_anew(changes, found, results)
-        lost = [item for name in changes.delete if name not in found for item in (done[name],)]
-        guard = plan.guard["topics"]
-        same = [name for name in changes.alter if name in found and found[name].topic_id == guard[name]["topic_id"]]
+        planned = planned_of(plan)
+        changes = planned.changes.without({result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)})
+        found = services.kafka.topics.existing(changes.names)
+        _refuse_recreated(changes, found, results)
+        items = {item.target: item for item in plan.changes}
+        lost = [items[name] for name in changes.delete if name not in found]
+        others = planned.others(found)
+        same = [name for name in changes.alter if name not in others]
+        before = {name: planned.states[name]["settings"] for name in same}
         settings = services.kafka.topics.settings(same)
         back = Changes(
-            create=tuple(topic_again(item) for item in lost),
-            alter={name: guard[name]["settings"] for name in same},
-            delete=tuple(topic.name for topic in changes.create if topic.name in found),
+            create=tuple(_as_it_was(item) for item in lost),
+            alter=before,
+            delete=tuple(name for name in changes.created if name in found),
         )
-        if not (back.create or back.alter or back.delete):
-            grown = f": Kafka cannot take partitions away from {', '.join(changes.grow)}" if changes.grow else ""
-            raise Refused(f"there is nothing that can be undone{grown}", hint=_instead(changes), topics=names)
-        strayed = {name: _set_since(settings[name], changes.alter[name], guard[name]["settings"]) for name in same}
-        losses = tuple(f"{name} was changed since: {', '.join(found)}" for name, found in strayed.items() if found)
+        if not back:
+            raise _nothing_to_undo(changes)
+        strayed = {name: _changed_since(settings[name], changes.alter[name], before[name]) for name in same}
         warnings = [f"{', '.join(changes.grow)}: the partitions that were added stay"] if changes.grow else []
-        warnings += _gone([name for name in changes.alter if name not in same])
-        return replace(plan_changes(services, back, warnings=(*warnings, *what_stays_lost(lost))), losses=losses)
+        warnings += [*_left_alone([name for name in changes.alter if name in others]), *_lost_records(lost)]
+        undo = plan_changes(services, back, operation=_INVERSE.get(plan.operation, CHANGE), found=found, warnings=warnings)
+        return replace(undo, losses=tuple(f"{name} was changed since: {', '.join(now)}" for name, now in strayed.items() if now))
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say what undo cannot do."""
         done = {result.target for result in results if result.status is Status.DONE}
-        changes = changes_of_json(plan.arguments)
         texts = []
-        if done & set(changes.grow):
+        if done & set(planned_of(plan).changes.grow):
             texts.append("undo does not take the added partitions away: Kafka cannot")
         if any(item.before["records"] for item in plan.changes if item.action == "delete" and item.target in done):
-            texts.append("undo makes deleted topics again with the same settings; their records do not come back")
+            texts.append("undo creates deleted topics again with the same settings; their records do not come back")
         return tuple(texts)
 
 
-CHANGE = ChangeTopics()
+CHANGE_TOPICS = ChangeTopics()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a plan is to change, and the state that it was made from.
+
+    :param absent: topics that did not exist
+    :param states: by topic: ``topic_id``, and with it ``partitions`` and ``settings``, unless kops 0.1 planned a mere deletion
+    """
+
+    changes: Changes
+    absent: tuple[str, ...]
+    states: Mapping[str, Mapping[str, Any]]
+
+    def others(self, found: Mapping[str, Topic]) -> list[str]:
+        """Return the topics that are gone, or were recreated."""
+        return [name for name, state in self.states.items() if name not in found or found[name].topic_id != state["topic_id"]]
+
+
+def planned_of(plan: Plan) -> Planned:
+    """Read a plan of any kops: 0.1 had ``{"topics": [...]}`` to create topics, and to delete them nothing but the guard's ids."""
+    arguments, guard = plan.arguments, plan.guard
+    if not arguments:
+        return Planned(Changes(delete=tuple(guard)), (), {name: {"topic_id": topic_id} for name, topic_id in guard.items()})
+    if "topics" in arguments:
+        return Planned(Changes(create=tuple(NewTopic(**topic) for topic in arguments["topics"])), tuple(guard["absent"]), {})
+    return Planned(Changes.of_json(arguments), tuple(guard["absent"]), guard["topics"])
+
+
+def _refuse_moved(what: str, names: Sequence[str]) -> None:
+    if names:
+        hint = "run the command again to plan from what is there now"
+        raise StateMoved(f"{what} since the plan was made: {', '.join(names)}", hint=hint)
+
+
+def _differs(state: Mapping[str, Any], actual: Mapping[str, Any] | None) -> bool:
+    return actual is None or any(actual[key] != value for key, value in state.items())
 
 
 def _result(item: Item, error: KopsError | None) -> ItemResult:
     return ItemResult(item.target, Status.DONE) if error is None else failed(item, error)
 
 
-def _verified(
-    result: ItemResult, changes: Changes, guard: Mapping[str, Any], found: Topic | None, settings: Mapping[str, Setting]
-) -> ItemResult:
-    name = result.target
+def _read_back(result: ItemResult, planned: Planned, found: Topic | None, settings: Mapping[str, Setting]) -> ItemResult:
+    name, changes = result.target, planned.changes
     if name in changes.delete:
-        return verified_deletion(result, guard[name]["topic_id"], found)
+        return deleted(result, planned.states[name]["topic_id"], found)
     if result.status not in (Status.DONE, Status.UNKNOWN):
         return result
     new = next((topic for topic in changes.create if topic.name == name), None)
     if new is not None:
-        return verified_creation(result, new, found, settings)
+        return created(result, new, found, settings)
     if found is None:
         return not_as_planned(result, "it no longer exists")
     left = still_to_alter(settings, changes.alter.get(name, {}))
@@ -160,35 +196,42 @@ def _verified(
     return ItemResult(name, Status.DONE)
 
 
-def _done(plan: Plan, results: Sequence[ItemResult]) -> Changes:
-    """Return the changes that were made, or may have been."""
-    not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
-    changes = changes_of_json(plan.arguments)
-    return replace(
-        changes,
-        create=tuple(topic for topic in changes.create if topic.name not in not_done),
-        alter={name: wanted for name, wanted in changes.alter.items() if name not in not_done},
-        grow={name: n for name, n in changes.grow.items() if name not in not_done},
-        delete=tuple(name for name in changes.delete if name not in not_done),
-    )
-
-
-def _refuse_created_anew(changes: Changes, found: Mapping[str, Topic], results: Sequence[ItemResult]) -> None:
+def _refuse_recreated(changes: Changes, found: Mapping[str, Topic], results: Sequence[ItemResult]) -> None:
+    """Refuse to delete a topic that is not the one that was created."""
     ids = {result.target: (result.value or {}).get("topic_id") for result in results}
-    other = [new.name for new in changes.create if new.name in found and ids.get(new.name) not in (None, found[new.name].topic_id)]
+    other = [name for name in changes.created if name in found and ids.get(name) not in (None, found[name].topic_id)]
     if other:
         raise Refused(f"deleted and created again since: {', '.join(other)}", hint="`kops topics delete` deletes what is there now")
 
 
-def _set_since(now: Mapping[str, Setting], wanted: Mapping[str, str | None], before: Mapping[str, str | None]) -> list[str]:
-    """Return the settings that are neither as they were set nor as before: somebody else's."""
-    strayed = set(still_to_alter(now, wanted)) & set(still_to_alter(now, before))
+def _nothing_to_undo(changes: Changes) -> Refused:
+    names = list(changes.names)
+    if changes.grow:
+        why = f"Kafka cannot take partitions away from {', '.join(changes.grow)}"
+        hint = "a new topic with fewer partitions can be filled from this one"
+        return Refused(f"there is nothing that can be undone: {why}", hint=hint, topics=names)
+    hint = "`kops topics describe` shows what is there"
+    if changes.alter or (changes.create and changes.delete):
+        return Refused("there is nothing that can be undone", hint=hint, topics=names)
+    state = "are gone already" if changes.create else "exist"
+    return Refused(f"the topics {state}, so there is nothing to undo", hint=hint, topics=names)
+
+
+def _as_it_was(item: Item) -> NewTopic:
+    """Return a deleted topic, to be created again."""
+    return NewTopic(item.target, item.before["partitions"], item.before["replication_factor"], item.before["settings"])
+
+
+def _lost_records(items: Sequence[Item]) -> list[str]:
+    lost = [f"{item.target} ({item.before['records']:,})" for item in items if item.before["records"]]
+    return [f"the records that were deleted do not come back: {', '.join(lost)}"] if lost else []
+
+
+def _changed_since(now: Mapping[str, Setting], target: Mapping[str, str | None], before: Mapping[str, str | None]) -> list[str]:
+    """Return the settings that are neither as they were set nor as before: another client changed them."""
+    strayed = set(still_to_alter(now, target)) & set(still_to_alter(now, before))
     return [f"{name}={now[name].value if name in now else 'not set'}" for name in sorted(strayed)]
 
 
-def _gone(names: Sequence[str]) -> list[str]:
+def _left_alone(names: Sequence[str]) -> list[str]:
     return [f"{', '.join(names)}: deleted or recreated since: left alone"] if names else []
-
-
-def _instead(changes: Changes) -> str:
-    return "a new topic with fewer partitions can be filled from this one" if changes.grow else "`kops topics describe` shows what is there"

@@ -11,9 +11,8 @@ from kops.core.models import Setting, Topic, TopicPartition
 from kops.core.topics.names import streams_application
 from kops.core.topics.settings import POLICY
 from kops.operations.services import Services
-from kops.operations.topics.listing import list_row
-from kops.operations.topics.readers import Readers, readers_of
-from kops.operations.topics.select import places_of
+from kops.operations.topics.impact import Readers, readers_of
+from kops.operations.topics.listing import list_row, places_of
 
 COMPACTION = (
     POLICY,

@@ -1,12 +1,12 @@
-"""Which topics there are."""
+"""Which topics and partitions there are, by name, glob or regular expression: ``orders``, ``orders-*``, ``orders-*:0,3-5``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kops.core.models import Setting, Topic
-from kops.core.selection import is_glob, names_matching
+from kops.core.models import Setting, Topic, TopicPartition
+from kops.core.selection import Selection, is_glob, names_matching, parse_selection, partitions_selected
 from kops.core.topics.settings import MIN_IN_SYNC, POLICY, RETENTION
 from kops.operations.services import Services
 
@@ -26,6 +26,33 @@ def select(services: Services, patterns: Sequence[str], *, regex: bool = False, 
         return topics.describe(patterns)  # one request instead of two, and the nearest name in the error
     found = topics.existing(names_matching(patterns, topics.names(), regex=regex, what="topic"))
     return {name: topic for name, topic in found.items() if internal or not topic.internal or name in patterns}
+
+
+def select_partitions(
+    services: Services, texts: Sequence[str], *, regex: bool = False
+) -> tuple[dict[str, Topic], tuple[TopicPartition, ...]]:
+    """Return the topics that texts name, and the partitions of them.
+
+    :param texts: names or globs, each with or without partitions; regular expressions on the whole name with ``regex``
+    :raises NotFound: for a plain name or a partition that does not exist
+    :raises UsageProblem: for what is not a valid name
+    """
+    if regex:
+        found = select(services, texts, regex=True)
+        return found, tuple(place for topic in found.values() for place in places_of(topic))
+    selections = [parse_selection(text, globs=True) for text in texts]
+    found = select(services, [selection.topic for selection in selections])
+    existing = {name: places_of(topic) for name, topic in found.items()}
+    chosen: set[TopicPartition] = set()
+    for selection in selections:
+        names = names_matching([selection.topic], found)
+        chosen |= set(partitions_selected([Selection(name, selection.partitions) for name in names], existing))
+    return found, tuple(sorted(chosen))
+
+
+def places_of(topic: Topic) -> tuple[TopicPartition, ...]:
+    """Return the partitions of a topic."""
+    return tuple(TopicPartition(topic.name, part.partition) for part in topic.partitions)
 
 
 def list_rows(services: Services, found: Iterable[Topic], *, long: bool = False) -> list[dict[str, Any]]:
@@ -51,7 +78,7 @@ def list_row(topic: Topic) -> dict[str, Any]:
     }
 
 
-def _long_columns(settings: dict[str, Setting] | None) -> dict[str, Any]:
+def _long_columns(settings: Mapping[str, Setting] | None) -> dict[str, Any]:
     if settings is None:
         return {}
     values = {name: settings[name].value if name in settings else None for name in LONG_SETTINGS}

@@ -12,7 +12,7 @@ from kops.core.models import Bounds, TopicPartition
 from kops.core.times import parse_time
 from kops.gateways.kafka.offsets import READ_COMMITTED
 from kops.operations.services import Services
-from kops.operations.topics.select import select_partitions
+from kops.operations.topics.listing import select_partitions
 
 NO_RECORD = "no record since"
 

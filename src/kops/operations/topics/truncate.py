@@ -17,9 +17,8 @@ from kops.core.topics.offsets_file import read_offsets_file
 from kops.core.topics.settings import POLICY
 from kops.operations.protocol.engine import Mutation, failed
 from kops.operations.services import Services
-from kops.operations.topics.needs import Needs, need_warnings, needs_below
-from kops.operations.topics.readers import Readers, group_names, readers_of
-from kops.operations.topics.select import places_of, select_partitions
+from kops.operations.topics.impact import Needs, Readers, group_names, need_warnings, needs_below, readers_of
+from kops.operations.topics.listing import places_of, select_partitions
 
 
 def plan_truncate(services: Services, texts: Sequence[str], to: str, *, regex: bool = False) -> Plan:

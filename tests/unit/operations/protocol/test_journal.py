@@ -179,4 +179,5 @@ def test_what_can_be_finished(journal, plan, services):
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_every_kind_of_mutation_is_found_again(name):
-    assert mutation_named(name).name == name
+    mutation = mutation_named(name)
+    assert mutation.name == name or MUTATIONS[mutation.name] == MUTATIONS[name]  # topics.create is one of topics.change

@@ -4,9 +4,8 @@ import pytest
 
 from kops.core.errors import ConfigError
 from kops.core.models import Partition, Setting, Topic
-from kops.core.topics.compare import Remedy, compare
-from kops.core.topics.file import Declared
-from kops.operations.topics.files import read_declaration
+from kops.core.topics.declaration import Declared, Remedy, compare
+from kops.operations.topics.declared import read_declaration
 
 WHOLE = """
 owns: [shop-*, cart]

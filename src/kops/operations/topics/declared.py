@@ -1,25 +1,26 @@
-"""Topics made as files declare them: compared, then one plan for all."""
+"""Topics as YAML files declare them: read, compared with the brokers, changed by one plan."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from kops.core.errors import UsageProblem
+from kops.config.yaml_files import read_documents
+from kops.core.errors import ConfigError, UsageProblem
 from kops.core.models import NewTopic
 from kops.core.plan import Plan
 from kops.core.selection import names_matching
-from kops.core.topics.change import Changes
-from kops.core.topics.compare import Difference, Remedy, compare
-from kops.core.topics.file import Declaration
+from kops.core.topics.changes import Changes
+from kops.core.topics.declaration import Declaration, Difference, Remedy, compare, parse_declaration
 from kops.core.topics.names import STREAMS_SUFFIXES
 from kops.core.topics.warnings import grouped
 from kops.operations.services import Services
-from kops.operations.topics.change_plan import AS_WANTED, plan_changes
-from kops.operations.topics.create import names_the_brokers_know
-from kops.operations.topics.files import read_declaration
-from kops.operations.topics.grow import growth_warnings
+from kops.operations.topics.plan import UP_TO_DATE, plan_changes
+from kops.operations.topics.requests import growth_warnings, settings_known_to_brokers
+
+SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def compare_files(services: Services, paths: Sequence[str], *, prune: bool = Fal
     :raises ConfigError: naming file and field
     :raises UsageProblem: for ``prune`` when the files own no names
     """
-    declaration = read_declaration(paths, also_known=lambda: names_the_brokers_know(services))
+    declaration = read_declaration(paths, also_known=lambda: settings_known_to_brokers(services))
     if prune and not declaration.owns:
         raise UsageProblem("--prune needs to know which names belong to the files", hint="add a document such as owns: [shop-*]")
     kafka = services.kafka.topics
@@ -111,7 +112,7 @@ def plan_apply(services: Services, paths: Sequence[str], *, prune: bool = False,
     return plan_changes(
         services,
         changes,
-        unchanged={topic.name: stuck.get(topic.name, AS_WANTED) for topic in comparison.declaration.topics if topic.name not in touched},
+        unchanged={topic.name: stuck.get(topic.name, UP_TO_DATE) for topic in comparison.declaration.topics if topic.name not in touched},
         warnings=(*_cannot(comparison), *growth_warnings(services, grow, allow_streams=allow_streams)),
         notes=_left_alone(comparison),
     )
@@ -143,3 +144,40 @@ def _undeclared(services: Services, declaration: Declaration, names: Sequence[st
     internal = {name for name, topic in services.kafka.topics.existing(extra).items() if topic.internal}
     spared = [name for name in extra if name.endswith(STREAMS_SUFFIXES)]
     return [name for name in extra if name not in internal and name not in spared], spared
+
+
+def read_declaration(paths: Sequence[str], *, also_known: Callable[[], set[str]] = set) -> Declaration:
+    """Read files, and those with the suffixes of YAML anywhere under directories.
+
+    :param also_known: see ``parse_declaration``
+    :raises ConfigError: naming the file, and the field or line
+    """
+    files = list(dict.fromkeys(file for path in paths for file in files_at(Path(path))))
+    found = [document for file in files for document in documents(file)]
+    if not found:
+        raise ConfigError(f"{', '.join(paths)}: no topic is declared", hint="a document is like: name: orders")
+    return parse_declaration(found, also_known=also_known)
+
+
+def files_at(path: Path, suffixes: Sequence[str] = SUFFIXES) -> list[Path]:
+    """Return a file, or the files with some suffixes anywhere under a directory.
+
+    :raises ConfigError: when a directory has none
+    """
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.rglob("*") if file.suffix in suffixes and file.is_file())
+    if not found:
+        raise ConfigError(f"{path} has no files that end in {' or '.join(suffixes)}", hint="name a file, or another directory")
+    return found
+
+
+def documents(file: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the documents of a YAML file, each with its place for messages.
+
+    :raises ConfigError: naming the file and the line
+    """
+    bodies = read_documents(file, hint="name YAML files or directories of them")
+    for number, body in enumerate(bodies, 1):
+        if body is not None:  # what a separator at the end leaves
+            yield (f"{file}, document {number}" if len(bodies) > 1 else str(file)), body

@@ -2,7 +2,7 @@
 
 from kops.core.errors import NotFound, VerificationFailed
 from kops.core.plan import ItemResult, Status
-from kops.operations.topics.settle import settled
+from kops.operations.topics.read_back import settled
 
 DONE = ItemResult("t", Status.DONE)
 LATE = ItemResult("t", Status.FAILED, error=VerificationFailed("not as planned").as_json())

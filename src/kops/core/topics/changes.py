@@ -1,0 +1,133 @@
+"""What is to become of topics: requests to create one, and changes to many, decided together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kops.core.errors import UsageProblem
+from kops.core.models import NewTopic, Setting
+from kops.core.topics.settings import POLICY, RETENTION, own_settings, same_value
+
+Settings = Mapping[str, "str | None"]
+"""Settings of a topic by name: the value to set; None removes the topic's own value."""
+
+
+@dataclass(frozen=True)
+class TopicRequest:
+    """What somebody asks for who creates topics: the same for all names of one command.
+
+    :param partitions: None: as ``like``, else the brokers' default; ``replication_factor`` likewise
+    :param compacted: ``cleanup.policy=compact``, with ``expire_ms`` ``compact,delete``
+    :param expire_ms: milliseconds after which records are deleted
+    :param settings: Kafka's settings, as given
+    :param like: an existing topic to take everything from that is not given
+    """
+
+    partitions: int | None = None
+    replication_factor: int | None = None
+    compacted: bool = False
+    expire_ms: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    like: str | None = None
+
+    def own_settings(self, inherited: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the settings that a topic gets of its own.
+
+        :param inherited: those of the topic ``like``
+        :raises UsageProblem: when the options contradict each other
+        """
+        for option, given, name in (("--compacted", self.compacted, POLICY), ("--expire", self.expire_ms is not None, RETENTION)):
+            if given and name in self.settings:
+                raise UsageProblem(
+                    f"{option} and --config {name}={self.settings[name]} contradict each other", hint="leave one of them out"
+                )
+        settings = {**(inherited or {}), **self.settings}
+        if self.compacted:
+            settings[POLICY] = "compact"
+        if self.expire_ms is not None:
+            settings[RETENTION] = str(self.expire_ms)
+            if settings.get(POLICY) == "compact":
+                settings[POLICY] = "compact,delete"
+        return settings
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What is to become of topics.
+
+    :param create: topics that do not exist
+    :param alter: settings by topic
+    :param grow: partitions in all, by topic
+    :param delete: topics that exist
+    """
+
+    create: tuple[NewTopic, ...] = ()
+    alter: Mapping[str, Settings] = field(default_factory=dict)
+    grow: Mapping[str, int] = field(default_factory=dict)
+    delete: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.create or self.alter or self.grow or self.delete)
+
+    @property
+    def created(self) -> tuple[str, ...]:
+        """Return the names of the topics to create."""
+        return tuple(topic.name for topic in self.create)
+
+    @property
+    def altered(self) -> tuple[str, ...]:
+        """Return the topics that stay and change, in order."""
+        return tuple(dict.fromkeys((*self.alter, *self.grow)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return all topics."""
+        return (*self.created, *self.altered, *self.delete)
+
+    def without(self, names: set[str]) -> Changes:
+        """Return the changes to all other topics."""
+        return Changes(
+            create=tuple(topic for topic in self.create if topic.name not in names),
+            alter={name: settings for name, settings in self.alter.items() if name not in names},
+            grow={name: total for name, total in self.grow.items() if name not in names},
+            delete=tuple(name for name in self.delete if name not in names),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return JSON that :meth:`of_json` reads."""
+        return {
+            "create": [new_topic_json(topic) for topic in self.create],
+            "alter": {name: dict(settings) for name, settings in self.alter.items()},
+            "grow": dict(self.grow),
+            "delete": list(self.delete),
+        }
+
+    @classmethod
+    def of_json(cls, body: Mapping[str, Any]) -> Changes:
+        """Read changes back."""
+        return cls(tuple(NewTopic(**topic) for topic in body["create"]), body["alter"], body["grow"], tuple(body["delete"]))
+
+
+def new_topic_json(topic: NewTopic) -> dict[str, Any]:
+    """Return a topic to be created as JSON; ``NewTopic(**body)`` reads it back."""
+    return {**vars(topic), "settings": dict(topic.settings)}
+
+
+def still_to_alter(found: Mapping[str, Setting], target: Settings) -> dict[str, str | None]:
+    """Return the settings of a topic that do not have their target value."""
+    own = own_settings(found)
+    return {name: value for name, value in target.items() if not same_value(name, value, own.get(name))}
+
+
+def value_after(found: Mapping[str, Setting], name: str, value: str | None) -> str | None:
+    """Return what a setting would be with this value of the topic's own; None when it is not known."""
+    return value if value is not None else found[name].inherited if name in found else None
+
+
+def source_after(found: Mapping[str, Setting], name: str, value: str | None) -> str:
+    """Return where the value of a setting would come from."""
+    if value is not None:
+        return "topic"
+    return found[name].source if name in found and found[name].source != "topic" else "inherited"

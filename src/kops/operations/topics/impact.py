@@ -1,0 +1,266 @@
+"""Who and what a change to topics affects: groups that read them, Kafka Streams applications, records that go.
+
+What may not be seen is said in the plan, not raised: a change must not fail because a group may not be described.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kops.core.errors import KopsError, Unreachable
+from kops.core.models import Bounds, Committed, Group, Topic, TopicPartition
+from kops.core.offsets.arithmetic import is_streams_metadata
+from kops.core.sizes import size_text
+from kops.core.times import to_milliseconds
+from kops.core.topics.names import STREAMS_SUFFIXES, streams_application
+from kops.core.topics.settings import POLICY, RETENTION, people_value
+from kops.core.topics.warnings import Effective
+from kops.operations.groups.matching import is_live_streams
+from kops.operations.services import Services
+from kops.operations.topics.listing import places_of
+
+SHOWN_GROUPS = 5
+RETENTION_SIZE = "retention.bytes"
+
+
+@dataclass(frozen=True)
+class Readers:
+    """Groups by topic.
+
+    :param committed: groups with committed offsets on the topic
+    :param active: groups with members that read it now
+    :param unseen: groups that could not be asked, with the reason of the first
+    """
+
+    committed: dict[str, list[str]]
+    active: dict[str, list[str]]
+    group_ids: tuple[str, ...] = ()
+    unseen: str = ""
+
+
+def readers_of(services: Services, topics: Collection[str]) -> Readers:
+    """Find the groups that use some topics; what may not be seen is said, not raised."""
+    committed: dict[str, list[str]] = {topic: [] for topic in topics}
+    active: dict[str, list[str]] = {topic: [] for topic in topics}
+    groups = services.kafka.groups
+    try:
+        listed = groups.listed()
+        offsets = groups.committed_or_errors([group.group_id for group in listed if group.type != "share"])
+        members = groups.describe_or_errors([group.group_id for group in listed if group.state != "EMPTY"])
+    except Unreachable:
+        raise
+    except KopsError as error:
+        return Readers(committed, active, unseen=error.message)
+    errors = [answer for answer in (*offsets.values(), *members.values()) if isinstance(answer, KopsError)]
+    for group_id, found in offsets.items():
+        if not isinstance(found, KopsError):
+            _note(committed, group_id, (partition.topic for partition in found))
+    for group_id, group in members.items():
+        if not isinstance(group, KopsError):
+            _note(active, group_id, (partition.topic for member in group.members for partition in member.assignment))
+    return Readers(committed, active, tuple(group.group_id for group in listed), errors[0].message if errors else "")
+
+
+def reader_warnings(readers: Readers, topics: Sequence[str]) -> list[str]:
+    """Return what somebody who deletes the topics should know."""
+    texts = []
+    for topic in topics:
+        application = streams_application(topic, readers.group_ids)
+        if application:
+            texts.append(f"{topic} is an internal topic of the Kafka Streams application {application}: deleting it destroys its state")
+        if readers.active.get(topic):
+            texts.append(f"{topic} is being read by {group_names(readers.active[topic])}")
+        if readers.committed.get(topic):
+            texts.append(f"{topic} has committed offsets of {group_names(readers.committed[topic])}: they go with it")
+    if readers.unseen:
+        texts.append(f"not every group could be asked whether it uses what is deleted: {readers.unseen}")
+    return texts
+
+
+def _note(into: dict[str, list[str]], group_id: str, topics: Iterable[str]) -> None:
+    for topic in sorted(set(topics) & into.keys()):
+        into[topic].append(group_id)
+
+
+def group_names(group_ids: Sequence[str]) -> str:
+    """Return ``groups a, b and 3 more``."""
+    more = f" and {len(group_ids) - SHOWN_GROUPS} more" if len(group_ids) > SHOWN_GROUPS else ""
+    return f"group{'s' if len(group_ids) > 1 else ''} {', '.join(group_ids[:SHOWN_GROUPS])}{more}"
+
+
+def streams_uses(services: Services, topics: Collection[str], readers: Readers) -> dict[str, list[str]]:
+    """Return for each topic in what ways Kafka Streams uses it, as far as that shows: half sentences after the topic's name.
+
+    An application's group is known by its members' assignor or type, by internal topics that begin with its name, or by
+    what it stores with its offsets.
+    """
+    owners = {streams_application(name, readers.group_ids) for name in services.kafka.topics.names()}
+    uses: dict[str, list[str]] = {topic: [] for topic in topics}
+    readers_by_topic = {topic: {*readers.committed.get(topic, ()), *readers.active.get(topic, ())} for topic in topics}
+    applications = _applications(services, {group for groups in readers_by_topic.values() for group in groups}, owners)
+    for topic in topics:
+        if topic.endswith(STREAMS_SUFFIXES):
+            owner = streams_application(topic, readers.group_ids)
+            what = f"the Kafka Streams application {owner}" if owner else "a Kafka Streams application, by its name"
+            uses[topic].append(f"is an internal topic of {what}")
+        uses[topic] += [
+            f"is read by the Kafka Streams application {group}" for group in sorted(readers_by_topic[topic]) if group in applications
+        ]
+    return uses
+
+
+def _applications(services: Services, group_ids: Collection[str], owners: Collection[str | None]) -> set[str]:
+    found = {group_id for group_id in group_ids if group_id in owners}
+    unsure = sorted(set(group_ids) - found)
+    if not unsure:
+        return found
+    groups = services.kafka.groups
+    try:
+        described = groups.describe_or_errors(unsure)
+        committed = groups.committed_or_errors(unsure)
+    except Unreachable:
+        raise
+    except KopsError:
+        return found  # readers_of has said already that not every group could be asked
+    return found | {name for name in unsure if _is_streams(described[name]) or _stores_time(committed[name])}
+
+
+def _is_streams(group: Group | KopsError) -> bool:
+    return isinstance(group, Group) and (group.type == "streams" or is_live_streams(group))
+
+
+def _stores_time(offsets: Mapping[TopicPartition, Committed] | KopsError) -> bool:
+    return not isinstance(offsets, KopsError) and any(is_streams_metadata(committed.metadata) for committed in offsets.values())
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Who still needs records.
+
+    :param records: by topic and group, how many of them the group has yet to read
+    :param unseen: why not every group could be asked; empty when all were
+    """
+
+    records: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    unseen: str = ""
+
+
+def needs_below(services: Services, cuts: Mapping[TopicPartition, tuple[Bounds, int]]) -> Needs:
+    """Return which groups have not read the records below some offsets.
+
+    A group that has no committed offset on a partition needs nothing there; what may not be seen is said, not raised.
+
+    :param cuts: of each partition its bounds, and the offset below which the records go
+    """
+    cutting = {partition: cut for partition, cut in cuts.items() if cut[1] > cut[0].log_start_offset}
+    if not cutting:
+        return Needs()
+    groups = services.kafka.groups
+    try:
+        listed = [group.group_id for group in groups.listed() if group.type != "share"]
+        answers = groups.committed_or_errors(listed)
+    except Unreachable:
+        raise
+    except KopsError as error:
+        return Needs(unseen=error.message)
+    records: dict[str, dict[str, int]] = {}
+    unseen = ""
+    for group_id, found in answers.items():
+        if isinstance(found, KopsError):
+            unseen = unseen or found.message
+            continue
+        for topic, count in _needed(found, cutting).items():
+            records.setdefault(topic, {})[group_id] = count
+    return Needs(records, unseen)
+
+
+def _needed(committed: Mapping[TopicPartition, Committed], cutting: Mapping[TopicPartition, tuple[Bounds, int]]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for partition, where in committed.items():
+        if partition not in cutting:
+            continue
+        bounds, cut = cutting[partition]
+        left = cut - max(where.offset, bounds.log_start_offset)
+        if left > 0:
+            counts[partition.topic] = counts.get(partition.topic, 0) + left
+    return counts
+
+
+def need_warnings(needs: Needs, shown: int = 5) -> list[str]:
+    """Return a sentence for each group that has not read all of what goes, those that lose most first."""
+    texts = []
+    for topic, by_group in needs.records.items():
+        ordered = sorted(by_group.items(), key=lambda one: (-one[1], one[0]))
+        texts += [f"group {group_id} has yet to read {count:,} of what goes from {topic}" for group_id, count in ordered[:shown]]
+        if len(ordered) > shown:
+            rest = sum(count for _, count in ordered[shown:])
+            texts.append(f"{len(ordered) - shown} more groups have yet to read {rest:,} of what goes from {topic}")
+    if needs.unseen:
+        texts.append(f"not every group could be asked whether it still needs what goes: {needs.unseen}")
+    return texts
+
+
+def expiry_warnings(services: Services, topics: Sequence[Topic], pairs: Sequence[tuple[Effective, Effective]]) -> list[str]:
+    """Return what goes with the new settings, and who has yet to read it.
+
+    :param topics: as they are, in the order of ``pairs``
+    :param pairs: each topic as it is and as it would be
+    """
+    by_time = {topic: limit for topic, pair in zip(topics, pairs, strict=True) if (limit := _shorter(RETENTION, *pair)) is not None}
+    by_size = {topic: limit for topic, pair in zip(topics, pairs, strict=True) if (limit := _shorter(RETENTION_SIZE, *pair)) is not None}
+    try:
+        return [*_too_old(services, by_time), *_too_big(services, by_size)]
+    except Unreachable:
+        raise
+    except KopsError as error:
+        return [f"it could not be seen how many records the new retention deletes: {error.message}"]
+
+
+def _shorter(name: str, before: Effective, after: Effective) -> int | None:
+    """Return a limit that holds now and did not before, None when nothing more expires by it."""
+    new, old = _limit(name, after), _limit(name, before)
+    return new if new is not None and (old is None or new < old) else None
+
+
+def _limit(name: str, topic: Effective) -> int | None:
+    value = topic.settings.get(name, "")
+    return int(value) if value.isdigit() and "delete" in topic.settings.get(POLICY, "").split(",") else None
+
+
+def _too_old(services: Services, limits: Mapping[Topic, int]) -> Iterator[str]:
+    cuts: dict[TopicPartition, tuple[Bounds, int]] = {}
+    for limit in sorted(set(limits.values())):
+        partitions = [place for topic, own in limits.items() if own == limit for place in places_of(topic)]
+        bounds = services.kafka.offsets.bounds(partitions)
+        first_kept = services.kafka.offsets.at_time(partitions, max(0, to_milliseconds(services.now()) - limit))
+        for place in partitions:
+            kept = first_kept[place]
+            cuts[place] = bounds[place], bounds[place].log_end_offset if kept is None else kept
+    for topic, limit in limits.items():
+        held = sum(bounds.log_end_offset - bounds.log_start_offset for place, (bounds, _) in cuts.items() if place.topic == topic.name)
+        going = sum(max(0, cut - bounds.log_start_offset) for place, (bounds, cut) in cuts.items() if place.topic == topic.name)
+        if going:
+            old = people_value(RETENTION, str(limit))
+            yield f"{topic.name}: up to {going:,} of {held:,} records are older than retention.ms {old}: they are deleted for good soon"
+    yield from need_warnings(needs_below(services, cuts))
+
+
+def _too_big(services: Services, limits: Mapping[Topic, int]) -> Iterator[str]:
+    leaders = {TopicPartition(topic.name, part.partition): part.leader for topic in limits for part in topic.partitions}
+    asked = {leader for leader in leaders.values() if leader is not None}
+    if not asked:
+        return
+    sizes: dict[TopicPartition, int] = {}
+    for broker, answer in services.kafka.log_dirs.describe_or_errors(asked, leaders).items():
+        if isinstance(answer, KopsError):
+            raise answer
+        sizes |= {
+            one.partition: one.size for found in answer for one in found.replicas if leaders[one.partition] == broker and not one.future
+        }
+    for topic, limit in limits.items():
+        large = {place: size for place in places_of(topic) if (size := sizes.get(place, 0)) > limit}
+        if large:
+            most = max(large, key=lambda place: large[place])
+            over = f"{len(large)} of {len(topic.partitions)} partitions hold more than retention.bytes {limit} ({size_text(limit)})"
+            yield f"{topic.name}: {over}, {most} has {size_text(large[most])}: their oldest segments are deleted for good soon"

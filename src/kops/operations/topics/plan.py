@@ -1,0 +1,267 @@
+"""The one planner of changes to topics: creating, altering, growing and deleting them together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kops.core.errors import AuthorizationFailed, KopsError, Refused
+from kops.core.findings import counted
+from kops.core.models import Bounds, NewTopic, Setting, Topic
+from kops.core.plan import Item, Plan, Severity
+from kops.core.topics.changes import Changes, Settings, source_after, still_to_alter, value_after
+from kops.core.topics.names import colliding
+from kops.core.topics.settings import broker_defaults, own_settings
+from kops.core.topics.warnings import Effective, change_warnings, warnings_for
+from kops.operations.services import Services
+from kops.operations.topics.impact import expiry_warnings, reader_warnings, readers_of
+from kops.operations.topics.listing import places_of
+
+CHANGE, CREATE, DELETE = "topics.change", "topics.create", "topics.delete"
+"""Names of the one mutation: for changes of every kind, and for the commands that only create or only delete."""
+UP_TO_DATE = "already set"
+
+SettingsByTopic = Mapping[str, Mapping[str, Setting]]
+
+
+def plan_changes(
+    services: Services,
+    changes: Changes,
+    *,
+    operation: str = CHANGE,
+    found: Mapping[str, Topic] | None = None,
+    unchanged: Mapping[str, str] | None = None,
+    nothing: str = "",
+    warnings: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> Plan:
+    """Return the plan for changes; the brokers have checked them.
+
+    :param found: topics to alter, grow or delete as the caller saw them: others that have their names meanwhile are refused
+    :param unchanged: topics to show that are left alone, and why
+    :param nothing: the summary when there is nothing to change; derived from the topics when empty
+    :raises NotFound: when a topic to be altered, grown or deleted does not exist
+    :raises Refused: when the name of a new topic would collide with an existing one
+    :raises UsageProblem: for what the brokers refuse
+    """
+    kafka = services.kafka.topics
+    topics = {**kafka.describe(name for name in (*changes.altered, *changes.delete) if name not in (found or {})), **(found or {})}
+    settings = kafka.settings((*changes.altered, *changes.delete))
+    same = dict.fromkeys(changes.altered, UP_TO_DATE)
+    changes = _still_to_change(changes, topics, settings)
+    same = {name: reason for name, reason in same.items() if name not in changes.altered} | dict(unchanged or {})
+    raise_refusals(kafka.alter(changes.alter, validate_only=True))
+    raise_refusals(kafka.add_partitions(changes.grow, validate_only=True))
+    creation = prepare_creation(services, changes.create)
+    changes = replace(changes, create=creation.topics)
+    deletions = _deletions(services, [topics[name] for name in changes.delete], settings)
+    readers = reader_warnings(readers_of(services, changes.delete), changes.delete) if changes.delete else []
+    return Plan(
+        operation=operation,
+        summary=_summary(changes, deletions, nothing, same),
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=(
+            *creation.items,
+            *(_alteration(changes, topics[name], settings[name]) for name in changes.altered),
+            *deletions,
+            *(Item(name, "none", reason=reason) for name, reason in same.items()),
+        ),
+        severity=Severity.SEVERE if changes.delete else Severity.MODERATE,
+        confirm="" if not changes.delete else changes.delete[0] if len(changes.delete) == 1 else f"{len(changes.delete)} topics",
+        guard=guard_of(changes, topics, settings),
+        arguments=changes.as_json(),
+        warnings=(*warnings, *creation.warnings, *_unsafe(services, changes, topics, settings), *readers),
+        notes=(*notes, *(["Kafka never takes partitions away again: undo leaves them"] if changes.grow else [])),
+    )
+
+
+def guard_of(changes: Changes, found: Mapping[str, Topic], settings: SettingsByTopic) -> dict[str, Any]:
+    """Return the state that the changes are computed from: what they touch, and nothing else.
+
+    :param found: those of the topics that exist
+    """
+    topics = {}
+    for name in (*changes.altered, *changes.delete):
+        if name in found:
+            own = own_settings(settings[name]) if name in changes.alter else {}
+            topics[name] = {
+                "topic_id": found[name].topic_id,
+                "partitions": len(found[name].partitions),
+                "settings": {setting: own.get(setting) for setting in changes.alter.get(name, ())},
+            }
+    return {"absent": list(changes.created), "topics": topics}
+
+
+@dataclass(frozen=True)
+class Creation:
+    """Topics to be created, as the brokers would take them.
+
+    :param topics: with the brokers' defaults in place of what was not given
+    """
+
+    topics: tuple[NewTopic, ...] = ()
+    items: tuple[Item, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def prepare_creation(services: Services, absent: Sequence[NewTopic]) -> Creation:
+    """Return what creating topics would do; the brokers have checked it.
+
+    :param absent: topics that do not exist
+    :raises Refused: when a name would collide with an existing one
+    """
+    if not absent:
+        return Creation()
+    existing = services.kafka.topics.names()
+    for topic in absent:
+        other = colliding(topic.name, existing)
+        if other:
+            raise Refused(
+                f"the topic {topic.name} would collide with {other}: Kafka's metric names turn '.' into '_'", hint="choose another name"
+            )
+    defaults = _defaults(services)
+    resolved = tuple(_resolved(topic, defaults) for topic in absent)
+    raise_refusals(services.kafka.topics.create(resolved, validate_only=True))
+    brokers = len(services.kafka.cluster().brokers)
+    effective = [
+        Effective(topic.name, topic.replication_factor, {**broker_defaults(defaults), **topic.settings}, topic.settings)
+        for topic in resolved
+    ]
+    return Creation(resolved, tuple(_creation(topic, defaults) for topic in resolved), tuple(warnings_for(effective, brokers)))
+
+
+def raise_refusals(answers: Mapping[str, KopsError | None]) -> None:
+    """Raise the first of the brokers' refusals, naming the others."""
+    errors = {name: error for name, error in answers.items() if error is not None}
+    if not errors:
+        return
+    first = next(iter(errors.values()))
+    if len(errors) > 1:
+        first.message += f" (and {len(errors) - 1} more of the topics were refused)"
+        first.details["refused"] = {name: error.message for name, error in errors.items()}
+    raise first
+
+
+def _still_to_change(changes: Changes, found: Mapping[str, Topic], settings: SettingsByTopic) -> Changes:
+    altered = {name: left for name, target in changes.alter.items() if (left := still_to_alter(settings[name], target))}
+    return replace(changes, alter=altered, grow={name: n for name, n in changes.grow.items() if n != len(found[name].partitions)})
+
+
+def _defaults(services: Services) -> dict[str, str]:
+    """Return a broker's settings, where the defaults of topics come from; none when we may not see them."""
+    cluster = services.kafka.cluster()
+    ids = [broker.id for broker in cluster.brokers]
+    broker_id = cluster.controller if cluster.controller in ids else ids[0]
+    try:
+        settings = services.kafka.topics.broker_settings(broker_id)
+    except AuthorizationFailed:
+        return {}
+    return {name: setting.value for name, setting in settings.items() if setting.value is not None}
+
+
+def _resolved(topic: NewTopic, defaults: Mapping[str, str]) -> NewTopic:
+    """Put the brokers' defaults in, so that what is approved is what is asked for."""
+    partitions = topic.partitions or _number(defaults.get("num.partitions"))
+    replicas = topic.replication_factor or _number(defaults.get("default.replication.factor"))
+    return replace(topic, partitions=partitions, replication_factor=replicas)
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text else None
+
+
+def _creation(topic: NewTopic, defaults: Mapping[str, str]) -> Item:
+    after: dict[str, Any] = {
+        "partitions": topic.partitions,
+        "replication_factor": topic.replication_factor,
+        "settings": dict(topic.settings),
+    }
+    after["broker_defaults"] = {name: value for name, value in broker_defaults(defaults).items() if name not in topic.settings}
+    return Item(topic.name, "create", after=after)
+
+
+def _alteration(changes: Changes, topic: Topic, settings: Mapping[str, Setting]) -> Item:
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    if topic.name in changes.grow:
+        before["partitions"], after["partitions"] = len(topic.partitions), changes.grow[topic.name]
+    target = changes.alter.get(topic.name, {})
+    if target:
+        now = {name: settings[name].value if name in settings else None for name in target}
+        before["settings"], after["settings"] = now, {name: value_after(settings, name, value) for name, value in target.items()}
+        before["sources"] = {name: settings[name].source if name in settings else None for name in target}
+        after["sources"] = {name: source_after(settings, name, value) for name, value in target.items()}
+    return Item(topic.name, "alter" if target else "add partitions", before, after)
+
+
+def _deletions(services: Services, doomed: Sequence[Topic], settings: SettingsByTopic) -> tuple[Item, ...]:
+    """Return what deleting topics removes.
+
+    ``records`` counts from log start to log end, so gaps that compaction left and transaction markers count too; None where
+    not every partition could be asked.
+    """
+    if not doomed:
+        return ()
+    bounds = services.kafka.offsets.bounds_or_errors([place for topic in doomed for place in places_of(topic)])
+    items = []
+    for topic in doomed:
+        known = [bound for place in places_of(topic) if isinstance(bound := bounds[place], Bounds)]
+        records = sum(bound.log_end_offset - bound.log_start_offset for bound in known)
+        before = {
+            "partitions": len(topic.partitions),
+            "replication_factor": topic.replication_factor,
+            "records": records if len(known) == len(topic.partitions) else None,
+            "settings": own_settings(settings[topic.name]),
+        }
+        items.append(Item(topic.name, "delete", before=before))
+    return tuple(items)
+
+
+def _unsafe(services: Services, changes: Changes, found: Mapping[str, Topic], settings: SettingsByTopic) -> Iterable[str]:
+    if not changes.alter:
+        return []
+    pairs = [
+        (_effective(found[name], settings[name], {}), _effective(found[name], settings[name], target))
+        for name, target in changes.alter.items()
+    ]
+    topics = [found[name] for name in changes.alter]
+    return [*change_warnings(pairs, len(services.kafka.cluster().brokers)), *expiry_warnings(services, topics, pairs)]
+
+
+def _effective(topic: Topic, settings: Mapping[str, Setting], target: Settings) -> Effective:
+    values = {name: setting.value for name, setting in settings.items()} | {
+        name: value_after(settings, name, value) for name, value in target.items()
+    }
+    given = {name: value for name, value in {**own_settings(settings), **target}.items() if value is not None}
+    return Effective(topic.name, topic.replication_factor, {name: value for name, value in values.items() if value is not None}, given)
+
+
+def _summary(changes: Changes, deletions: Sequence[Item], nothing: str, same: Mapping[str, str]) -> str:
+    parts = [
+        f"{verb} {_topics(names)}"
+        for verb, names in (("create", changes.created), ("alter", tuple(changes.alter)), ("add partitions to", tuple(changes.grow)))
+        if names
+    ]
+    if deletions:
+        parts.append(f"delete {_topics(changes.delete)}{_with_records(deletions)}")
+    return ", ".join(parts) or nothing or _as_it_is(same)
+
+
+def _with_records(deletions: Sequence[Item]) -> str:
+    counts = [item.before["records"] for item in deletions]
+    known = sum(count for count in counts if count is not None)
+    unknown = None in counts
+    return f" with {'at least ' if unknown else ''}{counted(known, 'record')}" if known or unknown else ", empty"
+
+
+def _as_it_is(same: Mapping[str, str]) -> str:
+    other = [name for name, reason in same.items() if reason != UP_TO_DATE]
+    if other:
+        return f"{_topics(other)} {'is' if len(other) == 1 else 'are'} different, which cannot be changed here"
+    return f"{_topics(list(same))} {'is' if len(same) == 1 else 'are'} already as declared" if same else "there is nothing to change"
+
+
+def _topics(names: Sequence[str]) -> str:
+    return f"the topic {names[0]}" if len(names) == 1 else f"{len(names)} topics"
