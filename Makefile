@@ -55,7 +55,7 @@ test-long: ## Run every check with its long variants (hours)
 	for version in 3.9.1 3.6.2; do KOPS_TEST_KAFKA_VERSION=$$version $(BIN)/python -m pytest tests/broker || exit 1; done
 
 check: $(READY) ## Run the fast half: lint, types, layers, unit tests (NOUN=offsets: those of one noun)
-	@$(MAKE) $(AT_ONCE) --jobs=2 types unit style layers
+	@KOPS_TEST_QUICK=1 $(MAKE) $(AT_ONCE) --jobs=2 types unit style layers
 
 jars:
 	$(BIN)/python tests/fetch.py

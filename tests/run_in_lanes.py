@@ -23,8 +23,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 LANES = {"streams": ("streams",), "spark": ("spark",), "replay": ("replay", "examples"), "cluster": ("sandbox", "broker", "connect")}
 """What each begins with; what is named nowhere belongs to the last, which needs no Spark before it helps the others."""
-AT_ONCE = 3
-"""Lanes for the tests of folders that are named, which wait less."""
+AT_ONCE = 4
+"""Lanes for the tests of folders that are named."""
+WAITS = ("support.mock_brokers", "support.faulty_connect")
+"""What files import whose tests mostly wait: they come first, so that others run meanwhile."""
 ELSEWHERE = ("unit", "benchmarks", "support")
 LEFT_OUT = " left out "
 FAILED = ("FAILED ", "ERROR ")
@@ -88,11 +90,17 @@ def lanes() -> list[Lane]:
 
 def lanes_of(folders: Sequence[Path]) -> list[Lane]:
     """Return lanes that share the tests of folders, each beginning at another place; what needs Kafka's jars comes last in all."""
-    files = [file for folder in folders for file in _files(folder.resolve())]
-    late = [file for file in files if "kafka_jar_files" in (HERE.parent / file).read_text(encoding="utf-8")]
-    early = [file for file in files if file not in late]
-    starts = [len(early) * number // AT_ONCE for number in range(AT_ONCE)]
-    return [Lane(str(number), [*early[start:], *early[:start], *late]) for number, start in enumerate(starts, 1)]
+    texts = {file: (HERE.parent / file).read_text(encoding="utf-8") for folder in folders for file in _files(folder.resolve())}
+    late = [file for file, text in texts.items() if "kafka_jar_files" in text]
+    waiting = [file for file, text in texts.items() if any(name in text for name in WAITS)]
+    others = [file for file in texts if file not in late and file not in waiting]
+    return [Lane(str(at + 1), [*_from(waiting, at), *_from(others, at), *late]) for at in range(AT_ONCE)]
+
+
+def _from(files: Sequence[str], lane: int) -> list[str]:
+    """Return the files, beginning with the share of a lane."""
+    start = len(files) * lane // AT_ONCE
+    return [*files[start:], *files[:start]]
 
 
 def _files(folder: Path) -> list[str]:

@@ -1,6 +1,7 @@
 """The test run ends with what was left out, and what was missing for it.
 
-Long variants (``support/long.py``, ``@pytest.mark.long``) run only with ``KOPS_TEST_LONG=1``, as ``make test-long`` sets it.
+Long variants (``support/long.py``, ``@pytest.mark.long``) run only with ``KOPS_TEST_LONG=1``, as ``make test-long`` sets it. With
+``KOPS_TEST_QUICK=1``, as ``make check`` sets it, tests that start Java are left out too: each takes longer than hundreds of others.
 """
 
 import os
@@ -10,19 +11,26 @@ import pytest
 
 from support.long import is_long
 
-LONG = "KOPS_TEST_LONG"
-_LEFT = pytest.StashKey[int]()
+LONG, QUICK = "KOPS_TEST_LONG", "KOPS_TEST_QUICK"
+_LEFT = pytest.StashKey[Counter[str]]()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    if os.environ.get(LONG):
-        return
-    long = {item for item in items if is_long(item)}
-    if long:
-        items[:] = [item for item in items if item not in long]
-        config.stash[_LEFT] = config.stash.get(_LEFT, 0) + len(long)
-        config.hook.pytest_deselected(items=list(long))
+    left = {item: reason for item in items if (reason := _reason(item))}
+    if left:
+        items[:] = [item for item in items if item not in left]
+        config.stash.setdefault(_LEFT, Counter()).update(left.values())
+        config.hook.pytest_deselected(items=list(left))
+
+
+def _reason(item):
+    """Return why a test is not to run, if it is not."""
+    if not os.environ.get(LONG) and is_long(item):
+        return "long variants, which `make test-long` runs"
+    if os.environ.get(QUICK) and "jdk" in getattr(item, "fixturenames", ()):
+        return "with Java, which `make test` runs"
+    return None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # the outermost, so that this comes last
@@ -32,8 +40,7 @@ def pytest_terminal_summary(terminalreporter):
     for report in terminalreporter.stats.get("skipped", []):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         reasons[reason.removeprefix("Skipped: ")] += 1
-    if long := terminalreporter.config.stash.get(_LEFT, 0):
-        reasons["long variants, which `make test-long` runs"] += long
+    reasons.update(terminalreporter.config.stash.get(_LEFT, {}))
     terminalreporter.section("left out")
     if not reasons:
         terminalreporter.write_line("nothing: every part ran")

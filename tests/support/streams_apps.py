@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import shutil
 import socket
 import struct
 import subprocess
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 from confluent_kafka import OFFSET_END, Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, NewTopic, ResourceType
@@ -112,24 +116,82 @@ def running(servers: str, program: Program, folder: Path, *options: str) -> Iter
 
 def run_to_the_end(servers: str, program: Program, folder: Path, *options: str) -> None:
     """Run an application until it has processed all that is there, and close it."""
-    with running(servers, program, folder, *options, "--stop-when-idle") as application:
-        application.wait_for("STOPPED")
-        assert application.process.wait(SECONDS) == 0
+    run_together([[*runner_arguments(servers, program, folder), *options]])
 
 
 def run_all_to_the_end(servers: str, programs: Sequence[tuple[Program, Path]], version: str = KAFKA_VERSION) -> None:
-    """Run applications, each with its folder, in one process until all have processed what is there, and close them.
+    """Run applications, each with its folder, beside each other until all have processed what is there, and close them.
 
     :param version: of Kafka Streams
     """
-    options: list[str] = []
-    for program, folder in programs:
-        options += [*(["--and"] if options else []), *runner_arguments(servers, program, folder), "--stop-when-idle"]
-    done = subprocess.run(
-        [*java_command("StreamsRunner", version), *options], capture_output=True, text=True, timeout=2 * SECONDS, check=False
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert done.stdout.splitlines().count("STOPPED") == len(programs), done.stdout[-3000:]
+    run_together([runner_arguments(servers, program, folder) for program, folder in programs], version)
+
+
+def run_together(instances: Sequence[Sequence[str]], version: str = KAFKA_VERSION) -> None:
+    """Run instances of applications beside each other until all have processed what is there, and close them.
+
+    :param instances: what ``StreamsRunner`` takes for each
+    :param version: of Kafka Streams
+    """
+    arguments = [argument for instance in instances for argument in ("--and", *instance, "--stop-when-idle")][1:]
+    lines = Runners.of(version).run(arguments)
+    assert lines.count("STOPPED") == len(instances), "\n".join(lines[-60:])
+
+
+class Runners:
+    """A JVM that runs applications to their ends, one run after the other: to start one for each takes longer than most runs.
+
+    It ends with the tests' process, even where that is killed, since its input ends then.
+    """
+
+    _running: ClassVar[dict[str, Runners]] = {}
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed with the process
+        command, pipe = [*java_command("StreamsRunner", version), "--serve"], subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._errors, encoding="utf-8", errors="replace")
+        atexit.register(self.close)
+
+    @classmethod
+    def of(cls, version: str) -> Runners:
+        """Return the one of a version of Kafka Streams, started if it does not run."""
+        if version not in cls._running:
+            cls._running[version] = cls(version)
+        return cls._running[version]
+
+    def run(self, arguments: Sequence[str]) -> list[str]:
+        """Run applications to their ends and return what they printed.
+
+        :raises AssertionError: when one of them fails or takes too long; the next run has another JVM
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        too_long = threading.Timer(5 * SECONDS, self._process.kill)
+        too_long.start()
+        lines: list[str] = []
+        try:
+            self._process.stdin.write(json.dumps(list(arguments)) + "\n")
+            self._process.stdin.flush()
+            for line in self._process.stdout:
+                lines.append(line.rstrip("\n"))
+                if lines[-1].startswith("DONE "):
+                    break
+        finally:
+            too_long.cancel()
+        if lines[-1:] != ["DONE 0"]:
+            self._errors.seek(0)
+            said = self._errors.read()[-3000:]
+            self.close()
+            raise AssertionError("\n".join([*lines[-30:], said]))
+        return lines[:-1]
+
+    def close(self) -> None:
+        self._running.pop(self.version, None)
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+        atexit.unregister(self.close)
 
 
 def runner_arguments(servers: str, program: Program, folder: Path) -> list[str]:

@@ -3,6 +3,7 @@
 The few tests that ask Java come last: in a run from nothing its jars are being fetched meanwhile.
 """
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,11 +15,13 @@ from kops.config.connection import Connection
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.protocol.engine import Mutation
 from kops.operations.protocol.journal import Journal
+from support.skipped import QUICK
 
 HERE = Path(__file__).parent
 
-# No test fails for the time that a busy machine takes. Half of the usual examples: every run draws others.
-settings.register_profile("kops", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+# No test fails for the time that a busy machine takes. Fewer than the usual 100 examples: every run draws others.
+EXAMPLES = 15 if os.environ.get(QUICK) else 50
+settings.register_profile("kops", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kops")
 
 

@@ -1,4 +1,7 @@
 import com.fasterxml.jackson.databind.JsonNode;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -32,6 +35,9 @@ import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThr
  * --and, and the same for a further application beside it.
  * Prints READY when one runs, CAUGHT_UP when its committed offsets have reached the end of its topics, FAILED and the cause, and STOPPED
  * after a clean close; SIGTERM closes all and leaves their groups. Exits when all are closed, with 1 when one failed.
+ *
+ * <p>With --serve alone it takes such arguments from standard input, a JSON array in each line, prints DONE and the exit code after each
+ * run, and ends with its input: starting a JVM takes longer than most runs.
  */
 public final class StreamsRunner {
     private static final Duration PATIENCE = Duration.ofSeconds(200);
@@ -40,7 +46,19 @@ public final class StreamsRunner {
     private StreamsRunner() {}
 
     public static void main(String[] arguments) throws Exception {
-        Thread main = Thread.currentThread();
+        if (!Arrays.equals(arguments, new String[] {"--serve"})) {
+            Runtime.getRuntime().halt(runAll(arguments, true)); // the shutdown hooks wait for this thread, so this thread ends the process
+        }
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            say("DONE " + runAll(Codecs.JSON.readValue(line, String[].class), false));
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    /** Runs all applications of these arguments; with a shutdown hook for each, where the process ends with this thread. */
+    private static int runAll(String[] arguments, boolean hooks) throws Exception {
+        Thread main = hooks ? Thread.currentThread() : null;
         List<FutureTask<Integer>> running = new ArrayList<>();
         int from = 0;
         for (int to = 0; to <= arguments.length; to++) {
@@ -60,7 +78,7 @@ public final class StreamsRunner {
                 exit = 1;
             }
         }
-        Runtime.getRuntime().halt(exit); // the shutdown hooks wait for this thread, so this thread ends the process
+        return exit;
     }
 
     private static int runOne(String[] arguments, Thread main) throws Exception {
@@ -107,14 +125,16 @@ public final class StreamsRunner {
                 say("READY");
             }
         });
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
-            closing.countDown();
-            try {
-                main.join(PATIENCE.toMillis());
-            } catch (InterruptedException interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }));
+        if (main != null) {
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+                closing.countDown();
+                try {
+                    main.join(PATIENCE.toMillis());
+                } catch (InterruptedException interrupted) {
+                    Thread.currentThread().interrupt();
+                }
+            }));
+        }
         streams.start();
         watch(streams, settings, spec, closing, stopWhenIdle);
         boolean clean = close(streams);

@@ -8,6 +8,8 @@ from pathlib import Path
 from kops.config.paths import directories
 
 TESTS = Path(__file__).parents[2]
+ALONE = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""Without plugins that are installed: most of the time of such a small run would go into importing them."""
 
 
 def test_nothing_of_the_person_is_read_or_written(home):
@@ -37,17 +39,29 @@ def test_what_was_left_out_is_listed_at_the_end(tmp_path):
         "import pytest\n@pytest.mark.parametrize('n', [1, 2])\ndef test_docker(n): pytest.skip('no Docker')\ndef test_done(): pass\n"
     )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=ALONE)
     assert done.stdout.splitlines()[-2] == "2 tests: no Docker", done.stdout
 
 
-def test_what_another_pytest_of_the_run_took_is_left_to_it(tmp_path, monkeypatch):
+def test_what_another_pytest_of_the_run_took_is_left_to_it(tmp_path):
     (tmp_path / "conftest.py").write_text(f"import sys\nsys.path.insert(0, {str(TESTS)!r})\npytest_plugins = ['support.lanes']\n")
     for name in ("a", "b"):
         (tmp_path / f"test_{name}.py").write_text("def test_one(): pass\ndef test_two(): pass\n")
     (tmp_path / "taken").mkdir()
-    monkeypatch.setenv("KOPS_TEST_TAKEN", str(tmp_path / "taken"))
+    environment = {**ALONE, "KOPS_TEST_TAKEN": str(tmp_path / "taken")}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path)]
     for files, ran in ((["test_b.py"], "2 passed"), (["test_a.py", "test_b.py"], "2 passed"), (["test_b.py", "test_a.py"], "no tests ran")):
-        done = subprocess.run([*command, *files], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+        how = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True, "timeout": 300}
+        done = subprocess.run([*command, *files], check=False, **how)
         assert (done.returncode, f" {ran} in " in done.stdout) == (0, True), done.stdout
+
+
+def test_a_quick_run_leaves_out_what_starts_java(tmp_path):
+    (tmp_path / "conftest.py").write_text(f"import sys\nsys.path.insert(0, {str(TESTS)!r})\npytest_plugins = ['support.skipped']\n")
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n@pytest.fixture\ndef jdk(): ...\ndef test_java(jdk): assert False\ndef test_done(): pass\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)]
+    quick = {**ALONE, "KOPS_TEST_QUICK": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=quick)
+    assert done.stdout.splitlines()[-2] == "1 test: with Java, which `make test` runs", done.stdout
