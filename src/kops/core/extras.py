@@ -91,7 +91,7 @@ def command_to_add(wanted: Sequence[str]) -> str:
 
 
 def requirements(extra: str) -> list[str]:
-    """Return what an extra of the installed kops requires, such as ``pyspark>=4.0,<5``, including what its nested extras require."""
+    """Return what an extra of the installed kops requires, such as ``pyspark>=4.0,<4.1``, including what its nested extras require."""
     found: list[str] = []
     for line in _declared():
         requirement, _, marker = line.partition(";")
