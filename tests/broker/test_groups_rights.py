@@ -209,7 +209,7 @@ def test_no_changelog_is_deleted_that_could_not_be_created_again(as_user, secure
 
     kops = as_user(*rights, may[WRITE], may[DELETE])
     with monkeypatch.context() as patch:  # as if the right had been there until the topic was gone
-        for module in ("kops.operations.state.switch", "kops.operations.state.replace_plan"):
+        for module in ("kops.operations.state.change", "kops.operations.state.replace"):
             patch.setattr(f"{module}.refuse_unless_recreatable", lambda *_: None)
         broken = kops(*command, "-o", "json")
     assert (broken.code, broken.json["status"]) == (6, "partial"), broken

@@ -5,7 +5,7 @@ import json
 import pytest
 from confluent_kafka import Consumer
 
-from kops.operations.state import rebuild
+from kops.operations.state import change
 from support.programs import Program, Record
 from support.streams_apps import wait_for
 from support.streams_cases import START
@@ -23,7 +23,7 @@ def test_an_instance_that_joins_in_the_middle(cluster, prefix, tmp_path, run_kop
     file.write_text(json.dumps(program.state_file()), encoding="utf-8")
     command = ("state", "rebuild", file, "-B", cluster.servers, "--yes")
     instance = Consumer({"bootstrap.servers": cluster.servers, "group.id": program.application, "enable.auto.commit": False})
-    append = rebuild._append
+    append = change.append
 
     def joined_first(*at):
         instance.subscribe([program.topic])
@@ -32,7 +32,7 @@ def test_an_instance_that_joins_in_the_middle(cluster, prefix, tmp_path, run_kop
 
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(rebuild, "_append", joined_first)
+            patch.setattr(change, "append", joined_first)
             disturbed = run_kops(*command, "-o", "json")
     finally:
         instance.close()

@@ -188,7 +188,7 @@ def test_what_a_changelog_has_lost_is_said_wherever_it_counts(scene, tmp_path):
 
 def test_a_snapshot_of_a_lost_partition_deletes_what_has_come_back_and_says_so(scene, tmp_path):
     twin = scene.twins["right"]
-    changelog, before, warning = twin.program.changelog, twin.view(), "delete the local state (state.dir)"
+    changelog, before, warning = twin.program.changelog, twin.view(), "delete the local state of"
     gone = {key for key, entry in before.items() if entry.partition == 2}
 
     def restore(folder: Path, *options: str) -> Outcome:

@@ -70,14 +70,14 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
         master: str | None,
         **rest: Any,
     ) -> Any:
+        from kops.operations.state.computation import ComputeOptions
         from kops.operations.state.cut import parse_cut
         from kops.operations.state.evidence import parse_damaged
         from kops.operations.state.files import read_state_file
-        from kops.operations.state.how import How
 
         session: Session = click.get_current_context().obj
         state_file = read_state_file(file, stores)
-        how = How(
+        compute_options = ComputeOptions(
             at=parse_cut(at, session.now()),
             skip_undecodable=on_error == "skip",
             archives=archives,
@@ -85,7 +85,7 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
             master=master,
             damaged=parse_damaged(damaged, state_file),
         )
-        return command(session, state_file, how, **rest)
+        return command(session, state_file, compute_options, **rest)
 
     return wrapped
 
@@ -109,7 +109,7 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
 def rebuild(
     session: Session,
     state_file: Any,
-    how: Any,
+    compute_options: Any,
     *,
     accept_inexact: bool,
     way: str,
@@ -133,18 +133,18 @@ def rebuild(
     from kops.core.durations import parse_duration
     from kops.operations.groups.matching import wait_until_empty
     from kops.operations.protocol.engine import refuse_read_only
-    from kops.operations.state.plans import plan_rebuild
-    from kops.operations.state.replace_plan import plan_replace
+    from kops.operations.state.into import plan_into
+    from kops.operations.state.rebuild import plan_rebuild
+    from kops.operations.state.replace import plan_replace
     from kops.operations.state.report import entry_of, refuse_report, report_of_rebuild, write_report
-    from kops.operations.state.switch_into import plan_into
 
     if offsets_of and not into:
         raise click.UsageError("--offsets-of goes with --into")
-    if into and how.snapshot:
+    if into and compute_options.snapshot:
         raise click.UsageError("--into builds another application, and --from-snapshot is of this one: `kops state restore --application`")
     if into and way == "replace":
         raise click.UsageError("--into writes to another application, so --write replace does not apply")
-    if into and how.damaged:
+    if into and compute_options.damaged:
         raise click.UsageError("--into compares with no changelog: --damaged has nothing to leave out")
     if report:
         refuse_report(report)
@@ -152,11 +152,11 @@ def rebuild(
         refuse_read_only(session.connection)
     if wait_empty:
         wait_until_empty(session, into or state_file.application, parse_duration(wait_empty))
-    how = replace(how, accept_inexact=accept_inexact)
+    compute_options = replace(compute_options, accept_inexact=accept_inexact)
     if into:
-        plan = plan_into(session, state_file, into, how, offsets_of=offsets_of or "")
+        plan = plan_into(session, state_file, into, compute_options, offsets_of=offsets_of or "")
     else:
-        plan = (plan_replace if way == "replace" else plan_rebuild)(session, state_file, how)
+        plan = (plan_replace if way == "replace" else plan_rebuild)(session, state_file, compute_options)
     code = session.carry_out(plan, approval)
     if report:
         write_report(report_of_rebuild(session, state_file, plan, entry_of(session.journal, plan)), report)
@@ -169,7 +169,9 @@ def rebuild(
 @click.option("--wait-empty", metavar="DURATION", help="Wait up to this long for the application to stop, such as 60s.")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write an HTML report of what is wrong.")
 @click.option("--snapshot", "compared", metavar="DIR", help="Compare this `kops state snapshot`, computing up to its offsets.")
-def verify(session: Session, state_file: Any, how: Any, *, wait_empty: str | None, report: str | None, compared: str | None) -> int:
+def verify(
+    session: Session, state_file: Any, compute_options: Any, *, wait_empty: str | None, report: str | None, compared: str | None
+) -> int:
     """Compare the changelogs with what they should hold, and count.
 
     Exit 1 when they differ, and 7 when that cannot be told: the computation failed, its result cannot be exact, or there is nothing to
@@ -185,9 +187,9 @@ def verify(session: Session, state_file: Any, how: Any, *, wait_empty: str | Non
     from kops.operations.state.cut import COMMITTED
     from kops.operations.state.report import refuse_report, report_of_verify, write_report
 
-    if compared and (how.snapshot or how.at != COMMITTED):
+    if compared and (compute_options.snapshot or compute_options.at != COMMITTED):
         raise click.UsageError("--snapshot has offsets of its own: it goes with neither --at nor --from-snapshot")
-    how = replace(how, compared=compared)
+    compute_options = replace(compute_options, compared=compared)
     if report:
         refuse_report(report)
     if wait_empty:
@@ -197,7 +199,7 @@ def verify(session: Session, state_file: Any, how: Any, *, wait_empty: str | Non
         if report:
             write_report(report_of_verify(session, state_file, engine, computed), report)
 
-    found = compare(session, state_file, how, look=look)
+    found = compare(session, state_file, compute_options, look=look)
     if report:
         session.note(f"the report is in {report}")
     for note in found.notes:
@@ -210,23 +212,23 @@ def verify(session: Session, state_file: Any, how: Any, *, wait_empty: str | Non
 @computing
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="The most keys to show for each store.")
 @click.option("--against", metavar="APPLICATION", help="Compare with the changelogs of this application, computing nothing.")
-def diff(session: Session, state_file: Any, how: Any, *, limit: int, against: str | None) -> int:
+def diff(session: Session, state_file: Any, compute_options: Any, *, limit: int, against: str | None) -> int:
     """Show the keys whose changelog differs from what it should hold; exit 1 when there are any, 7 when that cannot be told.
 
     With --against two applications with the same stores are compared, as they are now: what is expected is the state file's.
     """
     from kops.cli.state.view import show_differences
     from kops.operations.state.compare import diff as compare
-    from kops.operations.state.switch_compare import diff_against
+    from kops.operations.state.compare import diff_against
 
-    if against and (how.archives or how.snapshot):
+    if against and (compute_options.archives or compute_options.snapshot):
         raise click.UsageError("--against compares changelogs: nothing is read --from-archive or --from-snapshot")
-    if against and how.damaged:
+    if against and compute_options.damaged:
         raise click.UsageError("--against compares changelogs: --damaged is for what is computed")
     if against:
-        found = diff_against(session, state_file, against, limit=limit, master=how.master)
+        found = diff_against(session, state_file, against, limit=limit, master=compute_options.master)
     else:
-        found = compare(session, state_file, how, limit=limit)
+        found = compare(session, state_file, compute_options, limit=limit)
     for note in found.notes:
         session.note(note)
     show_differences(session, found.rows)

@@ -46,15 +46,14 @@ def repartition(
     from kops.operations.groups.matching import wait_until_empty
     from kops.operations.protocol.engine import refuse_read_only
     from kops.operations.state.files import read_state_file
-    from kops.operations.state.repartition import REPARTITION, plan_repartition
+    from kops.operations.state.repartition import forget_kept, plan_repartition
     from kops.operations.state.repartition_inputs import Choice, parse_instead
-    from kops.operations.state.repartition_kept import forget_kept
 
     if (partitions is None) == (not confirm_done):
         raise click.UsageError("say --partitions N, or --confirm-done for an earlier move")
     state_file = read_state_file(file, stores)
     if confirm_done:
-        for stage in forget_kept(session.journal, state_file.application, REPARTITION.name):
+        for stage in forget_kept(session.journal, state_file.application):
             session.note(f"deleted {stage}")
         return 0
     if not approval.dry_run and not approval.plan_out:

@@ -37,11 +37,11 @@ MUTATIONS = {
     "connect.offsets": "kops.operations.connect.offsets_change:CHANGE_OFFSETS",
     "connect.loggers": "kops.operations.connect.loggers:SET_LOGGERS",
     "streams.reset": "kops.operations.streams.mutation:RESET",
-    "state.replace": "kops.operations.state.replace:STATE_REPLACE",
-    "state.rebuild": "kops.operations.state:REBUILD",
-    "state.into": "kops.operations.state.switch_into:INTO",
-    "state.repartition": "kops.operations.state.repartition:REPARTITION",
-    "state.restore": "kops.operations.state.restore:RESTORE",
+    "state.replace": "kops.operations.state.change:STATE_CHANGE",
+    "state.rebuild": "kops.operations.state.change:STATE_CHANGE",
+    "state.into": "kops.operations.state.change:STATE_CHANGE",
+    "state.repartition": "kops.operations.state.change:STATE_CHANGE",
+    "state.restore": "kops.operations.state.change:STATE_CHANGE",
 }
 
 

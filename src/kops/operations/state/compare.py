@@ -1,24 +1,29 @@
-"""``verify`` and ``diff``: the rebuild without the write."""
+"""``verify`` and ``diff``: the rebuild without the write; and ``diff --against``: the changelogs of two applications, nothing computed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kops.core.errors import CouldNotTell, ExitCode, KopsError
+from kops.core.errors import CouldNotTell, ExitCode, KopsError, NotFound
+from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile
+from kops.core.topics.names import topics_not_found
 from kops.operations.services import Services
 from kops.operations.state.completeness import uncovered_changelogs, uncovered_note
+from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, Computed
 from kops.operations.state.cut import application_group
-from kops.operations.state.engine import Engine, drop_stage, start_engine
-from kops.operations.state.how import How
+from kops.operations.state.engine import Engine, drop_stage, new_stage, start_engine
+from kops.operations.state.into_topics import renamed
 from kops.operations.state.key_rows import WORDS, key_rows
-from kops.operations.state.plans import compute_all
 from kops.operations.state.windows import counted
 from kops.operations.state.witnesses import remember_proofs
+
+if TYPE_CHECKING:
+    from kops.spark.reading.ranges import TopicRange
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Comparison:
 def verify(
     services: Services,
     state_file: StateFile,
-    how: How,
+    options: ComputeOptions,
     *,
     look: Callable[[Engine, list[Computed]], None] | None = None,
 ) -> Comparison:
@@ -48,19 +53,19 @@ def verify(
 
     :param look: is given what was computed before it is forgotten
     """
-    with _computed(services, state_file, how) as (engine, notes, computed):
+    with _computed(services, state_file, options) as (engine, notes, computed):
         if look is not None:
             look(engine, computed)
         rows = [_store_row(found) for found in computed]
         return Comparison(rows, sum(found.differing for found in computed), notes, status_of(computed))
 
 
-def diff(services: Services, state_file: StateFile, how: How, *, limit: int) -> Comparison:
+def diff(services: Services, state_file: StateFile, options: ComputeOptions, *, limit: int) -> Comparison:
     """Compare every store with its changelog and return the keys that differ.
 
     :param limit: the most rows for each store
     """
-    with _computed(services, state_file, how) as (engine, notes, computed):
+    with _computed(services, state_file, options) as (engine, notes, computed):
         rows = [row for found in computed if found.differing for row in key_rows(engine, found.facts.store, found.stage, limit)]
         differing = sum(found.differing for found in computed)
         if differing > len(rows):
@@ -75,23 +80,23 @@ def status_of(computed: Sequence[Computed]) -> str:
 
 
 @contextmanager
-def _computed(services: Services, state_file: StateFile, how: How) -> Iterator[tuple[Engine, list[str], list[Computed]]]:
+def _computed(services: Services, state_file: StateFile, options: ComputeOptions) -> Iterator[tuple[Engine, list[str], list[Computed]]]:
     try:
-        yield from _compared(services, state_file, how)
+        yield from _compared(services, state_file, options)
     except KopsError as error:
         if error.exit_code is not ExitCode.FAILED:
             raise
         raise CouldNotTell(error.message, hint=error.hint, **error.details) from error
 
 
-def _compared(services: Services, state_file: StateFile, how: How) -> Iterator[tuple[Engine, list[str], list[Computed]]]:
-    engine = start_engine(services, how.master)
-    group = application_group(services, state_file, how.at)
-    notes = [f"compared with {how.compared} and not with the changelogs"] if how.compared else []
-    if group is not None and not how.compared and group.state != "EMPTY":
+def _compared(services: Services, state_file: StateFile, options: ComputeOptions) -> Iterator[tuple[Engine, list[str], list[Computed]]]:
+    engine = start_engine(services, options.master)
+    group = application_group(services, state_file, options.at)
+    notes = [f"compared with {options.compared} and not with the changelogs"] if options.compared else []
+    if group is not None and not options.compared and group.state != "EMPTY":
         notes.append(f"{state_file.application} is running ({group.state}): what it has not committed yet shows as a difference")
-    _, cut, computed = compute_all(services, state_file, engine, replace(how, accept_inexact=True), must_be_empty=False)
-    uncovered = [] if how.compared else uncovered_changelogs(services, state_file)
+    _, cut, computed = compute_all(services, state_file, engine, replace(options, accept_inexact=True), must_be_empty=False)
+    uncovered = [] if options.compared else uncovered_changelogs(services, state_file)
     computed, forgotten = remember_proofs(services, state_file, computed, cut.offsets, at=cut.taken)
     try:
         said = (note for found in computed for note in (found.summary, *found.warnings))
@@ -114,3 +119,59 @@ def _store_row(found: Computed) -> dict[str, Any]:
         "records": found.counts.read,
         **counted(found.counts.noted),
     }
+
+
+def diff_against(services: Services, state_file: StateFile, other: str, *, limit: int, master: str | None = None) -> Comparison:
+    """Compare the stores of a state file with those of another application; ``expected`` is the state file's.
+
+    Where the numbers of partitions differ, a key may lie anywhere.
+
+    :param other: the other ``application.id``
+    :param limit: the most rows for each store
+    :raises NotFound: when a changelog does not exist
+    """
+    from kops.spark.driver.failures import explained
+    from kops.spark.staging.stage import stage_difference_of
+
+    engine = start_engine(services, master)
+    named = renamed(state_file, other)
+    isolation = "read_committed" if state_file.exactly_once else "read_uncommitted"
+    rows: list[dict[str, Any]] = []
+    notes: list[str] = []
+    differing, unseen = 0, []
+    for store, their in zip(state_file.stores, named.stores, strict=True):
+        ranges = [_range(services, topic, isolation, state_file) for topic in (store.changelog, their.changelog)]
+        stage = new_stage(services, state_file.application)
+        services.progress.step(f"comparing {store.changelog} with {their.changelog}")
+        try:
+            with explained(f"compare {store.changelog}"), engine.reading(*ranges):
+                staged = stage_difference_of(engine.kafka(), ranges[0], ranges[1], stage)
+            found = sum(count for actions in staged.actions.values() for name, count in actions.items() if name != "erased")
+            shown = key_rows(engine, store, stage, limit) if found else []
+        finally:
+            drop_stage(stage)
+        differing += found
+        if not any(wanted.records for wanted in ranges):
+            unseen.append(store.name)
+        rows += shown
+        if found > len(shown):
+            notes.append(f"{store.name}: {found:,} keys differ, {len(shown):,} are shown; --limit shows more")
+    if unseen:
+        notes.append(f"neither changelog has any record, so nothing was compared: {', '.join(unseen)}")
+    same = [store.name for store in state_file.stores if store.name not in unseen]
+    if same and not differing:
+        notes.append(f"{state_file.application} and {other} hold the same: {', '.join(same)}")
+    return Comparison(rows, differing, notes, DIFFERENT if differing else UNCLEAR if unseen else EQUAL)
+
+
+def _range(services: Services, topic: str, isolation: str, state_file: StateFile) -> TopicRange:
+    from kops.spark.reading.ranges import TopicRange
+
+    partitions, problems = services.kafka.offsets.partitions_or_errors([topic])
+    if isinstance(problems.get(topic), NotFound):
+        raise topics_not_found([topic], hint="`kops topics list '*-changelog'` shows those that exist")
+    if topic in problems:
+        raise problems[topic]
+    bounds: dict[TopicPartition, Bounds] = services.kafka.offsets.bounds(partitions[topic], isolation=isolation)
+    ranges = {at.partition: (bound.log_start_offset, bound.log_end_offset) for at, bound in bounds.items()}
+    return TopicRange(topic, ranges, read_committed=state_file.exactly_once, headers=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile
+from kops.core.streams.local_state import delete_local_state
 from kops.core.topics.names import streams_application
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed
@@ -76,7 +77,7 @@ def uncovered_note(state_file: StateFile, uncovered: Sequence[Uncovered]) -> lis
     return [f"not looked at, since no chosen store of {state_file.path} has it: {some}{more}"]
 
 
-def local_state(computed: Iterable[Computed]) -> list[str]:
+def stale_local_state(application: str, computed: Iterable[Computed]) -> list[str]:
     """Say where local stores would not follow: a log that was emptied or recreated tells them nothing about old keys."""
     lost: dict[str, list[int]] = {}
     for found in computed:
@@ -89,10 +90,7 @@ def local_state(computed: Iterable[Computed]) -> list[str]:
     if not lost:
         return []
     verb = "is" if len(lost) == 1 else "are"
-    return [
-        f"{', '.join(lost)} {verb} empty, or without most of the keys: delete the application's local state (state.dir) on every instance"
-        " before it starts. A local store whose checkpoint lies below the new end of its changelog keeps stale keys and says nothing"
-    ]
+    return [delete_local_state(application, why=f"{', '.join(lost)} {verb} empty, or without most of the keys")]
 
 
 def _lacks_most(found: Computed, number: int) -> bool:

@@ -1,33 +1,86 @@
-"""What must not have moved between planning a rebuild and writing it."""
+"""What must not move between planning a change of state and making it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from kops.core.errors import KopsError, NotFound
+from kops.core.errors import KopsError, NotFound, StateMoved
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
+from kops.core.offsets.moves import ABSENT
 from kops.core.plan import Plan
+from kops.operations.offsets.items import offset_of
+from kops.operations.protocol.engine import compare_guard
 from kops.operations.services import Services
+from kops.operations.state.arguments import arguments_of
+from kops.operations.state.cut import refuse_alive
+from kops.operations.state.internal_topics import topic_ids
+
+_TOPICS: Mapping[str, Any] = {"topic_ids": {}, "replaced_ends": {}}
+"""Of topics that are created, deleted or recreated; a rebuild of kops 0.1, which has none, leaves them out."""
 
 
-def guard_of(services: Services, application: str, changelogs: Iterable[str], watched: Iterable[str]) -> dict[str, Any]:
-    """Return the state of the group, its committed offsets, and the ends of the changelogs.
+def guarded(services: Services, plan: Plan, watched: Iterable[str] | None = None) -> Plan:
+    """Return a plan with how things are now: the group, its offsets, the changelogs, and the topics that are changed.
 
     The bounds of the input are not in it: producers go on, and what was computed lies in the stage.
 
-    :param watched: topics whose committed offsets count
+    :param watched: topics whose committed offsets count; those of the plan's guard when None
+    :raises StateMoved: when a changelog that is to be appended to is gone
     """
-    topics = sorted(watched)
-    committed = services.kafka.groups.committed([application], stable=True)[application]
-    return {
-        "group": application,
-        "state": _state(services, application),
+    arguments = arguments_of(plan)
+    topics = sorted(plan.guard["topics"] if watched is None else watched)
+    ids = topic_ids(services, arguments.topics) if arguments.topics else {}
+    replaced = [name for name in sorted(arguments.fresh) if ids[name] is not None]
+    committed = services.kafka.groups.committed([arguments.application], stable=True)[arguments.application]
+    try:
+        ends = log_ends(services, arguments.changelogs - arguments.fresh)
+    except NotFound as missing:
+        raise StateMoved(missing.message, hint="a changelog was deleted since the plan was made; plan again") from missing
+    now = {
+        "group": arguments.application,
+        "state": _state(services, arguments.application),
         "topics": topics,
         "committed": {str(partition): found.offset for partition, found in sorted(committed.items()) if partition.topic in topics},
-        "changelog_ends": {str(partition): end for partition, end in log_ends(services, changelogs).items()},
+        "changelog_ends": _json(ends),
+        "topic_ids": ids,
+        "replaced_ends": _json(log_ends(services, replaced)) if replaced else {},
     }
+    return replace(plan, guard=now)
+
+
+def refuse_moved(services: Services, plan: Plan) -> None:
+    """Refuse when the application, its changelogs or the topics to be changed are no longer as the plan found them."""
+    expected = replace(plan, guard={**_TOPICS, **plan.guard})
+    what = "changelogs or topics" if arguments_of(plan).topics else "changelogs"
+    compare_guard(expected, guarded(services, expected).guard, f"the application {arguments_of(plan).application} or one of its {what}")
+
+
+def refuse_running(services: Services, plan: Plan) -> None:
+    """Refuse while the application has members."""
+    if plan.guard["state"] != ABSENT:
+        application = arguments_of(plan).application
+        refuse_alive(services.kafka.groups.describe([application])[application])
+
+
+def refuse_moved_on(plan: Plan, now: Plan) -> None:
+    """Refuse to finish a change when the group has an offset that the plan neither found nor commits.
+
+    :param now: the same plan, guarded now
+    """
+    arguments = arguments_of(plan)
+    before, here = plan.guard["committed"], now.guard["committed"]
+    wanted = {str(at): offset_of(found) for at, found in arguments.commit.items()}
+    recreated = {change.name for change in arguments.topics}
+    for target in sorted({*before, *here}):
+        offset = here.get(target)
+        forgotten = (
+            offset is None and target.rpartition(":")[0] in recreated
+        )  # the coordinator forgets what was committed for a deleted topic
+        if not forgotten and offset not in (before.get(target), wanted.get(target, before.get(target))):
+            raise StateMoved(f"{arguments.application} has moved on in {target} since", hint="plan again from what is there now")
 
 
 def log_ends(services: Services, topics: Iterable[str]) -> dict[TopicPartition, int]:
@@ -41,25 +94,26 @@ def meanwhile(services: Services, plan: Plan) -> list[str]:
 
     What was written to changelog partitions that the plan wrote too is read back elsewhere.
     """
-    application, guard, commit = plan.arguments["application"], plan.guard, plan.arguments["commit"]
+    arguments, guard = arguments_of(plan), plan.guard
+    application, found_then = arguments.application, guard["committed"]
     said = []
     group = services.kafka.groups.describe_or_errors([application])[application]
     if not isinstance(group, KopsError) and group.members:
         said.append(f"{counted(len(group.members), 'instance')} of {application} joined")
-    elif not isinstance(group, KopsError) and guard["state"] == "ABSENT" and not commit:
+    elif not isinstance(group, KopsError) and guard["state"] == ABSENT and not arguments.commit:
         said.append(f"the group {application} came into being")
     committed = services.kafka.groups.committed([application])[application]
     for partition, found in sorted(committed.items()):
-        target, written = str(partition), commit.get(str(partition)) or {}
-        if partition.topic in guard["topics"] and found.offset not in (guard["committed"].get(target), written.get("offset")):
-            said.append(f"{application} committed {found.offset} for {target}")
-    stores = plan.arguments["stores"].values()
-    alone = {store["changelog"] for store in stores if not store["contents"]}
-    known = {target: end for target, end in guard["changelog_ends"].items() if target.rpartition(":")[0] in alone}
-    if known:
-        there = {target.rpartition(":")[0] for target in known}
-        ends = {str(partition): end for partition, end in log_ends(services, there).items()}
-        said += [f"{target} got {counted(ends[target] - end, 'record')}" for target, end in known.items() if ends.get(target, end) > end]
+        known = (found_then.get(str(partition)), offset_of(arguments.commit.get(partition)))
+        if partition.topic in guard["topics"] and found.offset not in known:
+            said.append(f"{application} committed {found.offset} for {partition}")
+    untouched = {store.changelog for store in arguments.stores.values() if not store.contents}
+    known_ends = {target: end for target, end in guard["changelog_ends"].items() if target.rpartition(":")[0] in untouched}
+    if known_ends:
+        ends = _json(log_ends(services, {target.rpartition(":")[0] for target in known_ends}))
+        said += [
+            f"{target} got {counted(ends[target] - end, 'record')}" for target, end in known_ends.items() if ends.get(target, end) > end
+        ]
     return said
 
 
@@ -73,8 +127,12 @@ def records_of(services: Services, topics: Iterable[str]) -> dict[str, str]:
     return {name: f"it holds {counted(count, 'record')} now" for name, count in counts.items()}
 
 
+def _json(ends: Mapping[TopicPartition, int]) -> dict[str, int]:
+    return {str(partition): end for partition, end in ends.items()}
+
+
 def _state(services: Services, application: str) -> str:
     try:
         return services.kafka.groups.describe([application])[application].state
     except NotFound:
-        return "ABSENT"
+        return ABSENT

@@ -1,253 +1,180 @@
-"""The mutation of changelogs: append what the stage holds, read it back, take it back."""
+"""Plans to rebuild: append to the changelogs what they lack."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, ClassVar
 
-from kops.core.errors import KopsError, Refused, VerificationFailed
+from kops.core.errors import Refused
 from kops.core.models import Committed, TopicPartition
-from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.offsets.items import committed_of_json, offset_of, partition_of, verified
-from kops.operations.protocol.aftermath import Traces
-from kops.operations.protocol.engine import Mutation, compare_guard, failed
+from kops.core.plan import Item, Plan
+from kops.core.statefile import StateFile
+from kops.core.statefile.models import VERSIONED
+from kops.core.times import to_milliseconds
+from kops.formats.streams import offset_metadata
+from kops.formats.streams.offset_metadata import OffsetMetadata
 from kops.operations.services import Services
-from kops.operations.state.appending import read_back_judged, target_of, written_results
-from kops.operations.state.completeness import before_starting
-from kops.operations.state.cut import refuse_alive
-from kops.operations.state.engine import Engine, start_engine
-from kops.operations.state.guard import guard_of, log_ends, meanwhile
-from kops.operations.state.tail import wait_until_stable
+from kops.operations.state.arguments import StateArguments, StoreWrite
+from kops.operations.state.change import REBUILD
+from kops.operations.state.changelog_writes import refuse_time_zero
+from kops.operations.state.completeness import stale_local_state, still_open, uncovered_changelogs, uncovered_note
+from kops.operations.state.computation import ComputeOptions, compute_all
+from kops.operations.state.compute import Computed
+from kops.operations.state.cut import Cut
+from kops.operations.state.engine import Engine, drop_stage, start_engine
+from kops.operations.state.facts import StoreFacts, refuse_timestamps
+from kops.operations.state.guard import guarded
+from kops.operations.state.windows import counted, emitted_again, fading
+from kops.operations.state.witnesses import question_of
+
+ACTIONS = ("added", "changed", "removed", "erased")
+_NAMED = 3
 
 
-class Rebuild(Mutation):
-    """Appends staged records to the changelogs of an application without members."""
+def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOptions) -> Plan:
+    """Compute every store, stage what its changelog lacks, and return the plan to append it.
 
-    name: ClassVar[str] = "state.rebuild"
-    leaves_parts: ClassVar[bool] = True
-
-    def locks(self, plan: Plan) -> Iterable[str]:
-        """Name the group: its offsets, its state and its topics are changed by one kops at a time."""
-        return (plan.arguments["application"],)
-
-    def covers(self, plan: Plan, earlier: Plan) -> bool:
-        """Tell whether every changelog of an earlier plan of this kind was looked at again."""
-        if earlier.operation != plan.operation or earlier.arguments["application"] != plan.arguments["application"]:
-            return False
-        wanted = {store["changelog"] for store in earlier.arguments["stores"].values()}
-        seen = {item.target for item in plan.items} | {item.target.rpartition(":")[0] for item in plan.items}
-        return wanted <= seen
-
-    def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when the application runs, went on, or its changelogs grew."""
-        refuse_running(services, plan)
-        compare_guard(plan, _guard_now(services, plan), f"the application {plan.arguments['application']} or one of its changelogs")
-
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Write every store's records, then move the committed offsets when the plan does."""
-        engine = start_engine(services, plan.arguments["master"])
-        items = {item.target: item for item in plan.changes}
-        clean = True
-        for name, store in plan.arguments["stores"].items():
-            if store["contents"]:
-                for result in _append(engine, plan, name, items):
-                    clean = clean and result.status is Status.DONE
-                    yield result
-        if plan.arguments["commit"]:
-            yield from _commit(services, plan, items) if clean else _not_moved(plan, items)
-
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read everything back, and look whether the application stood still all the time."""
-        return (*self.read_back(services, plan, results), *_second_look(services, plan, results))
-
-    def read_back(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read back what was appended, and the committed offsets."""
-        engine = start_engine(services, plan.arguments["master"])
-        wrong: dict[str, str] = {}
-        for name, store in plan.arguments["stores"].items():
-            if store["contents"]:
-                services.progress.step(f"reading {store['changelog']} back")
-                wrong |= _unlike(engine, plan, name)
-        committed = committed_of_json(plan.arguments["commit"])
-        found = services.kafka.groups.committed([plan.arguments["application"]])[plan.arguments["application"]]
-        return tuple(
-            verified(result, committed, found) if partition_of(result.target) in committed else read_back_judged(result, wrong)
-            for result in results
-        )
-
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - all of it goes back
-        """Return the plan that writes what was there before: the same stage, the other way round."""
-        from kops.spark.staging.difference import to_append
-        from kops.spark.staging.stage import contents_of, read_stage
-
-        refuse_running(services, plan)
-        refuse_after_loss(plan)
-        engine = start_engine(services, plan.arguments["master"])
-        backwards = not plan.arguments["backwards"]
-        stores = {}
-        for name, store in plan.arguments["stores"].items():
-            _refuse_without_stage(engine, store)
-            contents = contents_of(to_append(read_stage(engine.session, store["stage"]), backwards=backwards)) if store["contents"] else {}
-            stores[name] = {**store, "contents": {str(number): asdict(content) for number, content in contents.items()}}
-        arguments = {
-            **plan.arguments,
-            "backwards": backwards,
-            "stores": stores,
-            "commit": plan.arguments["prior"],
-            "prior": plan.arguments["commit"],
-        }
-        ends = log_ends(services, [store["changelog"] for store in stores.values()])
-        committed = services.kafka.groups.committed([plan.arguments["application"]], stable=True)[plan.arguments["application"]]
-        items = tuple(_inverse_item(item, ends, committed) for item in plan.changes)
-        summary = f"undo the rebuild of {plan.arguments['application']}: write what its changelogs held before"
-        undo = replace(plan, summary=summary, items=items, arguments=arguments, warnings=(), notes=())
-        return replace(undo, guard=_guard_now(services, undo))
-
-    def can_be_undone(self, plan: Plan) -> bool:
-        """Tell that what was lost on the way back does not come back."""
-        return not plan.losses
-
-    def traces(self, plan: Plan, results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - all of it
-        """Look at the changelogs, and at where the application is."""
-        changelogs = (store["changelog"] for store in plan.arguments["stores"].values())
-        return Traces(logs=tuple(sorted(changelogs)), group=plan.arguments["application"])
-
-    def offsets_in_the_middle(self, plan: Plan) -> dict[str, list[int | None]]:
-        """Return where the application was, and where it was to be moved."""
-        between: dict[str, list[int | None]] = {target: [offset] for target, offset in plan.guard["committed"].items()}
-        for target, found in plan.arguments["commit"].items():
-            between.setdefault(target, [None]).append(found and found["offset"])
-        return between
-
-    def resume(self, services: Services, plan: Plan) -> Plan:
-        """Return the plan to write all of the stage again: the last record of a key counts, so twice is once.
-
-        :raises StateMoved: when the application has gone on since
-        """
-        refuse_running(services, plan)
-        now = _guard_now(services, plan)
-        ends = {"changelog_ends": plan.guard["changelog_ends"]}
-        compare_guard(plan, {**now, **ends}, f"the application {plan.arguments['application']}")
-        for store in plan.arguments["stores"].values():
-            _refuse_without_stage(start_engine(services, plan.arguments["master"]), store)
-        return replace(plan, guard=now)
-
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Say what to do next."""
-        if any(result.status is not Status.DONE for result in results):
-            return ("run the same command again: what is right already is recognised",)
-        application = plan.arguments["application"]
-        if plan.arguments.get("backwards"):
-            return (f"the changelogs of {application} hold what they held before the rebuild",)
-        return before_starting(application, plan.arguments.get("open", ()))
+    :param options: with ``at`` the end, or a time, the application is moved there
+    :raises Refused: with the reason, when a store must not be rebuilt
+    """
+    engine = start_engine(services, options.master)
+    facts, cut, computed = compute_all(services, state_file, engine, options, must_be_empty=True)
+    _refuse_versions(computed)
+    now_ms = to_milliseconds(services.now())
+    for found in computed:
+        for content in found.contents.values():
+            refuse_timestamps(found.facts, content.earliest, content.latest, now_ms)
+            refuse_time_zero(services, found.facts.store.changelog, [content.earliest], exactly_once=state_file.exactly_once)
+    commits = moved_offsets(engine, state_file, facts, cut)
+    uncovered, wipes = uncovered_changelogs(services, state_file), stale_local_state(state_file.application, computed)
+    items = [item for found in computed for item in _append_items(found)] + move_items(cut, commits)
+    arguments = StateArguments(
+        application=state_file.application,
+        state_file=state_file.path,
+        exactly_once=state_file.exactly_once,
+        master=engine.master,
+        stores={found.facts.store.name: _store_write(found) for found in computed if not found.facts.store.reuses_source},
+        commit=dict(commits),
+        prior={partition: cut.committed.get(partition) for partition in commits},
+        open=tuple(still_open(computed, uncovered, wipes)),
+        facts={"archives": cut.archives_json, "question": question_of(computed)},
+    )
+    plan = Plan(
+        operation=REBUILD,
+        summary=_summary(state_file, computed),
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=tuple(items),
+        arguments=arguments.as_json(),
+        warnings=(*cut.notes, *wipes, *_of_windows(computed, is_moved=bool(commits), now_ms=now_ms)),
+        notes=(*cut.origins, *(note for found in computed for note in _notes(found)), *uncovered_note(state_file, uncovered)),
+    )
+    return guarded(services, plan, watched_topics(facts))
 
 
-REBUILD = Rebuild()
+def _refuse_versions(computed: Sequence[Computed]) -> None:
+    """Refuse to append to the changelog of a versioned store: each of its records is a version, and stays one."""
+    for found in computed:
+        if found.facts.store.type == VERSIONED and found.differing:
+            for done in computed:
+                drop_stage(done.stage)
+            raise Refused(
+                f"store {found.facts.store.name} is versioned and differs in {found.differing:,} versions: its history cannot be unwritten",
+                hint="--write replace recreates its changelog",
+            )
 
 
-def refuse_running(services: Services, plan: Plan) -> None:
-    """Refuse while the application has members."""
-    if plan.guard["state"] != "ABSENT":
-        application = plan.arguments["application"]
-        refuse_alive(services.kafka.groups.describe([application])[application])
+def _of_windows(computed: Sequence[Computed], *, is_moved: bool, now_ms: int) -> list[str]:
+    said = []
+    for found in computed:
+        store = found.facts.store
+        if is_moved:
+            said += emitted_again(store)
+        if found.must_write and found.contents:
+            said += fading(store, found.facts.settings, min(content.earliest for content in found.contents.values()), now_ms)
+    return said
 
 
-def _second_look(services: Services, plan: Plan, results: Sequence[ItemResult]) -> Iterator[ItemResult]:
-    """Yield a failure of the application itself when it did something while its state was being written."""
-    if not any(result.status is Status.DONE for result in results):
-        return
-    said = meanwhile(services, plan)
-    if said:
-        application = plan.arguments["application"]
-        error = VerificationFailed(
-            f"while the state was written {'; '.join(said)}: its local state may be half of the old and half of the new",
-            hint=f"stop {application} everywhere, delete its local state, then run the same command again",
-        )
-        yield ItemResult(application, Status.FAILED, error=error.as_json())
+def _notes(found: Computed) -> list[str]:
+    if found.exactness.reasons or found.proof is None:
+        return [found.summary, *found.warnings]
+    return [f"{found.facts.store.name}: {found.evidence}", *found.warnings]
 
 
-def _guard_now(services: Services, plan: Plan) -> dict[str, Any]:
-    changelogs = [store["changelog"] for store in plan.arguments["stores"].values()]
-    return guard_of(services, plan.arguments["application"], changelogs, plan.guard["topics"])
+def _append_items(found: Computed) -> list[Item]:
+    """Return one item a changelog partition. Tombstones that nobody has to see are no reason to write at all."""
+    items = []
+    for number, bounds in sorted(found.facts.changelog_bounds.items()):
+        target, end = f"{found.facts.store.changelog}:{number}", bounds.log_end_offset
+        content, actions = found.contents.get(number), found.actions.get(number, {})
+        if content is None or not found.must_write:
+            reason = "the topic is the changelog itself" if found.facts.store.reuses_source else "up to date"
+            items.append(Item(target, "none", end, end, reason))
+            continue
+        counts = ", ".join(f"{actions[name]:,} {name}" for name in ACTIONS if actions.get(name))
+        items.append(Item(target, "append", end, end + content.records, f"{counts} (exactness {found.grade})"))
+    return items
 
 
-def _append(engine: Engine, plan: Plan, name: str, items: Mapping[str, Item]) -> Iterator[ItemResult]:
-    """Write one store's records and yield a result for each partition."""
-    from kops.spark.staging.writer import write_stage
-
-    store, arguments = plan.arguments["stores"][name], plan.arguments
-    _refuse_without_stage(engine, store)
-    ends = _ends_of(plan, store["changelog"])
-    target = target_of(engine, plan, name, len(ends))
-    total = sum(content["records"] for content in store["contents"].values())
-    with engine.writing(ends, total):
-        written = write_stage(engine.session, store["stage"], target, backwards=arguments["backwards"])
-    yield from written_results(store, written, items, "run it again: what was written is recognised")
+def move_items(cut: Cut, commits: Mapping[TopicPartition, Committed]) -> list[Item]:
+    """Return the moves of the application as items."""
+    items = []
+    for partition, committed in sorted(commits.items()):
+        before = cut.committed.get(partition)
+        action = "move" if before else "commit"
+        items.append(Item(str(partition), action, before.offset if before else None, committed.offset, "the application resumes here"))
+    return items
 
 
-def _unlike(engine: Engine, plan: Plan, name: str) -> dict[str, str]:
-    """Return the changelog partitions of a store whose new records are not those of the stage, and how."""
-    from kops.spark.driver.failures import explained
-    from kops.spark.reading.contents import Content
+def moved_offsets(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: Cut) -> dict[TopicPartition, Committed]:
+    """Return what to commit for the application, with the partition time that Kafka Streams would have stored."""
     from kops.spark.reading.ranges import TopicRange
-    from kops.spark.staging.difference import to_append
-    from kops.spark.staging.readback import unlike
-    from kops.spark.staging.stage import read_stage
+    from kops.spark.stores.jobs import partition_times
 
-    store, exactly_once = plan.arguments["stores"][name], plan.arguments["exactly_once"]
-    topic, before = store["changelog"], _ends_of(plan, store["changelog"])
-    after = log_ends(engine.services, [topic])
-    if exactly_once:
-        wait_until_stable(engine.services, after)
-    tail = TopicRange(topic, {partition.partition: (before[partition], end) for partition, end in after.items()}, exactly_once)
-    wanted = to_append(read_stage(engine.session, store["stage"]), backwards=plan.arguments["backwards"])
-    fingerprints = {int(number): Content(**content).fingerprint for number, content in store["contents"].items()}
-    with explained(f"read {topic} back"), engine.reading(tail):
-        found = unlike(engine.kafka(), tail, wanted, fingerprints)
-    return {f"{topic}:{number}": how for number, how in found.items()}
-
-
-def _commit(services: Services, plan: Plan, items: Mapping[str, Item]) -> Iterator[ItemResult]:
-    """Move the application to where its state is now."""
-    group, groups = plan.arguments["application"], services.kafka.groups
-    wanted = committed_of_json(plan.arguments["commit"])
-    outcome: dict[TopicPartition, KopsError | None] = groups.commit(group, {p: found for p, found in wanted.items() if found})
-    outcome |= groups.delete_offsets(group, [partition for partition, found in wanted.items() if found is None])
-    for partition, error in outcome.items():
-        item = items[str(partition)]
-        yield failed(item, error) if error else ItemResult(item.target, Status.DONE, value=item.after)
+    commits = {}
+    for topic in sorted({partition.topic for partition in cut.moves}):
+        found = next(found for found in facts if any(source.topic == topic for source in found.store.inputs))
+        ranges = {p: bounds for p, bounds in cut.ranges(found, topic).items() if TopicPartition(topic, p) in cut.moves}
+        store = replace(found.store, source=next(source for source in found.store.inputs if source.topic == topic))
+        read = TopicRange(topic, ranges, read_committed=state_file.reads_committed)
+        times = partition_times(engine.kafka(), read, state_file, store)
+        for number in ranges:
+            partition = TopicPartition(topic, number)
+            metadata = offset_metadata.encode(OffsetMetadata(times[number])) if number in times else ""
+            commits[partition] = Committed(cut.offsets[partition], metadata)
+    return commits
 
 
-def _not_moved(plan: Plan, items: Mapping[str, Item]) -> Iterator[ItemResult]:
-    for target in plan.arguments["commit"]:
-        yield ItemResult(items[target].target, Status.SKIPPED)
+def _store_write(found: Computed) -> StoreWrite:
+    return StoreWrite(
+        changelog=found.facts.store.changelog,
+        stage=found.stage,
+        contents={number: asdict(content) for number, content in found.contents.items()} if found.must_write else {},
+        facts={
+            "exactness": found.judgement,
+            "read": found.counts.read,
+            "keys": found.counts.keys,
+            "dropped": found.counts.dropped,
+            **counted(found.counts.noted),
+            "actions": {str(number): dict(actions) for number, actions in found.actions.items()},
+        },
+    )
 
 
-def _ends_of(plan: Plan, topic: str) -> dict[TopicPartition, int]:
-    ends = {partition_of(target): end for target, end in plan.guard["changelog_ends"].items()}
-    return {partition: end for partition, end in ends.items() if partition.topic == topic}
+def watched_topics(facts: Sequence[StoreFacts]) -> list[str]:
+    """Return the topics whose committed offsets must not move."""
+    stores = [found.store for found in facts]
+    return sorted(
+        {source.topic for store in stores for source in store.inputs}
+        | {store.repartition_topic for store in stores if store.repartition_topic}
+    )
 
 
-def refuse_after_loss(plan: Plan) -> None:
-    """Refuse to take back what took something with it: the state of then no longer fits the offsets of now."""
-    if plan.losses:
-        raise Refused(
-            f"this undid a change although the application had moved on: {'; '.join(plan.losses)}",
-            hint="`kops state verify` compares its state with its input, and `kops state rebuild` computes it again",
-        )
-
-
-def _inverse_item(item: Item, ends: Mapping[TopicPartition, int], committed: Mapping[TopicPartition, Committed]) -> Item:
-    if item.action != "append":
-        action = "delete" if item.before is None else "move"
-        return Item(item.target, action, offset_of(committed.get(partition_of(item.target))), item.before, "where it was before")
-    end = ends[partition_of(item.target)]
-    return Item(item.target, "append", end, end + item.after - item.before, "what it held before")
-
-
-def _refuse_without_stage(engine: Engine, store: Mapping[str, Any]) -> None:
-    from pathlib import Path
-
-    if "://" not in store["stage"] and engine.is_local and not Path(store["stage"]).is_dir():
-        raise Refused(f"the staged records of {store['changelog']} are gone: {store['stage']}", hint="plan the rebuild again")
+def _summary(state_file: StateFile, computed: Sequence[Computed]) -> str:
+    records = sum(content.records for found in computed if found.must_write for content in found.contents.values())
+    stores = [f"{found.facts.store.name} {found.counts.keys:,} keys, exactness {found.grade}" for found in computed[:_NAMED]]
+    more = f"; and {len(computed) - _NAMED} more stores" if len(computed) > _NAMED else ""
+    what = f"({'; '.join(stores)}{more})"
+    if not records:
+        return f"the state of {state_file.application} {what} is up to date"
+    return f"rebuild the state of {state_file.application} {what}: append {records:,} records"

@@ -1,90 +1,30 @@
-"""Moves an application to another number of partitions, with its state. Kafka Streams itself cannot: it refuses to start."""
+"""Plans to move an application to another number of partitions: its internal topics are recreated, and its state is written into them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, NewTopic, TopicPartition
-from kops.core.plan import Item, ItemResult, Plan, Severity, Status
+from kops.core.plan import Item, Plan, Severity
 from kops.core.statefile import StateFile
+from kops.core.streams.local_state import delete_local_state
 from kops.core.topics.names import no_topics
-from kops.operations.offsets.items import committed_json, move_item, partition_of
+from kops.operations.offsets.items import move_item
 from kops.operations.protocol.journal import EntryStatus, Journal, crashed
 from kops.operations.protocol.journal_actions import is_unfinished
 from kops.operations.services import Services
-from kops.operations.state.engine import start_engine
+from kops.operations.state.arguments import GROW, StateArguments, arguments_of
+from kops.operations.state.change import REPARTITION, STATE_CHANGE
+from kops.operations.state.engine import drop_stage, start_engine
+from kops.operations.state.guard import guarded
+from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
 from kops.operations.state.losses import losses_text
-from kops.operations.state.recreation import refuse_unless_recreatable
-from kops.operations.state.repartition_inputs import Choice, plan_inputs
+from kops.operations.state.repartition_inputs import Choice, emissions_of, plan_inputs
 from kops.operations.state.repartition_stage import movables, stage_changelogs
 from kops.operations.state.snapshot_topics import OwnTopics, StandingStill, own_topics, standing_still
-from kops.operations.state.switch import GROW, Switch, guard_now, local_state_warning
-from kops.operations.state.switch_offsets import emissions_of
-from kops.operations.state.switch_topics import TopicChange, changes_json, changes_of_json, topic_ids
-
-_PRINT = ("records", "high", "low")
-"""What two equal contents have in common: the number of records, and the sum of their hashes."""
-
-
-class Repartition(Switch):
-    """Makes internal topics anew with another number of partitions, and writes the state into them."""
-
-    name = "state.repartition"
-
-    def check(self, services: Services, plan: Plan) -> None:
-        """Refuse also when what is kept of the old changelogs is not whole: they are about to be deleted."""
-        super().check(services, plan)
-        session = start_engine(services, plan.arguments["master"]).session
-        for store in plan.arguments["stores"].values():
-            if store["prior_contents"]:
-                wanted = {number: [found[part] for part in _PRINT] for number, found in store["prior_contents"].items()}
-                if _kept(session, store) != wanted:
-                    raise Refused(f"what is kept of {store['changelog']} is not whole: {store['prior_stage']}", hint="plan it again")
-
-    def offsets_back(self, services: Services, plan: Plan, topics: Sequence[TopicChange]) -> dict[str, Any]:
-        """Return the commits of before; a repartition topic is recreated once more, and begins at 0."""
-        application = plan.arguments["application"]
-        now = services.kafka.groups.committed([application])[application]
-        made = {change.name: change.after for change in topics if change.after}
-        back: dict[str, Any] = {}
-        for target, found in plan.arguments["committed_before"].items():
-            partition = partition_of(target)
-            if partition.topic not in made and (partition not in now or now[partition].offset != found["offset"]):
-                back[target] = found
-        for target in plan.arguments["commit"]:
-            if target not in plan.arguments["committed_before"] and partition_of(target).topic not in made:
-                back[target] = None
-        for name, topic in made.items():
-            if name in plan.arguments["repartitions"]:
-                for number in range(topic.partitions or 0):
-                    known = plan.arguments["committed_before"].get(f"{name}:{number}") or {}
-                    back[f"{name}:{number}"] = committed_json(Committed(0, known.get("metadata") or ""))
-        return back
-
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
-        """Return the plan that brings the changelogs of before back, and the offsets that go with them."""
-        undo = super().invert(services, plan, results)
-        application = plan.arguments["application"]
-        lost = (
-            f"what {application} has processed since is taken out of its state; from the offsets of before it is processed, and sent, again"
-        )
-        return replace(undo, warnings=(lost, *undo.warnings))
-
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:
-        """Say what has to be done before the application starts, and how to be rid of what is kept."""
-        if any(result.status not in (Status.DONE, Status.UNCHANGED) for result in results):
-            return super().messages(services, plan, results)
-        application, file = plan.arguments["application"], plan.arguments["state_file"]
-        return (
-            *local_state_warning(application),
-            f"the state from before is kept; when {application} runs well: kops state repartition {file} --confirm-done",
-        )
-
-
-REPARTITION = Repartition()
 
 
 def plan_repartition(services: Services, state_file: StateFile, partitions: int, choice: Choice, *, master: str | None = None) -> Plan:
@@ -127,8 +67,20 @@ def plan_repartition(services: Services, state_file: StateFile, partitions: int,
         for name, total in inputs.grow.items()
     ]
     application = state_file.application
+    arguments = StateArguments(
+        application=application,
+        state_file=state_file.path,
+        exactly_once=state_file.exactly_once,
+        master=engine.master,
+        topics=tuple(changes),
+        repartitions=tuple(sorted(repartitions)),
+        stores={found.store.name: found.write for found in moved},
+        committed_before=dict(sorted(still.committed.items())),
+        commit={at: found for at, found in commits.items() if str(at) in moved_targets},
+        grow=inputs.grow,
+    )
     plan = Plan(
-        operation=REPARTITION.name,
+        operation=REPARTITION,
         summary=f"move {application} to {partitions} partitions, with the state of {', '.join(found.store.name for found in moved)}",
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
@@ -147,24 +99,30 @@ def plan_repartition(services: Services, state_file: StateFile, partitions: int,
         ),
         severity=Severity.SEVERE,
         confirm=application,
-        arguments={
-            "application": application,
-            "state_file": state_file.path,
-            "exactly_once": state_file.exactly_once,
-            "master": engine.master,
-            "topics": changes_json(changes),
-            "repartitions": sorted(repartitions),
-            "stores": {found.store.name: found.arguments for found in moved},
-            "watched": sorted({at.topic for at in (*commits, *still.committed)}),
-            "committed_before": {str(at): committed_json(found) for at, found in sorted(still.committed.items())},
-            "commit": {str(at): committed_json(found) for at, found in commits.items() if str(at) in moved_targets},
-            "prior": {},
-            GROW: dict(inputs.grow),
-        },
-        warnings=(*_losses(topics, still), *inputs.warnings, *_left_alone(topics, changes, partitions), *local_state_warning(application)),
+        arguments=arguments.as_json(),
+        warnings=(*_losses(topics, still), *inputs.warnings, *_left_alone(topics, changes, partitions), delete_local_state(application)),
         notes=tuple(f"{found.store.name}: {found.done.keys:,} keys" for found in moved),
     )
-    return replace(plan, guard=guard_now(services, plan))
+    return guarded(services, plan, {at.topic for at in (*commits, *still.committed)})
+
+
+def forget_kept(journal: Journal, application: str) -> list[str]:
+    """Delete what is kept of an application's moves; they cannot be undone then. Return what was deleted.
+
+    :raises Refused: when nothing is kept, or a move was not finished
+    """
+    readable = journal.entries(lambda _damaged: None)  # what an unreadable one keeps is not deleted
+    entries = [entry for entry in readable if entry.plan.operation == REPARTITION and arguments_of(entry.plan).application == application]
+    kept = []
+    for entry in entries:
+        if entry.status is not EntryStatus.DONE and not (entry.undone_by or entry.finished_by):
+            raise Refused(f"{entry.id} was not finished", hint=f"`kops journal finish {entry.id}` does what is left of it")
+        kept += [store.prior_stage for store in arguments_of(entry.plan).stores.values() if Path(store.prior_stage).is_dir()]
+    if not kept:
+        raise Refused(f"nothing is kept of {application}", hint="`kops journal list` shows what was done")
+    for stage in kept:
+        drop_stage(stage)
+    return kept
 
 
 def _losses(topics: OwnTopics, still: StandingStill) -> list[str]:
@@ -180,31 +138,19 @@ def _losses(topics: OwnTopics, still: StandingStill) -> list[str]:
 def _unfinished(services: Services, application: str, partitions: int) -> Plan | None:
     """Return the plan for what is left of an earlier move to that many partitions: the old changelogs may be gone, but are staged."""
     cluster_id = services.kafka.cluster().cluster_id
-    for entry in Journal(services.directories.state / "journal").entries(lambda _: None, mentioning=REPARTITION.name):
+    for entry in Journal(services.directories.state / "journal").entries(lambda _: None, mentioning=REPARTITION):
         plan = entry.plan
-        if (plan.operation, plan.cluster_id) != (REPARTITION.name, cluster_id) or plan.arguments["application"] != application:
+        if (plan.operation, plan.cluster_id) != (REPARTITION, cluster_id) or arguments_of(plan).application != application:
             continue
         if not is_unfinished(entry) or (entry.status is EntryStatus.OPEN and not crashed(entry)):
             return None  # the newest counts
-        sizes = {change.after.partitions or 0 for change in changes_of_json(plan.arguments["topics"]) if change.after}
+        sizes = {change.after.partitions or 0 for change in arguments_of(plan).topics if change.after}
         if sizes != {partitions}:
             hint = f"`kops journal finish {entry.id}` does what is left of it, `kops undo {entry.id}` takes it back"
             raise Refused(f"{entry.id} moved {application} to {max(sizes, default=0)} partitions, and was not finished", hint=hint)
-        left = REPARTITION.resume(services, plan)
+        left = STATE_CHANGE.resume(services, plan)
         return replace(left, notes=(f"this does what is left of {entry.id}", *left.notes))
     return None
-
-
-def _kept(session: Any, store: Mapping[str, Any]) -> dict[str, list[int]]:
-    """Return what is kept of a changelog, by partition: number of records, and both halves of the sum of their hashes."""
-    from kops.spark.reading.snapshot import held, read_snapshot
-    from kops.spark.staging.difference import to_append
-    from kops.spark.staging.stage import contents_of, read_stage
-
-    path = store["prior_stage"]
-    if store["with_headers"]:
-        return {str(number): found.fingerprint for number, found in held(read_snapshot(session, path)).items()}
-    return {str(number): found.fingerprint for number, found in contents_of(to_append(read_stage(session, path))).items()}
 
 
 def _changes(services: Services, state_file: StateFile, topics: OwnTopics, partitions: int) -> tuple[list[TopicChange], set[str]]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kops.core.errors import Refused, UsageProblem
+from kops.core.errors import Refused, UndecodableRecord, UsageProblem
 from kops.core.models import Committed, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile
 from kops.core.topics.names import topics_not_found
+from kops.formats.streams import offset_metadata
+from kops.formats.streams.offset_metadata import UNKNOWN_TIME, OffsetMetadata
 from kops.operations.services import Services
 from kops.operations.state.snapshot_topics import unprocessed
-from kops.operations.state.switch_offsets import emissions_of
 
 
 @dataclass(frozen=True)
@@ -156,3 +157,25 @@ def _unfit(topic: str, size: int, partitions: int, *, is_keyed: bool) -> Refused
     return Refused(
         f"the input {topic} has {size} partitions, and the application's tasks follow it: {partitions} are needed", hint="; ".join(ways)
     )
+
+
+def emissions_of(committed: Iterable[Committed]) -> str:
+    """Return metadata for partitions that take over from others: how far stores that emit on window close have got.
+
+    Each task restores the greatest time of its partitions. Of several that merge the least is taken: a window that closed between is
+    sent again rather than never. A partition that never emitted makes it unknown.
+
+    :param committed: of the partitions before
+    """
+    found = [_emissions(one) for one in committed]
+    names = set.intersection(*(set(each) for each in found)) if found else set()
+    if not names:
+        return ""
+    return offset_metadata.encode(OffsetMetadata(UNKNOWN_TIME, {name: min(each[name] for each in found) for name in sorted(names)}))
+
+
+def _emissions(committed: Committed) -> dict[str, int]:
+    try:
+        return dict(offset_metadata.decode(committed.metadata or "").last_emissions_ms)
+    except UndecodableRecord:
+        return {}

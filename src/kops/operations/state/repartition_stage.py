@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kops.core.errors import Refused
+from kops.core.errors import ConfigError, Refused
 from kops.core.models import Bounds, TopicPartition
 from kops.core.plan import Item
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION, VERSIONED
-from kops.operations.state.engine import Engine, drop_stage, new_stage
+from kops.operations.protocol.journal import Journal
+from kops.operations.services import Services
+from kops.operations.state.arguments import StoreWrite
+from kops.operations.state.changelog_writes import refuse_time_zero
+from kops.operations.state.engine import STAGES_KEPT_DAYS, Engine, drop_stage, new_stage
+from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.query_keys import suffix_length
-from kops.operations.state.repartition_kept import kept_stage
-from kops.operations.state.switch_refusals import refuse_time_zero
-from kops.operations.state.switch_topics import TopicChange
 
 if TYPE_CHECKING:
     from kops.spark.stores.repartition import Repartitioned
@@ -58,18 +62,17 @@ class Moved:
     done: Repartitioned
 
     @property
-    def arguments(self) -> dict[str, Any]:
-        """Return it as an argument of the plan."""
-        return {
-            "changelog": self.store.changelog,
-            "stage": self.stage,
-            "backwards": False,
-            "in_order": self.store.is_versioned,
-            "with_headers": bool(self.done.with_headers),
-            "contents": {str(number): asdict(found) for number, found in self.done.after.items()},
-            "prior_stage": self.prior_stage,
-            "prior_contents": {str(number): asdict(found) for number, found in self.done.before.items()},
-        }
+    def write(self) -> StoreWrite:
+        """Return what the plan writes."""
+        return StoreWrite(
+            changelog=self.store.changelog,
+            stage=self.stage,
+            contents={number: asdict(found) for number, found in self.done.after.items()},
+            in_order=self.store.is_versioned,
+            with_headers=bool(self.done.with_headers),
+            prior_stage=self.prior_stage,
+            prior_contents={number: asdict(found) for number, found in self.done.before.items()},
+        )
 
     def items(self) -> list[Item]:
         """Return one item for each new partition that gets something."""
@@ -111,7 +114,7 @@ def _stage(
 
     ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in bounds.items()}
     changelog = TopicRange(store.changelog, ranges, read_committed=state_file.exactly_once, headers=True)
-    stage, prior = new_stage(engine.services, state_file.application), kept_stage(engine.services, state_file.application)
+    stage, prior = new_stage(engine.services, state_file.application), _kept_stage(engine.services, state_file.application)
     engine.services.progress.step(f"reading {changelog.records:,} records of {store.changelog}")
     with explained(f"read {store.changelog}"), engine.reading(changelog):
         done = stage_repartitioned(
@@ -126,5 +129,34 @@ def _refuse_unmovable(engine: Engine, state_file: StateFile, found: Moved) -> No
             f"store {found.store.name}: {found.done.misplaced:,} of {found.done.keys:,} keys are not where a default partitioner puts them",
             hint="its input uses a custom partitioner, or the state is wrong: check with `kops state verify`",
         )
-    contents, headers = found.done.after.values(), bool(found.done.with_headers)
-    refuse_time_zero(engine.services, found.store.changelog, contents, exactly_once=state_file.exactly_once, headers=headers)
+    earliest = [content.earliest for content in found.done.after.values() if content.records]
+    exactly_once, headers = state_file.exactly_once, bool(found.done.with_headers)
+    refuse_time_zero(engine.services, found.store.changelog, earliest, exactly_once=exactly_once, headers=headers)
+
+
+def _kept_stage(services: Services, application: str) -> str:
+    """Return the place of a stage that is kept whatever its age, until somebody confirms that it is not needed any longer."""
+    place = new_stage(services, application)
+    if "://" in place:
+        return f"{place}-kept"
+    stage = Path(place)
+    folder = stage.parent.with_name("kept")
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _forget_unused(services, folder)
+    return str(folder / stage.name)
+
+
+def _forget_unused(services: Services, folder: Path) -> None:
+    """Delete what was staged for old plans that were not carried out."""
+    limit = time.time() - STAGES_KEPT_DAYS * 86_400
+    old = [stage for stage in folder.iterdir() if stage.stat().st_mtime < limit]
+    if not old:
+        return
+    damaged: list[ConfigError] = []
+    entries = list(Journal(services.directories.state / "journal").entries(damaged.append))
+    if damaged:
+        return  # they may need what looks unused
+    used = {store.get("prior_stage") for entry in entries for store in dict(entry.plan.arguments.get("stores") or {}).values()}
+    for stage in old:
+        if str(stage) not in used:
+            drop_stage(str(stage))

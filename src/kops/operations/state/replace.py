@@ -1,4 +1,4 @@
-"""Changelogs recreated: deleted, created with the settings that they had, and written whole.
+"""Plans to recreate changelogs: deleted, created with the settings that they had, and written whole.
 
 For what appending cannot put right: a versioned store, whose history cannot be unwritten, a wrong number of partitions, and a changelog
 that is not there. The settings are in the journal before the topic goes, what it held is staged, and what it is to hold too: so a
@@ -7,83 +7,293 @@ replacement that was killed at any point is finished from the journal, or by the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
-from kops.core.plan import ItemResult, Plan, Status
+from kops.core.models import NewTopic
+from kops.core.plan import Item, Plan, Severity
+from kops.core.statefile import StateFile
+from kops.core.statefile.models import SESSION, SLIDING, VERSIONED, WINDOW, Store
+from kops.core.streams.local_state import delete_local_state
+from kops.core.times import to_milliseconds
+from kops.core.topics.settings import own_settings
 from kops.operations.protocol.journal import Journal
 from kops.operations.protocol.journal_actions import is_unfinished
 from kops.operations.services import Services
-from kops.operations.state.completeness import before_starting
-from kops.operations.state.switch import Switch
-from kops.operations.state.switch_topics import TopicChange, changes_of_json
+from kops.operations.state.arguments import StateArguments, StoreWrite, arguments_of
+from kops.operations.state.change import REPLACE
+from kops.operations.state.changelog_writes import refuse_time_zero
+from kops.operations.state.completeness import still_open, uncovered_changelogs, uncovered_note
+from kops.operations.state.computation import ComputeOptions, compute_all
+from kops.operations.state.compute import Computed, changelog_range, compute_stores, job_of
+from kops.operations.state.cut import Cut
+from kops.operations.state.engine import Engine, drop_stage, new_stage, start_engine
+from kops.operations.state.expected import emptied
+from kops.operations.state.facts import StoreFacts, refuse_timestamps
+from kops.operations.state.guard import guarded
+from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
+from kops.operations.state.rebuild import move_items, moved_offsets, watched_topics
+from kops.operations.state.witnesses import question_of
 
-APPEND, REPLACE = "append", "replace"
-WAYS = (APPEND, REPLACE)
+if TYPE_CHECKING:
+    from kops.spark.staging.stage import Staged
 
-
-class Replace(Switch):
-    """Deletes changelogs, creates them again, and writes what their stores should hold."""
-
-    name: ClassVar[str] = "state.replace"
-
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
-        """Return the plan that makes the changelogs of before again, with what they held; a changelog that was not there goes."""
-        undo = super().invert(services, plan, results)
-        return replace(undo, warnings=(*local_state(plan.arguments["application"], len(undo.arguments["topics"])),))
-
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Say what has to be done before the application starts."""
-        if any(result.status not in (Status.DONE, Status.UNCHANGED) for result in results):
-            return ("run the same command again, or `kops journal finish`: what is staged is written whole",)
-        if not plan.arguments.get("open"):
-            return local_state(plan.arguments["application"], len(plan.arguments["topics"]))
-        return before_starting(plan.arguments["application"], plan.arguments["open"])
-
-
-STATE_REPLACE = Replace()
-
-
-def local_state(application: str, topics: int) -> tuple[str, ...]:
-    """Return how local state is deleted, which no longer fits: a restore goes on from the offset that it remembers of the old topic.
-
-    From 4.3 on a store keeps that offset itself (KIP-1035), so it is no use to delete ``.checkpoint``.
-    """
-    if not topics:
-        return ()
-    return (
-        f"before {application} starts, delete its local state on every instance, standby replicas too: rm -r STATE_DIR/{application}"
-        " (state.dir; /tmp/kafka-streams when not set), with a StatefulSet its PersistentVolumeClaims, or call KafkaStreams#cleanUp();"
-        " deleting .checkpoint is not enough, since Kafka Streams 4.3 keeps offsets in RocksDB",
-    )
+_DAY_MS = 86_400_000
+"""What Kafka Streams adds to a retention (``windowstore.changelog.additional.retention.ms``), and to a history."""
 
 
 @dataclass(frozen=True)
-class Unfinished:
+class Replacement:
+    """A changelog to be recreated.
+
+    :param stage: what it is to hold, and ``prior_stage`` what it holds
+    :param in_order: its records are written in the order of time
+    """
+
+    found: Computed
+    change: TopicChange
+    stage: str
+    staged: Staged
+    prior_stage: str
+    prior: Staged | None
+    with_headers: int
+
+    @property
+    def in_order(self) -> bool:
+        """Tell whether its records are written in the order of time: a versioned store leaves out what comes late."""
+        return self.found.facts.store.type == VERSIONED
+
+    @property
+    def write(self) -> StoreWrite:
+        """Return what the plan writes."""
+        return StoreWrite(
+            changelog=self.found.facts.store.changelog,
+            stage=self.stage,
+            contents={number: asdict(content) for number, content in self.staged.contents.items()},
+            in_order=self.in_order,
+            prior_stage=self.prior_stage,
+            prior_contents={number: asdict(content) for number, content in self.prior.contents.items()} if self.prior else {},
+            facts={
+                "exactness": self.found.judgement,
+                "read": self.found.counts.read,
+                "keys": self.found.counts.keys,
+                "dropped": self.found.counts.dropped,
+            },
+        )
+
+    def items(self) -> list[Item]:
+        """Return the change of the topic, and one item for each partition that is written."""
+        topic, exactness = self.found.facts.store.changelog, self.found.grade
+        return [
+            self.change.item("deleted and recreated with its settings" if self.change.before else "created: it does not exist"),
+            *(
+                Item(f"{topic}:{number}", "append", 0, content.records, f"{content.records:,} records (exactness {exactness})")
+                for number, content in sorted(self.staged.contents.items())
+            ),
+        ]
+
+
+def plan_replace(services: Services, state_file: StateFile, options: ComputeOptions) -> Plan:
+    """Compute every store, and return the plan that recreates those changelogs that are wrong.
+
+    :raises Refused: as ``plan_rebuild``, except for what recreating puts right
+    """
+    engine = start_engine(services, options.master)
+    facts, cut, computed = compute_all(services, state_file, engine, options, must_be_empty=True, replacing=True)
+    wrong = [found for found in computed if found.differing or found.counts.unrestorable or not found.facts.fits]
+    replaced: list[Replacement] = []
+    try:
+        for found in wrong:
+            replaced.append(_replacement(engine, state_file, found, cut, skip_undecodable=options.skip_undecodable))
+            _refuse(services, state_file, replaced[-1])
+    except BaseException:
+        for done in replaced:
+            drop_stage(done.stage)
+            if done.change.topic_id is not None:  # else an earlier attempt staged it, and vouches for it
+                drop_stage(done.prior_stage)
+        raise
+    finally:
+        for found in computed:
+            drop_stage(found.stage)
+    commits = moved_offsets(engine, state_file, facts, cut)
+    right = [
+        Item(found.facts.store.changelog, "none", reason=f"up to date: {found.counts.keys:,} keys")
+        for found in computed
+        if found not in wrong
+    ]
+    names = [done.found.facts.store.changelog for done in replaced]
+    uncovered = uncovered_changelogs(services, state_file)
+    wipe = [delete_local_state(state_file.application)] if replaced else []
+    arguments = StateArguments(
+        application=state_file.application,
+        state_file=state_file.path,
+        exactly_once=state_file.exactly_once,
+        master=engine.master,
+        topics=tuple(done.change for done in replaced),
+        stores={done.found.facts.store.name: done.write for done in replaced},
+        commit=dict(commits),
+        prior={partition: cut.committed.get(partition) for partition in commits},
+        open=tuple(still_open(computed, uncovered, wipe)),
+        facts={"archives": cut.archives_json, "question": question_of(computed)},
+    )
+    plan = Plan(
+        operation=REPLACE,
+        summary=_summary(state_file, replaced),
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=(*(item for done in replaced for item in done.items()), *right, *move_items(cut, commits)),
+        severity=Severity.SEVERE if replaced else Severity.MODERATE,
+        confirm=names[0] if len(names) == 1 else state_file.application,
+        arguments=arguments.as_json(),
+        warnings=(*cut.notes, *_headers(replaced), *_more_partitions(state_file, replaced, cut), *wipe),
+        notes=(
+            *cut.origins,
+            *(note for found in computed for note in (found.summary, *found.warnings)),
+            *uncovered_note(state_file, uncovered),
+        ),
+    )
+    return guarded(services, plan, watched_topics(facts))
+
+
+def _replacement(engine: Engine, state_file: StateFile, found: Computed, cut: Cut, *, skip_undecodable: bool) -> Replacement:
+    """Stage what a changelog is to hold, and what it holds."""
+    services, facts = engine.services, found.facts
+    change, unfinished = _change(services, facts)
+    stage = new_stage(services, state_file.application)
+    if facts.store.type == VERSIONED:
+        from kops.spark.driver.failures import explained
+        from kops.spark.stores.versioned import stage_versions
+
+        with explained(f"compute {facts.store.name}"):
+            staged = stage_versions(engine.kafka(), job_of(state_file, facts, cut, skip_undecodable=skip_undecodable), stage)
+    else:
+        whole = compute_stores(engine, state_file, [emptied(facts)], cut, skip_undecodable=skip_undecodable)[0]
+        stage, staged = whole.stage, whole.counts.staged
+    prior_stage, prior, with_headers = "", None, 0
+    if unfinished is not None:
+        prior_stage, prior = unfinished.write.prior_stage, _contents_before(unfinished)
+    elif change.before:
+        prior_stage, prior, with_headers = _prior(engine, state_file, facts)
+    return Replacement(found, change, stage, staged, prior_stage, prior, with_headers)
+
+
+def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[str, Staged, int]:
+    """Stage what a changelog holds, and count its records with headers, which a stage does not keep."""
+    from kops.spark.driver.failures import explained
+    from kops.spark.stores.versioned import stage_held
+
+    path, changelog = new_stage(engine.services, state_file.application), replace(changelog_range(state_file, facts), headers=True)
+    engine.services.progress.step(f"keeping {changelog.records:,} records of {changelog.topic}")
+    with explained(f"read {changelog.topic}"), engine.reading(changelog):
+        staged, with_headers = stage_held(engine.kafka(), changelog, facts.store.history_ms, path)
+    return path, staged, with_headers
+
+
+def _contents_before(unfinished: _Unfinished) -> Staged | None:
+    """Return what is staged of a changelog that an earlier attempt deleted."""
+    from kops.spark.reading.contents import Content
+    from kops.spark.staging.stage import Staged
+
+    contents = {number: Content(**content) for number, content in unfinished.write.prior_contents.items()}
+    return Staged(contents, {}) if contents else None
+
+
+@dataclass(frozen=True)
+class _Unfinished:
     """What an entry knows of a changelog that it deleted and did not write whole.
 
     :param change: the topic before, and as it was to be
-    :param prior_stage: what it held; empty when it was not there
-    :param prior_contents: of that, by partition
+    :param write: what was written to it, and what it held before
     """
 
     entry: str
     change: TopicChange
-    prior_stage: str
-    prior_contents: Mapping[str, Any]
+    write: StoreWrite
 
 
-def unfinished_change(services: Services, changelog: str) -> Unfinished | None:
+def _unfinished_change(services: Services, changelog: str) -> _Unfinished | None:
     """Return what a replacement that stopped after it deleted a changelog knows of it: the newest, on this cluster."""
     cluster_id = services.kafka.cluster().cluster_id
     journal = Journal(services.directories.state / "journal")
     for entry in journal.entries(lambda _: None, mentioning=changelog):
         plan = entry.plan
-        if plan.operation == Replace.name and plan.cluster_id == cluster_id and is_unfinished(entry):
-            for change in changes_of_json(plan.arguments["topics"]):
+        if plan.operation == REPLACE and plan.cluster_id == cluster_id and is_unfinished(entry):
+            for change in arguments_of(plan).topics:
                 if change.after and change.name == changelog:
-                    stores = plan.arguments["stores"].values()
-                    store: Mapping[str, Any] = next((store for store in stores if store["changelog"] == changelog), {})
-                    return Unfinished(entry.id, change, store.get("prior_stage") or "", store.get("prior_contents") or {})
+                    known = (store for store in arguments_of(plan).stores.values() if store.changelog == changelog)
+                    return _Unfinished(entry.id, change, next(known, StoreWrite(changelog, "")))
     return None
+
+
+def _change(services: Services, facts: StoreFacts) -> tuple[TopicChange, _Unfinished | None]:
+    """Return the changelog as it is, and as it is to be: the same but for the number of partitions.
+
+    :returns: and the earlier attempt that deleted it, whose settings and staged content count then
+    """
+    name = facts.store.changelog
+    there = services.kafka.topics.existing([name]).get(name)
+    if there is not None:
+        before = NewTopic(name, len(there.partitions), there.replication_factor, own_settings(services.kafka.topics.settings([name])[name]))
+        found = TopicChange(before, replace(before, partitions=facts.partitions), topic_ids(services, [TopicChange(before, before)])[name])
+        refuse_unless_recreatable(services, [found])
+        return found, None
+    unfinished = _unfinished_change(services, name)
+    if unfinished is not None and unfinished.change.after is not None:
+        known = unfinished.change.after
+        return TopicChange(unfinished.change.before, replace(known, partitions=max(known.partitions or 0, facts.partitions))), unfinished
+    return TopicChange(None, NewTopic(name, facts.partitions, None, streams_settings(facts.store))), None
+
+
+def streams_settings(store: Store) -> dict[str, str]:
+    """Return what Kafka Streams sets for a new changelog (``InternalTopicConfig`` and its kin)."""
+    settings = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
+    if store.type == VERSIONED and store.history_ms is not None:
+        return settings | {"min.compaction.lag.ms": str(store.history_ms + _DAY_MS)}
+    if store.type in (WINDOW, SLIDING, SESSION) and store.window is not None:
+        return settings | {"cleanup.policy": "compact,delete", "retention.ms": str(store.window.retention_ms + _DAY_MS)}
+    return settings
+
+
+def _refuse(services: Services, state_file: StateFile, done: Replacement) -> None:
+    """Refuse what the brokers would not take, or cannot be written."""
+    facts = done.found.facts
+    settings = {**facts.settings, **(done.change.after.settings if done.change.after else {})}
+    for content in done.staged.contents.values():
+        refuse_timestamps(replace(facts, settings=settings), content.earliest, content.latest, to_milliseconds(services.now()))
+        refuse_time_zero(services, facts.store.changelog, [content.earliest], exactly_once=state_file.exactly_once)
+
+
+def _headers(replaced: Sequence[Replacement]) -> list[str]:
+    return [
+        f"{done.with_headers:,} records of {done.found.facts.store.changelog} have headers; undo writes them back without"
+        for done in replaced
+        if done.with_headers
+    ]
+
+
+def _more_partitions(state_file: StateFile, replaced: Sequence[Replacement], cut: Cut) -> list[str]:
+    """Say where a changelog that is not there may need more partitions: as many as the greatest topic of its sub-topology has."""
+    sizes: dict[str, int] = {}
+    for place in cut.committed:
+        sizes[place.topic] = max(sizes.get(place.topic, 0), place.partition + 1)
+    said = []
+    for done in replaced:
+        count = done.change.after.partitions if done.change.after and not done.change.before else None
+        greater = {topic: size for topic, size in sorted(sizes.items()) if count is not None and size > count}
+        if greater:
+            others = ", ".join(f"{topic} ({size})" for topic, size in greater.items())
+            said.append(
+                f"{done.found.facts.store.changelog} is not there and is created with {count} partitions; {state_file.application} also"
+                f" reads {others}: if that is of the same sub-topology, Kafka Streams expects as many and refuses to start; `kops topics"
+                " create` makes it so first"
+            )
+    return said
+
+
+def _summary(state_file: StateFile, replaced: Sequence[Replacement]) -> str:
+    if not replaced:
+        return f"the state of {state_file.application} is up to date"
+    names = ", ".join(done.found.facts.store.changelog for done in replaced)
+    records = sum(content.records for done in replaced for content in done.staged.contents.values())
+    return f"delete and recreate {names}, with {records:,} records"

@@ -10,25 +10,18 @@ from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, NewTopic, Topic, TopicPartition
 from kops.core.plan import Plan
 from kops.core.statefile.fields import nearest
-from kops.operations.offsets.items import committed_json, move_item
+from kops.core.streams.local_state import delete_local_state
+from kops.operations.offsets.items import move_item
 from kops.operations.services import Services
+from kops.operations.state.arguments import StateArguments
+from kops.operations.state.change import RESTORE
 from kops.operations.state.cut import refuse_alive
 from kops.operations.state.engine import start_engine
-from kops.operations.state.restore_offsets import restored_offsets
+from kops.operations.state.guard import guarded
+from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.restore_stage import Files, Staging, stage_stores
 from kops.operations.state.snapshot_manifest import Manifest, read_manifest
-from kops.operations.state.switch import GROW, Switch, guard_now, local_state_warning
-from kops.operations.state.switch_topics import TopicChange, changes_json
 from kops.operations.topics.plan import prepare_creation
-
-
-class Restore(Switch):
-    """Brings back what a snapshot holds."""
-
-    name = "state.restore"
-
-
-RESTORE = Restore()
 
 
 def plan_restore(
@@ -51,7 +44,7 @@ def plan_restore(
     _refuse_unfit(services, manifest, existing)
     absent = [topic for topic in (*(store.topic for store in manifest.stores), *manifest.repartitions) if topic.name not in existing]
     creation = prepare_creation(services, _on_this_cluster(services, manifest, absent))
-    commits, prior = restored_offsets(services, manifest, existing) if offsets and not stores else ({}, {})
+    commits, prior = _restored_offsets(services, manifest, existing) if offsets and not stores else ({}, {})
     staged = stage_stores(engine, Files(folder, original), manifest, existing)
     changes = [TopicChange(None, topic) for topic in creation.topics]
     moves = [move_item(partition, prior.get(partition), found, _why(manifest, partition)) for partition, found in sorted(commits.items())]
@@ -61,34 +54,34 @@ def plan_restore(
         *moves,
     ]
     moved = {item.target for item in moves if item.changes}
+    wipe = _local_state(manifest, staged)
+    arguments = StateArguments(
+        application=manifest.application,
+        exactly_once=manifest.exactly_once,
+        master=engine.master,
+        topics=tuple(changes),
+        stores={found.store.name: found.write for found in staged},
+        commit={partition: found for partition, found in commits.items() if str(partition) in moved},
+        prior={partition: prior.get(partition) for partition in commits if str(partition) in moved},
+        open=wipe,
+        facts={"snapshot": str(folder), "taken_of": {"cluster_id": original.cluster_id, "application": original.application}},
+    )
     plan = Plan(
-        operation=RESTORE.name,
+        operation=RESTORE,
         summary=_summary(path, original, manifest, staged),
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=tuple(items),
-        arguments={
-            "application": manifest.application,
-            "snapshot": str(folder),
-            "taken_of": {"cluster_id": original.cluster_id, "application": original.application},
-            "exactly_once": manifest.exactly_once,
-            "master": engine.master,
-            "topics": changes_json(changes),
-            "stores": {found.store.name: found.arguments for found in staged},
-            "watched": sorted({partition.topic for partition in manifest.committed}),
-            "commit": {str(p): committed_json(found) for p, found in commits.items() if str(p) in moved},
-            "prior": {str(p): committed_json(prior.get(p)) for p in commits if str(p) in moved},
-            GROW: {},
-        },
+        arguments=arguments.as_json(),
         warnings=(
             *(f"when the snapshot was taken, {loss}" for loss in original.losses),
             *_sent_again(manifest, commits, prior),
-            *_local_state(manifest, staged),
+            *wipe,
             *_elsewhere(services, manifest),
         ),
         notes=_notes(manifest, staged),
     )
-    return replace(plan, guard=guard_now(services, plan))
+    return guarded(services, plan, {partition.topic for partition in manifest.committed})
 
 
 def _chosen(manifest: Manifest, stores: Sequence[str]) -> Manifest:
@@ -127,6 +120,44 @@ def _on_this_cluster(services: Services, manifest: Manifest, topics: Sequence[Ne
     return [replace(topic, replication_factor=min(topic.replication_factor or 1, most)) for topic in topics]
 
 
+def _restored_offsets(
+    services: Services, manifest: Manifest, existing: Mapping[str, Topic]
+) -> tuple[dict[TopicPartition, Committed], dict[TopicPartition, Committed]]:
+    """Return what to commit, and what is committed now.
+
+    Records in a repartition topic come from input behind the snapshot, which is processed again: they are passed over.
+
+    :raises Refused: when the input is not here, or ends before the offset
+    """
+    hint = "--no-offsets restores only the stores; set the offsets with `kops offsets reset` then"
+    own = {topic.name: topic for topic in manifest.repartitions}
+    inputs = services.kafka.topics.existing(manifest.inputs)
+    for name, count in manifest.inputs.items():
+        if name not in inputs or len(inputs[name].partitions) != count:
+            what = f"has {len(inputs[name].partitions)} partitions here, and had {count}" if name in inputs else "does not exist here"
+            raise Refused(f"the input topic {name} {what}", hint=hint, topic=name)
+    here = [partition for partition in manifest.committed if partition.topic in inputs or partition.topic in existing]
+    bounds = services.kafka.offsets.bounds(here)
+    same_cluster = services.kafka.cluster().cluster_id == manifest.cluster_id
+    commits = {}
+    for partition, found in manifest.committed.items():
+        if partition.topic in own:
+            end = bounds[partition].log_end_offset if partition in bounds else 0
+            commits[partition] = Committed(end, found.metadata)
+            continue
+        if partition not in bounds:
+            continue
+        bound = bounds[partition]
+        if not bound.log_start_offset <= found.offset <= bound.log_end_offset:
+            raise Refused(
+                f"{partition} has offsets {bound.log_start_offset} to {bound.log_end_offset}, and the snapshot is of offset {found.offset}",
+                hint=hint,
+            )
+        commits[partition] = found if same_cluster else Committed(found.offset, found.metadata)
+    group = manifest.application
+    return commits, services.kafka.groups.committed([group])[group]
+
+
 def _why(manifest: Manifest, partition: TopicPartition) -> str:
     if partition.topic in {topic.name for topic in manifest.repartitions}:
         return "what is in it comes from input that is processed again"
@@ -144,13 +175,13 @@ def _sent_again(
 
 def _local_state(manifest: Manifest, staged: Sequence[Staging]) -> tuple[str, ...]:
     """Say where local stores would not follow: a log that was emptied or recreated tells them nothing about old keys."""
-    return local_state_warning(manifest.application) if any(_fills_empty(found) for found in staged) else ()
+    return (delete_local_state(manifest.application),) if any(_fills_empty(found) for found in staged) else ()
 
 
 def _fills_empty(found: Staging) -> bool:
     """Tell whether a changelog is new, or keys are written to a partition of it that has no records."""
     empty = {number for number, bound in found.bounds.items() if bound.log_start_offset == bound.log_end_offset}
-    return len(empty) == len(found.bounds) or bool(empty & found.contents.keys())
+    return len(empty) == len(found.bounds) or bool(empty & found.write.contents.keys())
 
 
 def _elsewhere(services: Services, manifest: Manifest) -> tuple[str, ...]:
@@ -164,6 +195,6 @@ def _notes(manifest: Manifest, staged: Sequence[Staging]) -> tuple[str, ...]:
 
 
 def _summary(path: str, original: Manifest, manifest: Manifest, staged: Sequence[Staging]) -> str:
-    records = sum(content["records"] for found in staged for content in found.contents.values())
+    records = sum(found.write.records for found in staged)
     of = "" if original.application == manifest.application else f" of {original.application}"
     return f"restore the state of {manifest.application} from {path}{of}: append {records:,} records"

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kops.core.errors import ConfigError, Refused
 from kops.core.models import Bounds, Topic, TopicPartition
 from kops.core.plan import Item
+from kops.operations.state.arguments import StoreWrite
+from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.engine import Engine, drop_stage, new_stage
 from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, held_json, store_folder
-from kops.operations.state.switch_refusals import refuse_time_zero
 
 if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
@@ -43,33 +44,19 @@ class Staging:
     staged: Staged | None
 
     @property
-    def contents(self) -> Mapping[int, Mapping[str, int]]:
-        """Return what is to be appended, by partition, as JSON; of a store with headers all of it, as it lies in the snapshot."""
-        if self.staged is None:
-            return self.store.contents
-        return {number: asdict(content) for number, content in self.staged.contents.items()}
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Return it as an argument of the plan."""
-        return {
-            "changelog": self.store.topic.name,
-            "stage": self.stage,
-            "backwards": False,
-            "in_order": self.store.is_versioned,
-            "with_headers": self.staged is None,
-            "contents": {str(number): dict(content) for number, content in self.contents.items()},
-            "prior_stage": "",
-            "prior_contents": {},
-        }
+    def write(self) -> StoreWrite:
+        """Return what the plan writes; of a store with headers all of it, as it lies in the snapshot."""
+        staged = self.staged
+        contents = self.store.contents if staged is None else {number: asdict(content) for number, content in staged.contents.items()}
+        return StoreWrite(self.store.topic.name, self.stage, contents, in_order=self.store.is_versioned, with_headers=staged is None)
 
     def items(self) -> list[Item]:
         """Return one item a partition."""
-        found = []
+        found, contents = [], self.write.contents
         for number in range(self.store.topic.partitions or 0):
             target = f"{self.store.topic.name}:{number}"
             end = self.bounds[number].log_end_offset if number in self.bounds else 0
-            content = self.contents.get(number)
+            content = contents.get(number)
             if content is None:
                 found.append(Item(target, "none", end, end, "up to date"))
                 continue
@@ -126,7 +113,8 @@ def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[i
     engine.services.progress.step(f"comparing {store.topic.name}")
     with explained(f"compare {store.topic.name}"):
         staged = stage_view(engine.kafka(), view, changelog, stage)
-    refuse_time_zero(engine.services, store.topic.name, staged.contents.values(), exactly_once=manifest.exactly_once)
+    earliest = [content.earliest for content in staged.contents.values() if content.records]
+    refuse_time_zero(engine.services, store.topic.name, earliest, exactly_once=manifest.exactly_once)
     return Staging(store, bounds, stage, staged)
 
 
@@ -159,8 +147,6 @@ def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int,
 
 def _with_headers(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> Staging:
     """Return a store whose records have headers: all of it is written, from the snapshot itself, into a changelog that does not exist."""
-    from kops.spark.reading.snapshot import Held
-
-    contents = [Held(**kept) for kept in store.contents.values()]
-    refuse_time_zero(engine.services, store.topic.name, contents, exactly_once=manifest.exactly_once, headers=True)
+    earliest = [kept["earliest"] for kept in store.contents.values() if kept["records"]]
+    refuse_time_zero(engine.services, store.topic.name, earliest, exactly_once=manifest.exactly_once, headers=True)
     return Staging(store, bounds, str(folder), None)

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from kops.core.errors import Refused, VerificationFailed
 from kops.core.plan import ItemResult, Plan, Status
+from kops.core.streams.local_state import delete_local_state
 from kops.operations.offsets.items import OneMove
 from kops.operations.offsets.move import MOVE
 from kops.operations.protocol.engine import Mutation
 from kops.operations.services import Services
-from kops.operations.streams.blast import local_state
 from kops.operations.streams.reset import NAME, compose, with_metadata
 from kops.operations.topics.change import CHANGE_TOPICS
 from kops.operations.topics.read_back import settled
@@ -87,8 +87,9 @@ class Reset(Mutation):
         if not any(result.target in topics and result.status is Status.DONE for result in results):
             return ()
         undo = ("undo moves the offsets back; it does not bring the state back",) if self.can_be_undone(plan) else ()
-        noted = next((note for note in plan.notes if note.startswith("before it starts")), local_state(plan.arguments["application"]))
-        return (noted, *undo)
+        wipe = delete_local_state(plan.arguments["application"])
+        said = next((note for note in plan.notes if note.startswith(wipe.partition(" on every")[0])), wipe)  # naming the machines
+        return (said, *undo)
 
 
 def _forgotten(services: Services, name: str, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:

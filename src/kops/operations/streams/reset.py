@@ -24,9 +24,9 @@ from kops.operations.offsets.move import group_or_none
 from kops.operations.offsets.plan import plan_strategies, selected
 from kops.operations.offsets.strategies import Choice, strategy_of
 from kops.operations.services import Services
-from kops.operations.streams.blast import blast_radius
 from kops.operations.streams.find import find_application
 from kops.operations.streams.look import Look, look_at
+from kops.operations.streams.reset_impact import reset_impact
 from kops.operations.topics.requests import plan_deletion
 
 NAME = "streams.reset"
@@ -69,7 +69,7 @@ def plan_reset(services: Services, name: str, choice: Choice, wanted: Wanted, to
     kept = _left_alone(look, names)
     plan = compose(name, offsets, topics, items=kept)
     hosts = tuple(instance.label for instance in ran)
-    return replace(plan, **blast_radius(services, look, plan, wanted.output_topics, hosts))
+    return replace(plan, **reset_impact(services, look, plan, wanted.output_topics, hosts))
 
 
 def compose(name: str, offsets: Plan[OneMove], topics: Plan, *, items: Sequence[Item] = (), verb: str = "reset") -> Plan:

@@ -4,7 +4,7 @@ import pytest
 
 from kops.core.errors import ConfigError
 from kops.core.statefile import parse_state_file
-from kops.operations.state.replace_plan import streams_settings
+from kops.operations.state.replace import streams_settings
 
 TEXT = {"topic": "t", "key": "string", "value": "string"}
 USERS = {"from": {"topic": "users", "key": "string", "value": {"format": "json", "schema": "region string"}}}

@@ -1,0 +1,23 @@
+"""What becomes of an application's local state when its changelogs or offsets are changed: kops cannot delete it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def delete_local_state(application: str, hosts: Sequence[str] = (), why: str = "") -> str:
+    """Say how local state is deleted, and what happens to one that is not.
+
+    A restore continues from the offset that a store remembers of its changelog. Up to 4.2 that is in the file ``.checkpoint``; from 4.3
+    on RocksDB keeps it (KIP-1035).
+
+    :param hosts: the machines whose instances are known
+    :param why: which changelogs make it necessary, as a clause
+    """
+    because, where = f"{why}: " if why else "", f" ({', '.join(hosts)})" if hosts else ""
+    return (
+        f"{because}delete the local state of {application} on every instance{where} before it starts: STATE_DIR/{application}"
+        " (state.dir; /tmp/kafka-streams unless set), of standby replicas and in PersistentVolumeClaims too, or call"
+        " KafkaStreams#cleanUp(). Otherwise a store whose checkpoint lies below the new end of its changelog keeps stale keys without an"
+        " error; deleting .checkpoint alone is not enough, since Kafka Streams 4.3 keeps offsets in RocksDB"
+    )

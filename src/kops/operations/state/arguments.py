@@ -1,0 +1,201 @@
+"""What a change of an application's state is: topics to create, records to write, offsets to commit. The arguments of its plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kops.core.models import Committed, TopicPartition
+from kops.core.plan import Plan
+from kops.operations.offsets.items import committed_json, committed_of_json, partition_of
+from kops.operations.state.internal_topics import TopicChange, changes_json, changes_of_json
+
+GROW = "grow"
+Contents = Mapping[int, Mapping[str, int]]
+"""By partition: number of records and tombstones, both halves of the sum of their hashes, and the earliest and latest timestamp
+(``kops.spark.staging.stage.Content``, ``kops.spark.reading.snapshot.Held``)."""
+
+
+@dataclass(frozen=True)
+class StoreWrite:
+    """What is written to a store's changelog.
+
+    :param stage: path or URI of the staged records
+    :param contents: of what is written; empty: nothing is
+    :param backwards: write what takes the stage back
+    :param in_order: write the records of a partition in the order of their timestamps
+    :param with_headers: the records have headers; they are staged as a snapshot is
+    :param prior_stage: what a changelog that is recreated held before; empty: nothing, or it is not recreated
+    :param facts: what the plan says besides, such as how exact the result is
+    """
+
+    changelog: str
+    stage: str
+    contents: Contents = field(default_factory=dict)
+    backwards: bool = False
+    in_order: bool = False
+    with_headers: bool = False
+    prior_stage: str = ""
+    prior_contents: Contents = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def records(self) -> int:
+        """Return how many records are written."""
+        return sum(content["records"] for content in self.contents.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "changelog": self.changelog,
+            "stage": self.stage,
+            "backwards": self.backwards,
+            "in_order": self.in_order,
+            "with_headers": self.with_headers,
+            **self.facts,
+            "contents": _contents_json(self.contents),
+            "prior_stage": self.prior_stage,
+            "prior_contents": _contents_json(self.prior_contents),
+        }
+
+    @classmethod
+    def of_json(cls, body: Mapping[str, Any], *, backwards: bool = False) -> StoreWrite:
+        """Read a store back.
+
+        :param backwards: of the whole plan, as kops 0.1 has it for a rebuild
+        """
+        given = {name: body[name] for name in ("changelog", "stage", "in_order", "with_headers", "prior_stage") if name in body}
+        return cls(
+            **given,
+            contents=_contents_of_json(body["contents"]),
+            backwards=body.get("backwards", backwards),
+            prior_contents=_contents_of_json(body.get("prior_contents") or {}),
+            facts={name: value for name, value in body.items() if name not in _STORE_FIELDS},
+        )
+
+
+@dataclass(frozen=True)
+class StateArguments:
+    """What a change of state does, in this order: topics, stores, grow, commit.
+
+    :param application: ``application.id``, the group whose offsets are committed
+    :param master: Spark's
+    :param topics: internal topics to be created, deleted or recreated
+    :param grow: input topic -> its new number of partitions
+    :param commit: None: the commit is deleted
+    :param prior: what was committed for the same partitions before
+    :param committed_before: all commits from before a move to another number of partitions
+    :param repartitions: the repartition topics among ``topics``
+    :param open: what is left to do before the application is started, a sentence each
+    :param takes_back: this undoes an earlier change
+    :param state_file: path
+    :param offsets_of: whose offsets they are that are committed; another application's with ``--into``
+    :param facts: what the plan says besides
+    """
+
+    application: str
+    exactly_once: bool
+    master: str
+    stores: Mapping[str, StoreWrite]
+    topics: tuple[TopicChange, ...] = ()
+    grow: Mapping[str, int] = field(default_factory=dict)
+    commit: Mapping[TopicPartition, Committed | None] = field(default_factory=dict)
+    prior: Mapping[TopicPartition, Committed | None] = field(default_factory=dict)
+    committed_before: Mapping[TopicPartition, Committed] = field(default_factory=dict)
+    repartitions: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    takes_back: bool = False
+    state_file: str = ""
+    offsets_of: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def changelogs(self) -> set[str]:
+        """Return the changelogs of all stores."""
+        return {store.changelog for store in self.stores.values()}
+
+    @property
+    def fresh(self) -> set[str]:
+        """Return the topics that are still to be created, recreated or deleted."""
+        return {change.name for change in self.topics if not change.done}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return them as JSON."""
+        return {
+            "application": self.application,
+            "state_file": self.state_file,
+            "exactly_once": self.exactly_once,
+            "master": self.master,
+            **self.facts,
+            **({"offsets_of": self.offsets_of} if self.offsets_of else {}),
+            "topics": changes_json(self.topics),
+            "stores": {name: store.as_json() for name, store in self.stores.items()},
+            GROW: dict(self.grow),
+            "commit": commits_json(self.commit),
+            "prior": commits_json(self.prior),
+            "committed_before": commits_json(self.committed_before),
+            "repartitions": list(self.repartitions),
+            "open": list(self.open),
+            "takes_back": self.takes_back,
+        }
+
+    @classmethod
+    def of_json(cls, body: Mapping[str, Any]) -> StateArguments:
+        """Read them back, also those of kops 0.1, which leave out what a kind of change has no use for."""
+        backwards = bool(body.get("backwards"))
+        before = committed_of_json(body.get("committed_before") or {})
+        return cls(
+            application=body["application"],
+            exactly_once=body["exactly_once"],
+            master=body["master"],
+            stores={name: StoreWrite.of_json(store, backwards=backwards) for name, store in body["stores"].items()},
+            topics=tuple(changes_of_json(body.get("topics") or ())),
+            grow=dict(body.get(GROW) or {}),
+            commit=committed_of_json(body["commit"]),
+            prior=committed_of_json(body["prior"]),
+            committed_before={at: found for at, found in before.items() if found is not None},
+            repartitions=tuple(body.get("repartitions") or ()),
+            open=tuple(body.get("open") or ()),
+            takes_back=bool(body.get("takes_back", backwards)),
+            state_file=body.get("state_file") or "",
+            offsets_of=body.get("offsets_of") or "",
+            facts={name: value for name, value in body.items() if name not in _FIELDS},
+        )
+
+
+_STORE_FIELDS = {*StoreWrite.__dataclass_fields__} - {"facts"}
+_FIELDS = {*StateArguments.__dataclass_fields__, "backwards", "watched"} - {"facts"}
+
+
+def arguments_of(plan: Plan) -> StateArguments:
+    """Return the arguments of a plan."""
+    return StateArguments.of_json(plan.arguments)
+
+
+def with_arguments(plan: Plan, **changes: Any) -> Plan:
+    """Return a plan with some of its arguments changed."""
+    return replace(plan, arguments=replace(arguments_of(plan), **changes).as_json())
+
+
+def commits_json(commits: Mapping[TopicPartition, Committed | None]) -> dict[str, Any]:
+    """Return commits as JSON."""
+    return {str(partition): committed_json(found) for partition, found in commits.items()}
+
+
+def log_starts(arguments: StateArguments, changelog_ends: Mapping[str, int]) -> dict[TopicPartition, int]:
+    """Return the offset at which each changelog partition will get its first new record.
+
+    :param changelog_ends: log end offsets of the changelogs that are not created first
+    """
+    starts = {partition_of(target): end for target, end in changelog_ends.items()}
+    made = (change.after for change in arguments.topics if change.after and not change.done)
+    return starts | {TopicPartition(topic.name, number): 0 for topic in made for number in range(topic.partitions or 0)}
+
+
+def _contents_json(contents: Contents) -> dict[str, dict[str, int]]:
+    return {str(number): dict(content) for number, content in sorted(contents.items())}
+
+
+def _contents_of_json(body: Mapping[str, Mapping[str, int]]) -> dict[int, dict[str, int]]:
+    return {int(number): dict(content) for number, content in body.items()}

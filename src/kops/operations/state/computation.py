@@ -1,0 +1,146 @@
+"""Computing all stores of a state file: read the facts, judge what the result can be worth, stage what the changelogs lack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kops.core.errors import Refused
+from kops.core.statefile import StateFile
+from kops.core.times import Position
+from kops.operations.services import Services
+from kops.operations.state.archived_input import open_archives
+from kops.operations.state.compute import Computed, compute_stores
+from kops.operations.state.cut import COMMITTED, Cut, application_group, cut_of_snapshot, find_cut, refuse_alive
+from kops.operations.state.engine import Engine, drop_stage
+from kops.operations.state.evidence import Proof
+from kops.operations.state.evidence_commits import Commits, read_commits
+from kops.operations.state.evidence_journal import read_past
+from kops.operations.state.exactness import MEANINGS, SURE, worst
+from kops.operations.state.facts import StoreFacts, read_facts
+from kops.operations.state.from_archive import with_shares
+from kops.operations.state.from_snapshot import Base, check_base, offsets_of, open_base, refuse_older
+from kops.operations.state.places import refuse_unplaced
+from kops.operations.state.starts import begins, first_offsets
+from kops.operations.state.undrained import answers_waiting, without_waiting
+from kops.operations.state.witnesses import refuse_unwritable, testified
+
+
+@dataclass(frozen=True)
+class ComputeOptions:
+    """How stores are computed.
+
+    :param at: up to where the input counts: ``COMMITTED``, the end, or a time
+    :param skip_undecodable: pass over records that are not of the formats
+    :param accept_inexact: compute also what cannot be exact (classes C and D)
+    :param archives: paths of archives of input topics, which are read before the topics
+    :param damaged: store -> partitions of its changelog whose keys say nothing about what was computed; None: all of them
+    :param has_witnesses: the changelogs as they are show whether what was computed is right
+    :param snapshot: path of a snapshot to start from, so that only what was read since is computed
+    :param compared: path of a snapshot that stands for the changelogs, up to whose offsets the stores are computed
+    :param master: where Spark runs: a master, or ``sc://HOST:PORT``; None: where the context says, or here
+    """
+
+    at: Position = COMMITTED
+    skip_undecodable: bool = False
+    accept_inexact: bool = False
+    archives: tuple[str, ...] = ()
+    snapshot: str | None = None
+    compared: str | None = None
+    master: str | None = None
+    damaged: Mapping[str, frozenset[int] | None] = field(default_factory=dict)
+    has_witnesses: bool = True
+
+
+def compute_all(
+    services: Services,
+    state_file: StateFile,
+    engine: Engine,
+    options: ComputeOptions,
+    *,
+    must_be_empty: bool,
+    replacing: bool = False,
+) -> tuple[list[StoreFacts], Cut, list[Computed]]:
+    """Read the facts, refuse what must be, and compute all stores into stages.
+
+    :param must_be_empty: refuse while the application has members
+    :param replacing: changelogs may be recreated
+    """
+    group = application_group(services, state_file, options.at)
+    if must_be_empty:
+        refuse_alive(group)
+    archived = open_archives(engine, state_file, options.archives)
+    base = open_base(services, state_file, options.snapshot)
+    then = open_base(services, state_file, options.compared)
+    facts = read_facts(services, state_file, replacing=replacing or then is not None, archived=archived, since=offsets_of(base))
+    if base is not None:
+        facts = [
+            replace(found, base=base.path(found.store), exactness=worst([found.exactness, base.judged(found.store)])) for found in facts
+        ]
+    facts, cut = _cut(services, state_file, facts, options, then)
+    refuse_older(base, facts, cut)
+    since, until = "" if base is None else base.manifest.taken, cut.taken
+    starts = begins(facts)
+    past = read_past(services, state_file.application, state_file.stores, cut.committed, starts, since=since, until=until)
+    commits = Commits() if cut.is_new else read_commits(services, state_file, facts, cut.committed, starts=starts, past=past, until=until)
+    facts = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
+    for found in facts:
+        if not options.accept_inexact and found.exactness.grade > "B":
+            raise _inexact(found.store.name, found.exactness.grade, found.exactness.reasons)
+    cut = with_shares(engine, archived, cut, options.at, first_offsets(facts))
+    cut = replace(cut, base="" if base is None else base.origin)
+    cut = replace(cut, notes=(*cut.notes, *((commits.gap,) if commits.gap else ()), *answers_waiting(services, state_file, cut)))
+    facts = [without_waiting(services, engine, state_file, found, cut, skip_undecodable=options.skip_undecodable) for found in facts]
+    for used in (base, then):
+        check_base(engine, state_file, used)
+    computed = compute_stores(
+        engine,
+        state_file,
+        facts,
+        cut,
+        skip_undecodable=options.skip_undecodable,
+        damaged=options.damaged,
+        apart=past.apart | commits.apart if options.has_witnesses and not cut.moves else {found.store.name for found in facts},
+    )
+    computed = [testified(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
+    if must_be_empty:
+        _refuse_all(computed, lambda done: refuse_unwritable(done, replacing=replacing))
+    for done in computed:
+        if not options.accept_inexact and done.exactness.grade > "B":
+            for other in computed:
+                drop_stage(other.stage)
+            raise _inexact(done.facts.store.name, done.exactness.grade, done.exactness.reasons, proof=done.proof)
+    if must_be_empty:
+        _refuse_all(computed, lambda done: refuse_unplaced([done]))
+    return facts, cut, computed
+
+
+def _cut(
+    services: Services, state_file: StateFile, facts: list[StoreFacts], options: ComputeOptions, then: Base | None
+) -> tuple[list[StoreFacts], Cut]:
+    """Return where the input is cut: now, or as a snapshot has it that stands for the changelogs."""
+    if then is None:
+        return facts, find_cut(services, state_file, facts, options.at)
+    facts = [then.as_changelog(found) for found in facts]
+    return facts, replace(cut_of_snapshot(state_file, facts, then.manifest.committed), taken=then.manifest.taken)
+
+
+def _refuse_all(computed: Sequence[Computed], refuse: Callable[[Computed], None]) -> None:
+    try:
+        for done in computed:
+            refuse(done)
+    except Refused:
+        for done in computed:
+            drop_stage(done.stage)
+        raise
+
+
+def _inexact(store: str, grade: str, reasons: Sequence[str], proof: Proof | None = None) -> Refused:
+    damaged = f"if these keys are the damage, pass --damaged {store} or --damaged {store}:PARTITION,...; "
+    return Refused(
+        f"store {store} would be rebuilt with exactness {grade} ({MEANINGS[grade]}): {'; '.join(reasons)}",
+        hint=f"{damaged if proof and proof.differing else ''}pass --accept-inexact to proceed anyway",
+        store=store,
+        exactness=grade,
+        reasons=list(reasons),
+    )

@@ -1,0 +1,172 @@
+"""Plans for ``rebuild --into``: the state of an application computed for another one, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from kops.core.errors import Refused, UsageProblem
+from kops.core.models import Committed, TopicPartition
+from kops.core.plan import Item, Plan
+from kops.core.statefile import StateFile
+from kops.core.statefile.models import VERSIONED
+from kops.core.streams.local_state import delete_local_state
+from kops.operations.offsets.items import move_item
+from kops.operations.services import Services
+from kops.operations.state.arguments import StateArguments, StoreWrite
+from kops.operations.state.change import INTO
+from kops.operations.state.changelog_writes import refuse_time_zero
+from kops.operations.state.computation import ComputeOptions, compute_all
+from kops.operations.state.compute import Computed, job_of
+from kops.operations.state.cut import COMMITTED, Cut, refuse_alive
+from kops.operations.state.engine import Engine, drop_stage, start_engine
+from kops.operations.state.guard import guarded
+from kops.operations.state.internal_topics import TopicChange
+from kops.operations.state.into_topics import missing_topics, renamed, with_topics
+from kops.operations.state.snapshot_manifest import own_name
+from kops.operations.state.snapshot_topics import CHANGELOG, REPARTITION
+from kops.operations.state.witnesses import question_of
+from kops.operations.topics.plan import prepare_creation
+
+
+def plan_into(services: Services, state_file: StateFile, into: str, options: ComputeOptions, *, offsets_of: str = "") -> Plan:
+    """Return the plan that gives another application the stores of a state file, and the offsets they belong to.
+
+    :param into: the other ``application.id``; it must not run
+    :param offsets_of: whose committed offsets are the cut; the state file's application when empty. It may run
+    :raises Refused: when a store must not be computed, or the other application runs
+    """
+    source = replace(state_file, application=offsets_of or state_file.application)
+    if source.application == into and options.at == COMMITTED:
+        raise UsageProblem(
+            f"{into} is the application that {state_file.path} names",
+            hint="leave --into out, or say --offsets-of the application to follow",
+        )
+    named = renamed(state_file, into)
+    _refuse_running(services, into)
+    engine = start_engine(services, options.master)
+    creation = prepare_creation(services, missing_topics(services, named, state_file))
+    planned = with_topics(services, creation.topics)
+    unproven = replace(options, has_witnesses=False)  # the changelogs of the other application hold nothing, or another state
+    _, cut, computed = compute_all(planned, replace(named, application=source.application), engine, unproven, must_be_empty=False)
+    computed = [_writable(engine, named, found, cut, skip_undecodable=options.skip_undecodable) for found in computed]
+    for found in computed:
+        earliest = [content.earliest for content in found.contents.values() if content.records]
+        refuse_time_zero(services, found.facts.store.changelog, earliest, exactly_once=state_file.exactly_once)
+    prior = services.kafka.groups.committed([into])[into]
+    commits = _commits(services, planned, cut, named, (source.application, into))
+    changes = [TopicChange(None, topic) for topic in creation.topics]
+    moves = [
+        move_item(at_, prior.get(at_), found, f"where {source.application} is" if not cut.is_new else "") for at_, found in commits.items()
+    ]
+    moved = {item.target for item in moves if item.changes}
+    arguments = StateArguments(
+        application=into,
+        offsets_of=source.application,
+        state_file=state_file.path,
+        exactly_once=state_file.exactly_once,
+        master=engine.master,
+        topics=tuple(changes),
+        stores={found.facts.store.name: _store_write(found) for found in computed},
+        commit={partition: found for partition, found in commits.items() if str(partition) in moved},
+        prior={partition: prior.get(partition) for partition in commits if str(partition) in moved},
+        facts={"archives": cut.archives_json, "question": question_of(computed)},
+    )
+    plan = Plan(
+        operation=INTO,
+        summary=_summary(source.application, into, computed),
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=(*(change.item("it does not exist") for change in changes), *(item for found in computed for item in _items(found)), *moves),
+        arguments=arguments.as_json(),
+        warnings=(*cut.notes, *_running(services, source.application), *((delete_local_state(into),) if changes and prior else ())),
+        notes=(*cut.origins, *(note for found in computed for note in (found.summary, *found.warnings))),
+    )
+    return guarded(services, plan, {partition.topic for partition in commits})
+
+
+def _writable(engine: Engine, named: StateFile, found: Computed, cut: Cut, *, skip_undecodable: bool) -> Computed:
+    """Return a store with the records that are written: a versioned store is compared by its versions, which are records each."""
+    if found.facts.store.type != VERSIONED or not found.differing:
+        return found
+    if not found.changelog_is_empty:
+        raise Refused(
+            f"{found.facts.store.changelog} is a versioned store's and differs in {found.differing:,} versions, which would stay",
+            hint=f"delete it first: kops topics delete {found.facts.store.changelog}",
+        )
+    from kops.spark.driver.failures import explained
+    from kops.spark.stores.versioned import stage_versions
+
+    drop_stage(found.stage)
+    with explained(f"compute {found.facts.store.name}"):
+        staged = stage_versions(engine.kafka(), job_of(named, found.facts, cut, skip_undecodable=skip_undecodable), found.stage)
+    return replace(found, counts=replace(found.counts, staged=staged))
+
+
+def _refuse_running(services: Services, application: str) -> None:
+    found = services.kafka.groups.describe_or_errors([application])[application]
+    refuse_alive(None if isinstance(found, Exception) else found)
+
+
+def _running(services: Services, application: str) -> tuple[str, ...]:
+    found = services.kafka.groups.describe_or_errors([application])[application]
+    if isinstance(found, Exception) or found.state == "EMPTY":
+        return ()
+    return (f"{application} is running: this is its state at the offsets above; to switch, stop it and run the command again",)
+
+
+def _commits(services: Services, planned: Services, cut: Cut, named: StateFile, names: tuple[str, str]) -> dict[TopicPartition, Committed]:
+    """Return what to commit for the new application: its input where the state is of, its own repartition topics at their ends.
+
+    :param names: of the old and the new application
+    """
+    old, new = names
+    if cut.is_new:
+        commits = {partition: Committed(offset, "") for partition, offset in cut.offsets.items()}
+    else:
+        own = {name for name in services.kafka.topics.names() if name.startswith(f"{old}-") and name.endswith((CHANGELOG, REPARTITION))}
+        commits = {partition: found for partition, found in cut.committed.items() if partition.topic not in own}
+        commits |= {partition: Committed(offset, "") for partition, offset in cut.offsets.items() if partition not in commits}
+    topics = planned.kafka.topics.existing(store.repartition_topic for store in named.stores if store.repartition_topic)
+    partitions = [TopicPartition(name, number) for name, topic in topics.items() for number in range(len(topic.partitions))]
+    for partition, bound in planned.kafka.offsets.bounds(partitions).items():
+        theirs = cut.committed.get(TopicPartition(own_name(partition.topic, new, old), partition.partition))
+        commits[partition] = Committed(bound.log_end_offset, (theirs.metadata or "") if theirs and not cut.is_new else "")
+    if not commits:
+        raise Refused(f"{old} has committed nothing to continue from", hint="--at end computes up to the end of the input")
+    return dict(sorted(commits.items()))
+
+
+def _store_write(found: Computed) -> StoreWrite:
+    return StoreWrite(
+        changelog=found.facts.store.changelog,
+        stage=found.stage,
+        contents={number: asdict(content) for number, content in found.contents.items()} if found.must_write else {},
+        in_order=found.facts.store.type == VERSIONED,
+        facts={
+            "exactness": found.judgement,
+            "read": found.counts.read,
+            "keys": found.counts.keys,
+            "actions": {str(number): dict(actions) for number, actions in found.actions.items()},
+        },
+    )
+
+
+def _items(found: Computed) -> list[Item]:
+    items = []
+    contents: Mapping[int, Any] = found.contents if found.must_write else {}
+    for number, bounds in sorted(found.facts.changelog_bounds.items()):
+        target, end = f"{found.facts.store.changelog}:{number}", bounds.log_end_offset
+        if number not in contents:
+            items.append(Item(target, "none", end, end, "up to date"))
+            continue
+        counts = ", ".join(f"{count:,} {name}" for name, count in found.actions.get(number, {}).items() if count)
+        items.append(Item(target, "append", end, end + contents[number].records, f"{counts} (exactness {found.grade})"))
+    return items
+
+
+def _summary(old: str, new: str, computed: Sequence[Computed]) -> str:
+    records = sum(content.records for found in computed if found.must_write for content in found.contents.values())
+    stores = ", ".join(f"{found.facts.store.name} {found.counts.keys:,} keys" for found in computed)
+    return f"give {new} the state that {old} has ({stores}): append {records:,} records"
