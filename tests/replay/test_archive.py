@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kops.config import durable
-from kops.operations.replay import archive_place
+from kops.operations.archive import place
 from support.programs import Record
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -122,14 +122,14 @@ def test_archived_again_and_again_and_restored(scene, kops, tmp_path, unique, as
 def test_by_the_hour_with_a_gap_into_a_topic_with_times_of_appending(scene, kops, tmp_path, monkeypatch):
     cluster, source, folder = scene.cluster, scene.topic("source"), tmp_path / "archive"
     cluster.produce(source, many(0, 20))
-    on_disk, plain = set(), archive_place.synced
+    on_disk, plain = set(), place.synced
 
     def synced(path):
         plain(path)
         if not (folder / "manifest.json").exists():
             on_disk.add(path)
 
-    for module in (archive_place, durable):
+    for module in (place, durable):
         monkeypatch.setattr(module, "synced", synced)
     kops("replay", "archive", source, "--to", folder, "--by", "hour").ok()
     assert folder.stat().st_mode & 0o777 == 0o700

@@ -9,7 +9,7 @@ import pytest
 
 from kops.core.models import Committed, NewRecord, TopicPartition
 from kops.gateways.kafka import Kafka
-from kops.operations.state.files import read_state_file
+from kops.operations.engine.state_files import read_state_file
 from support.identities import strict
 from support.streams_apps import SECONDS, wait_for
 

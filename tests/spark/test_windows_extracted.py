@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kops.core.errors import ConfigError
-from kops.operations.state.stated import of_statement
+from kops.operations.state.exactness import of_statement
 from kops.spark.stores.views import UndecodableInput
 from support.programs import Program, Record, Window
 from support.windows_cases import Setup, case_programs, expected, inputs

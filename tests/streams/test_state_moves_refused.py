@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kops.operations.state.files import read_state_file
+from kops.operations.engine.state_files import read_state_file
 from support.programs import Program, Record, Window
 from support.streams import Entry, compacted_view
 from support.streams_apps import SECONDS, Cluster, wait_for

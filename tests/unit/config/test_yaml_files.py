@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from kops.config.yaml_files import parse_documents, read_documents
 from kops.core.errors import ConfigError, ExitCode, UsageProblem
 from kops.operations.connect.files import read_declaration
+from kops.operations.engine.state_files import read_state_file
 from kops.operations.offsets.files import _positions
-from kops.operations.state.files import read_state_file
 from kops.operations.topics.declared import documents
 
 STATE = """\

@@ -11,10 +11,10 @@ from kops.cli.changelog.shared import How, choose, engine_of, group, named_of, r
 from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
-    from kops.operations.changelog.find import Sought, Versions
+    from kops.operations.changelog.detect import Detection
     from kops.operations.changelog.rows import Named
-    from kops.operations.changelog.settle import Settled
     from kops.operations.changelog.target import Target
+    from kops.operations.changelog.view import KeyQuery, Versions
 
 
 def seeking(command: Any) -> Any:
@@ -41,7 +41,7 @@ def get_command(session: Session, /, *, names: tuple[str, ...], how: How, **opti
     from kops.operations.changelog.find import get
 
     one = _find(session, names, how, options)
-    found = get(one.target, one.settled, one.sought, one.versions, one.named, skip=how.skip_undecodable)
+    found = get(one.target, one.detected, one.query, one.versions, one.named, skip=how.skip_undecodable)
     show_rows(session, found.rows)
     for note in found.notes:
         session.note(note)
@@ -61,7 +61,7 @@ def history_command(session: Session, /, *, names: tuple[str, ...], how: How, li
     from kops.operations.changelog.find import history
 
     one = _find(session, names, how, options, limit=limit)
-    found = history(one.target, one.settled, one.sought, one.versions, one.named, skip=how.skip_undecodable)
+    found = history(one.target, one.detected, one.query, one.versions, one.named, skip=how.skip_undecodable)
     show_history(session, found.rows)
     for note in found.notes:
         session.note(note)
@@ -72,8 +72,8 @@ class _Found:
     """What there is to show of a key."""
 
     target: Target
-    settled: Settled
-    sought: Sought
+    detected: Detection
+    query: KeyQuery
     versions: Versions
     named: Named
 
@@ -92,6 +92,6 @@ def _find(session: Session, names: tuple[str, ...], how: How, options: dict[str,
         key_bytes(named.key, names[-1])  # what is wrong with the key is said before anything is read
     engine = engine_of(session, how)
     one = choose(session, names[:-1], how, named)
-    sought, named = seek(one.target, one.settled, names[-1], one.named, everywhere=options["all_partitions"], windows=windows)
-    versions = read_versions(session, one.target, one.settled.layout, sought, limit=limit, engine=engine)
-    return _Found(one.target, one.settled, sought, versions, named)
+    query, named = seek(one.target, one.detected, names[-1], one.named, everywhere=options["all_partitions"], windows=windows)
+    versions = read_versions(session, one.target, one.detected.layout, query, limit=limit, engine=engine)
+    return _Found(one.target, one.detected, query, versions, named)

@@ -51,7 +51,7 @@ def inspect_command(
     key = None if key_equals is None else key_bytes(one.named.key or format_for(session, "bytes"), key_equals)
     wanted = Wanted(key, windows, between, tombstones)
     skip = how.skip_undecodable
-    with inspecting(session, one.target, one.settled, wanted, named=one.named, limit=limit, skip=skip, engine=engine) as found:
+    with inspecting(session, one.target, one.detected, wanted, named=one.named, limit=limit, skip=skip, engine=engine) as found:
         show_rows(session, found.rows)
         for note in found.all_notes:
             session.note(note)
@@ -94,8 +94,8 @@ def stats_command(session: Session, /, *, names: tuple[str, ...], how: How) -> N
 
     named, engine = named_of(session, how), engine_of(session, how)
     one = choose(session, names, how, named)
-    shape, sentence = shape_for(one.settled, one.named)
+    shape, sentence = shape_for(one.detected, one.named)
     stats = count(session, one.target, shape, engine)
-    show_stats(session, body_of(one.target, one.settled, shape, stats))
-    for note in [*([sentence] if sentence else []), *notes_of(one.target, one.settled, stats)]:
+    show_stats(session, body_of(one.target, one.detected, shape, stats))
+    for note in [*([sentence] if sentence else []), *notes_of(one.target, one.detected, stats)]:
         session.note(f"note: {note}")

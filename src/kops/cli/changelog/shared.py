@@ -14,10 +14,10 @@ from kops.cli.frame.options import spark_option
 
 if TYPE_CHECKING:
     from kops.cli.frame.session import Session
+    from kops.operations.changelog.detect import Detection
     from kops.operations.changelog.rows import Named
-    from kops.operations.changelog.settle import Settled
     from kops.operations.changelog.target import Target
-    from kops.operations.state.engine import Engine
+    from kops.operations.engine.spark import Engine
 
 FORMATS = "string, bytes, long, int, short, double, float, json, uuid, avro, json-schema, protobuf, or a plugin's."
 TYPES = (
@@ -126,7 +126,7 @@ class Chosen:
     """A changelog, what it is read as, and the formats that were named."""
 
     target: Target
-    settled: Settled
+    detected: Detection
     named: Named
 
 
@@ -145,7 +145,7 @@ def choose(session: Session, names: Sequence[str], how: How, named: Named) -> Ch
     """Return which changelog is meant and what it is read as; says on stderr when that is a guess, and when Spark would read better."""
     from dataclasses import replace
 
-    from kops.operations.changelog.settle import settle
+    from kops.operations.changelog.detect import detect
     from kops.operations.changelog.view import advice
 
     target, type_name = target_of(session, names, how), how.type_name
@@ -157,18 +157,18 @@ def choose(session: Session, names: Sequence[str], how: How, named: Named) -> Ch
         key, value = named.key or format_for(session, said.key_name), named.value or format_for(session, said.value_name)
         named = replace(named, key=key, value=value, window_size=said.window_size if named.window_size is None else named.window_size)
         type_name = type_name or said.type_name
-    settled = settle(session, target, type_name)
-    if settled.sentence:
-        session.note(f"note: {settled.sentence}")
+    detected = detect(session, target, type_name)
+    if detected.sentence:
+        session.note(f"note: {detected.sentence}")
     if not how.spark and (advised := advice(target)):
         session.note(f"note: {advised}")
-    return Chosen(target, settled, named)
+    return Chosen(target, detected, named)
 
 
 def engine_of(session: Session, how: How) -> Engine | None:
     """Begin to start Spark when it is asked for."""
     if not how.spark:
         return None
-    from kops.operations.state.engine import start_engine
+    from kops.operations.engine.spark import start_engine
 
     return start_engine(session, how.master)

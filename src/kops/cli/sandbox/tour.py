@@ -20,8 +20,8 @@ from kops.core.models import NewRecord
 from kops.core.records.models import OffsetRange
 from kops.gateways.machine.jars import jars_of, kafka_set
 from kops.gateways.machine.processes import ProcessIdentity, stop
+from kops.operations.engine.stable import wait_until_stable
 from kops.operations.sandbox.example_application import Application, examples_directory, wait_until_processed
-from kops.operations.state.tail import wait_until_stable
 
 SANDBOX = "demo"
 APPLICATION = "prices-app"

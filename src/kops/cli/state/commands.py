@@ -70,10 +70,10 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
         master: str | None,
         **rest: Any,
     ) -> Any:
+        from kops.operations.engine.state_files import read_state_file
         from kops.operations.state.computation import ComputeOptions
         from kops.operations.state.cut import parse_cut
         from kops.operations.state.evidence import parse_damaged
-        from kops.operations.state.files import read_state_file
 
         session: Session = click.get_current_context().obj
         state_file = read_state_file(file, stores)

@@ -39,7 +39,7 @@ def query(
     --from input, recomputed up to the committed offsets. Exit code 1: no store has the key.
     """
     from kops.cli.state.view import show_answers
-    from kops.operations.state.files import read_state_file
+    from kops.operations.engine.state_files import read_state_file
     from kops.operations.state.query import parse_moment
     from kops.operations.state.query import query as ask
 

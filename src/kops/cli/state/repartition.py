@@ -43,9 +43,9 @@ def repartition(
     previous state is kept until --confirm-done, and undo restores it. After a kill, `kops journal finish` does the rest.
     """
     from kops.core.durations import parse_duration
+    from kops.operations.engine.state_files import read_state_file
     from kops.operations.groups.matching import wait_until_empty
     from kops.operations.protocol.engine import refuse_read_only
-    from kops.operations.state.files import read_state_file
     from kops.operations.state.repartition import forget_kept, plan_repartition
     from kops.operations.state.repartition_inputs import Choice, parse_instead
 

@@ -16,7 +16,7 @@ STORE_COLUMNS = ("store", "type", "partitions", "records", "changelog")
 
 def subject_of(text: str, stores: tuple[str, ...] = ()) -> Any:
     """Return the state file of that name, or else the text as an application's id."""
-    from kops.operations.state.files import read_state_file
+    from kops.operations.engine.state_files import read_state_file
 
     return read_state_file(text, stores) if Path(text).suffix in (".yaml", ".yml") or Path(text).is_file() else text
 

@@ -17,13 +17,12 @@ from kops.core.schemas.models import RegisteredSchema
 from kops.core.statefile import Form
 from kops.formats.base import Format
 from kops.operations.changelog.check import Check, checker_named, ids_seen, wrong_sql
-from kops.operations.changelog.find import Sought, Version, Versions
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.rows import Shape
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import View, Wanted
+from kops.operations.changelog.view import KeyQuery, Version, Versions, View, Wanted
+from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
-from kops.operations.state.engine import Engine
 
 if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
@@ -122,12 +121,12 @@ def big_view(read: Read, layout: Layout, wanted: Wanted, limit: int | None) -> I
         yield BigView(view, found.keys, found.tombstones, found.misplaced, (as_record(row, read.target.topic) for row in rows))
 
 
-def versions_by_spark(read: Read, layout: Layout, sought: Sought, limit: int | None) -> Versions:
+def versions_by_spark(read: Read, layout: Layout, query: KeyQuery, limit: int | None) -> Versions:
     """Return all that is left of a key, as ``find.read_versions`` does."""
     from kops.spark.stores.changelog import as_record, in_between, matching
 
-    conditions = [sought.windows.sql(layout.time_sql())] if sought.windows != Times() else []
-    found = matching(read.records(), ["key is not null", *conditions], inner=layout.inner_sql(), key=sought.key)
+    conditions = [query.windows.sql(layout.time_sql())] if query.windows != Times() else []
+    found = matching(read.records(), ["key is not null", *conditions], inner=layout.inner_sql(), key=query.key)
     kept: dict[int, list[Record]] = {place.partition: [] for place in read.ranges}
     with read.reading():
         for number, records in kept.items() if limit else ():

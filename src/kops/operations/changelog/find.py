@@ -5,81 +5,42 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kops.core.changelog.filters import Times
 from kops.core.errors import NotFound, Refused, UsageProblem
-from kops.core.models import TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.records.models import OffsetRange, Record, timestamp_text
 from kops.formats.base import Format, readable_text
+from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout
-from kops.operations.changelog.oddities import counted
 from kops.operations.changelog.rows import Named, Skipped, choose_shape, key_bytes, key_format, rows_of
-from kops.operations.changelog.settle import Settled
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import MOST_BYTES, OVERHEAD, compacted, require_times
+from kops.operations.changelog.view import MOST_BYTES, OVERHEAD, KeyQuery, Version, Versions, compacted, require_times
+from kops.operations.changelog.warnings import counted
 from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.operations.state.engine import Engine
+    from kops.operations.engine.spark import Engine
 
 
-class Version(NamedTuple):
-    """A record of the key, and how many offsets before it, since the one before, have no record any more."""
-
-    record: Record
-    missing_before: int
-
-
-@dataclass(frozen=True)
-class Versions:
-    """All that is left of a key, partition by partition in log order.
-
-    :param read: where the reading began and ended in each partition
-    :param missing: offsets of each partition that have no record
-    """
-
-    found: tuple[Version, ...]
-    read: dict[TopicPartition, OffsetRange]
-    missing: dict[TopicPartition, int]
-    unstable: dict[TopicPartition, int]
-
-
-@dataclass(frozen=True)
-class Sought:
-    """What is looked for.
-
-    :param key: the application's own key, as bytes
-    :param shown: as it was typed
-    :param partitions: in which it is looked for
-    :param chosen: whether they were named, and not computed from the key
-    """
-
-    key: bytes
-    shown: str
-    partitions: tuple[int, ...]
-    chosen: bool
-    windows: Times
-
-
-def seek(target: Target, settled: Settled, typed: str, named: Named, *, everywhere: bool, windows: Times) -> tuple[Sought, Named]:
+def seek(target: Target, detected: Detection, typed: str, named: Named, *, everywhere: bool, windows: Times) -> tuple[KeyQuery, Named]:
     """Return what to look for, and the formats that were named or, of the key, seen.
 
     :param everywhere: in all partitions, not only in that which murmur2 gives
     :raises UsageProblem: when the key cannot be written in the format, the format is needed, or there are no windows
     """
-    require_times(settled.layout, windows)
-    form = named.key or _seen_format(settled, typed)
+    require_times(detected.layout, windows)
+    form = named.key or _seen_format(detected, typed)
     key = key_bytes(form, typed)
     chosen = len(target.chosen) < target.partitions
     partitions = target.chosen if chosen or everywhere else (partition_for(key, target.partitions),)
-    return Sought(key, typed, partitions, chosen or everywhere, windows), replace(named, key=form)
+    return KeyQuery(key, typed, partitions, chosen or everywhere, windows), replace(named, key=form)
 
 
-def _seen_format(settled: Settled, typed: str) -> Format:
-    inner = [settled.layout.inner(record.key) for record in settled.sample if record.key is not None]
+def _seen_format(detected: Detection, typed: str) -> Format:
+    inner = [detected.layout.inner(record.key) for record in detected.sample if record.key is not None]
     form, sentence = key_format(inner)
     if form.name == "bytes" and not typed.startswith("base64:") and not any(key == typed.encode() for key in inner):
         readable = sum(key is not None and readable_text(key) is not None for key in inner)
@@ -89,7 +50,7 @@ def _seen_format(settled: Settled, typed: str) -> Format:
 
 
 def read_versions(
-    services: Services, target: Target, layout: Layout, sought: Sought, *, limit: int | None = None, engine: Engine | None = None
+    services: Services, target: Target, layout: Layout, query: KeyQuery, *, limit: int | None = None, engine: Engine | None = None
 ) -> Versions:
     """Read a key's partitions and return every record of it.
 
@@ -100,15 +61,15 @@ def read_versions(
     if engine is not None:
         from kops.operations.changelog.by_spark import reading, versions_by_spark
 
-        return versions_by_spark(reading(services, engine, target, sought.partitions), layout, sought, limit)
-    ranges = target.ranges_of(sought.partitions)
+        return versions_by_spark(reading(services, engine, target, query.partitions), layout, query, limit)
+    ranges = target.ranges_of(query.partitions)
     reader = services.kafka.records.read(ranges, isolation=target.isolation)
     services.progress.step(f"reading {target.topic}")
     found: dict[int, deque[Version]] = {place.partition: deque(maxlen=limit) for place in ranges}
     following = {place.partition: wanted.start for place, wanted in ranges.items()}
     missing = dict.fromkeys(following, 0)
     since = dict.fromkeys(following, 0)
-    inner, key, windows, held = layout.inner, sought.key, sought.windows, 0
+    inner, key, windows, held = layout.inner, query.key, query.windows, 0
     for batch in reader:
         services.progress.advance(reader.done, reader.total, "offsets")
         for record in batch:
@@ -122,7 +83,7 @@ def read_versions(
                 since[partition] = 0
                 held += OVERHEAD + len(record.value or b"")
         if limit is None and held > MOST_BYTES:
-            raise _too_many(target, sought, sum(map(len, found.values())))
+            raise _too_many(target, query, sum(map(len, found.values())))
     stable = reader.stable_until
     ends = {place: stable.get(place, wanted.end) for place, wanted in ranges.items()}
     for place, end in ends.items():
@@ -156,41 +117,41 @@ class Answer:
     notes: list[str]
 
 
-def get(target: Target, settled: Settled, sought: Sought, versions: Versions, named: Named, *, skip: bool) -> Answer:
+def get(target: Target, detected: Detection, query: KeyQuery, versions: Versions, named: Named, *, skip: bool) -> Answer:
     """Return the live records of a key.
 
     :raises NotFound: when there is none, saying how far which partitions were read
     """
-    records = current(versions.found, settled.layout)
+    records = current(versions.found, detected.layout)
     live = [record for record in records if record.value is not None]
     if not live:
-        raise _not_there(target, sought, versions, records)
-    rows, notes = _shown(live, settled, named, skip=skip)
+        raise _not_there(target, query, versions, records)
+    rows, notes = _shown(live, detected, named, skip=skip)
     places = sorted({record.partition for record in live})
-    usual = partition_for(sought.key, target.partitions)
+    usual = partition_for(query.key, target.partitions)
     if places != [usual]:
-        notes.append(f"note: {sought.shown} is in partition {', '.join(map(str, places))}; murmur2 of the key gives {usual}")
+        notes.append(f"note: {query.shown} is in partition {', '.join(map(str, places))}; murmur2 of the key gives {usual}")
     return Answer(rows, [*notes, *(f"note: {sentence}" for sentence in unstable_notes(versions.unstable))])
 
 
-def history(target: Target, settled: Settled, sought: Sought, versions: Versions, named: Named, *, skip: bool) -> Answer:
+def history(target: Target, detected: Detection, query: KeyQuery, versions: Versions, named: Named, *, skip: bool) -> Answer:
     """Return every record that is left of a key.
 
     :raises NotFound: when there is none
     """
     if not versions.found:
-        raise _not_there(target, sought, versions, [])
+        raise _not_there(target, query, versions, [])
     gaps = {(version.record.partition, version.record.offset): version.missing_before for version in versions.found}
-    rows, notes = _shown([version.record for version in versions.found], settled, named, skip=skip)
+    rows, notes = _shown([version.record for version in versions.found], detected, named, skip=skip)
     rows = [row | {"missing_before": gaps[row["partition"], row["offset"]]} for row in rows]
     tombstones = sum(row["tombstone"] for row in rows)
-    summary = f"{target.topic}: {counted(len(rows), 'version')} of {sought.shown}, {counted(tombstones, 'tombstone')}; {_read(versions)}"
+    summary = f"{target.topic}: {counted(len(rows), 'version')} of {query.shown}, {counted(tombstones, 'tombstone')}; {_read(versions)}"
     gone = [f"note: {sentence}" for sentence in _gone(versions)]
     return Answer(rows, [summary, *notes, *gone, *(f"note: {sentence}" for sentence in unstable_notes(versions.unstable))])
 
 
-def _shown(records: Sequence[Record], settled: Settled, named: Named, *, skip: bool) -> tuple[list[dict[str, Any]], list[str]]:
-    shape, sentence = choose_shape(records, settled, named)
+def _shown(records: Sequence[Record], detected: Detection, named: Named, *, skip: bool) -> tuple[list[dict[str, Any]], list[str]]:
+    shape, sentence = choose_shape(records, detected, named)
     skipped = Skipped()
     rows = list(rows_of(records, shape, skipped, skip=skip))
     if skipped.first is not None and not rows:
@@ -217,26 +178,26 @@ def _read(versions: Versions) -> str:
     return ", ".join(f"partition {place.partition} was read up to offset {wanted.end:,}" for place, wanted in versions.read.items())
 
 
-def _not_there(target: Target, sought: Sought, versions: Versions, records: Sequence[Record]) -> NotFound:
+def _not_there(target: Target, query: KeyQuery, versions: Versions, records: Sequence[Record]) -> NotFound:
     read = _read(versions)
     last = max(records, key=lambda record: record.offset, default=None)
-    details = {"topic": target.topic, "key": sought.shown, "read_up_to": {str(p.partition): r.end for p, r in versions.read.items()}}
+    details = {"topic": target.topic, "key": query.shown, "read_up_to": {str(p.partition): r.end for p, r in versions.read.items()}}
     if last is not None:
         when = timestamp_text(last.timestamp)
         return NotFound(
-            f"{sought.shown} is deleted in {target.topic}: its last record, at offset {last.offset} of partition {last.partition} "
+            f"{query.shown} is deleted in {target.topic}: its last record, at offset {last.offset} of partition {last.partition} "
             f"({when}), is a tombstone; {read}",
             hint="`kops changelog history` shows what it held before, as far as it is still there",
             **details,
         )
-    elsewhere = "" if sought.chosen else "; --all-partitions looks in the others too, where the application has its own partitioner"
-    why = "" if sought.chosen else ", to which murmur2 of the key leads"
-    return NotFound(f"{sought.shown} is not in {target.topic}{why}; {read}", hint=f"see whether --key is its format{elsewhere}", **details)
+    elsewhere = "" if query.chosen else "; --all-partitions looks in the others too, where the application has its own partitioner"
+    why = "" if query.chosen else ", to which murmur2 of the key leads"
+    return NotFound(f"{query.shown} is not in {target.topic}{why}; {read}", hint=f"see whether --key is its format{elsewhere}", **details)
 
 
-def _too_many(target: Target, sought: Sought, count: int) -> Refused:
+def _too_many(target: Target, query: KeyQuery, count: int) -> Refused:
     return Refused(
-        f"the versions of {sought.shown} do not fit in memory: the first {count:,} take {MOST_BYTES >> 20:,} MiB already",
+        f"the versions of {query.shown} do not fit in memory: the first {count:,} take {MOST_BYTES >> 20:,} MiB already",
         hint="--limit keeps the newest only",
         topic=target.topic,
     )

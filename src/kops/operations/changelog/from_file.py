@@ -8,7 +8,7 @@ from kops.core.errors import UsageProblem
 from kops.core.statefile import Store
 from kops.formats.streams import store_types as types
 from kops.operations.changelog.layouts import SUPPRESSED_SESSIONS, SUPPRESSED_WINDOWS
-from kops.operations.state.files import read_state_file
+from kops.operations.engine.state_files import read_state_file
 
 
 @dataclass(frozen=True)

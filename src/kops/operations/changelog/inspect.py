@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kops.core.records.models import Record
-from kops.operations.changelog.oddities import counted, misplaced, misplaced_note, oddities
+from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.rows import Named, Shape, Skipped, choose_shape, rows_of
-from kops.operations.changelog.settle import Settled
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import View, Wanted, read_view, require_times
+from kops.operations.changelog.warnings import counted, misplaced, misplaced_note, oddities
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.operations.state.engine import Engine
+    from kops.operations.engine.spark import Engine
 
 
 FEW = 50_000
@@ -44,7 +44,7 @@ class Inspected:
 def inspecting(
     services: Services,
     target: Target,
-    settled: Settled,
+    detected: Detection,
     wanted: Wanted,
     *,
     named: Named,
@@ -58,19 +58,19 @@ def inspecting(
     :param engine: Spark; None to read here
     :raises UsageProblem: when windows are wanted of a store that has none
     """
-    require_times(settled.layout, wanted.windows)
+    require_times(detected.layout, wanted.windows)
     if engine is None:
-        view = read_view(services, target, settled.layout, wanted)
-        shape, sentence = choose_shape(view.latest, settled, named)
+        view = read_view(services, target, detected.layout, wanted)
+        shape, sentence = choose_shape(view.latest, detected, named)
         live = [record for record in view.latest if wanted.tombstones or record.value is not None]
-        wrong = misplaced(view.latest, settled.layout, target.partitions) if wanted.is_all else 0
+        wrong = misplaced(view.latest, detected.layout, target.partitions) if wanted.is_all else 0
         keys = len(view.latest) - view.tombstones
         yield _inspected(view, shape, sentence, live[:limit], keys=keys, wrong=wrong, wanted=wanted, limit=limit, skip=skip)
         return
     from kops.operations.changelog.by_spark import big_view, reading
 
-    with big_view(reading(services, engine, target), settled.layout, wanted, limit) as big:
-        shape, sentence = choose_shape(settled.sample, settled, named)
+    with big_view(reading(services, engine, target), detected.layout, wanted, limit) as big:
+        shape, sentence = choose_shape(detected.sample, detected, named)
         view = big.view
         yield _inspected(
             view,

@@ -11,7 +11,7 @@ from kops.core.cluster.log_dirs import LogDir, sizes_by_replica
 from kops.core.errors import KopsError, NotFound
 from kops.core.models import TopicPartition
 from kops.core.streams.topics import doubts, is_internal_name, is_named_of, owner_of, store_of
-from kops.operations.changelog.settle import samples, settle_by
+from kops.operations.changelog.detect import detect_by, samples
 from kops.operations.changelog.target import Target, frozen
 from kops.operations.groups.matching import similar
 from kops.operations.services import Services
@@ -96,7 +96,7 @@ class _Facts:
         found = samples(services, dict(targets))
         types = {}
         for name, target in targets.items():
-            guess = settle_by(target, found.get(name, []), None).guess
+            guess = detect_by(target, found.get(name, []), None).guess
             types[name] = (guess.type, guess.confidence, guess.reasons)
         places = [place for target in targets.values() for place in target.ranges]
         first = services.kafka.offsets.at_time(places, 0) if places else {}

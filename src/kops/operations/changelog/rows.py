@@ -11,8 +11,8 @@ from kops.core.errors import UndecodableRecord
 from kops.core.records.models import Record
 from kops.formats.base import Format, Place, decode_at, readable_text
 from kops.formats.registry import FORMATS
+from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout
-from kops.operations.changelog.settle import Settled
 from kops.operations.changelog.values import Value
 from kops.operations.records.rows import record_row
 
@@ -128,12 +128,12 @@ def rows_of(records: Iterable[Record], shape: Shape, skipped: Skipped, *, skip: 
         yield row
 
 
-def choose_shape(records: Sequence[Record], settled: Settled, named: Named) -> tuple[Shape, str]:
+def choose_shape(records: Sequence[Record], detected: Detection, named: Named) -> tuple[Shape, str]:
     """Return how to show records, and a sentence about the formats that were not named.
 
     A format that was not named is string when all keys or values are readable UTF-8, else bytes.
     """
-    layout = settled.layout
+    layout = detected.layout
     key, about_keys = _choose("key", [layout.inner(record.key) for record in records if record.key is not None], named.key)
     left: list[bytes] = []
     right: list[bytes] = []
@@ -142,7 +142,7 @@ def choose_shape(records: Sequence[Record], settled: Settled, named: Named) -> t
             (right if found.right else left).extend((*found.samples, *filter(None, found.also.values())))
     value, about_values = _choose("value", left, named.value)
     other, about_right = _choose("right-value", right, named.right)
-    size = named.window_size if named.window_size is not None else settled.window_size
+    size = named.window_size if named.window_size is not None else detected.window_size
     ends = "their windows' ends are not in the topic: --window-size or --state-file says them" if layout.needs_size and size is None else ""
     return Shape(layout, key, value, other, size), "; ".join(filter(None, (about_keys, about_values, about_right, ends)))
 

@@ -12,16 +12,16 @@ from kops.core.errors import Refused
 from kops.core.records.models import Record
 from kops.formats.base import as_text_or_base64
 from kops.operations.changelog.check import Check, checker
+from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout
-from kops.operations.changelog.oddities import elsewhere, misplaced_note, of_settings
 from kops.operations.changelog.rows import Named, Shape, choose_shape
-from kops.operations.changelog.settle import Settled
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import MOST_BYTES
+from kops.operations.changelog.warnings import elsewhere, misplaced_note, of_settings
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.operations.state.engine import Engine
+    from kops.operations.engine.spark import Engine
 
 KEY_OVERHEAD = 300
 """Bytes that a key takes here beside itself, in CPython."""
@@ -143,19 +143,19 @@ def _too_much(target: Target, keys: int) -> Refused:
     )
 
 
-def shape_for(settled: Settled, named: Named) -> tuple[Shape, str]:
+def shape_for(detected: Detection, named: Named) -> tuple[Shape, str]:
     """Return the formats that records are checked with: those that were named, or that the sample looks to be of, and a sentence."""
-    shape, sentence = choose_shape(settled.sample, settled, named)
+    shape, sentence = choose_shape(detected.sample, detected, named)
     return shape, sentence.replace("shown as", "taken as")
 
 
-def body_of(target: Target, settled: Settled, shape: Shape, stats: Stats) -> dict[str, Any]:
+def body_of(target: Target, detected: Detection, shape: Shape, stats: Stats) -> dict[str, Any]:
     """Return the object of the JSON contract."""
     return {
         "topic": target.topic,
-        "type": settled.layout.name,
-        "type_confidence": settled.guess.confidence,
-        "type_reasons": list(settled.guess.reasons),
+        "type": detected.layout.name,
+        "type_confidence": detected.guess.confidence,
+        "type_reasons": list(detected.guess.reasons),
         "total": total(stats.partitions.values()).as_json(),
         "partitions": [{"partition": number, **counts.as_json()} for number, counts in sorted(stats.partitions.items())],
         "largest_keys": [_large(one, "key_bytes", shape) for one in stats.largest_keys],
@@ -164,9 +164,9 @@ def body_of(target: Target, settled: Settled, shape: Shape, stats: Stats) -> dic
     }
 
 
-def notes_of(target: Target, settled: Settled, stats: Stats) -> list[str]:
+def notes_of(target: Target, detected: Detection, stats: Stats) -> list[str]:
     """Return what the numbers say, a sentence each."""
-    found = of_settings(target, settled.layout)
+    found = of_settings(target, detected.layout)
     counts = total(stats.partitions.values())
     if counts.wrong_partition:
         found.append(misplaced_note(counts.wrong_partition, counts.keys))

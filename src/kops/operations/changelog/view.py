@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from kops.core.changelog.filters import Times
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import TopicPartition
-from kops.core.records.models import Record
+from kops.core.records.models import OffsetRange, Record
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.target import Target
 from kops.operations.services import Services
@@ -70,6 +70,44 @@ class View:
     def tombstones(self) -> int:
         """Return the number of deleted keys that the log still mentions."""
         return sum(record.value is None for record in self.latest)
+
+
+class Version(NamedTuple):
+    """A record of the key, and how many offsets before it, since the one before, have no record any more."""
+
+    record: Record
+    missing_before: int
+
+
+@dataclass(frozen=True)
+class Versions:
+    """All that is left of a key, partition by partition in log order.
+
+    :param read: where the reading began and ended in each partition
+    :param missing: offsets of each partition that have no record
+    """
+
+    found: tuple[Version, ...]
+    read: dict[TopicPartition, OffsetRange]
+    missing: dict[TopicPartition, int]
+    unstable: dict[TopicPartition, int]
+
+
+@dataclass(frozen=True)
+class KeyQuery:
+    """One key, and where it is looked for.
+
+    :param key: the application's own key, as bytes
+    :param shown: as it was typed
+    :param partitions: in which it is looked for
+    :param chosen: whether they were named, and not computed from the key
+    """
+
+    key: bytes
+    shown: str
+    partitions: tuple[int, ...]
+    chosen: bool
+    windows: Times
 
 
 def read_view(services: Services, target: Target, layout: Layout, wanted: Wanted) -> View:

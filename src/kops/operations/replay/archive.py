@@ -8,20 +8,21 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import kops
-from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
+from kops.core.errors import KopsError, Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.models import Committed
 from kops.core.own_names import is_own_group
 from kops.core.selection import parse_selection
 from kops.core.times import time_text, to_milliseconds
 from kops.core.topics.settings import own_settings
+from kops.operations.archive.manifest import Archive, Run, archive_json
+from kops.operations.archive.place import Place, place_of, refuse_others
+from kops.operations.archive.read import read_archive_of
+from kops.operations.engine.spark import Engine, start_engine
 from kops.operations.protocol.locks import exclusive
-from kops.operations.replay.archive_manifest import Archive, Run, archive_json, archive_of_json
-from kops.operations.replay.archive_place import Place, place_of, refuse_others
 from kops.operations.replay.source import Range, range_of, settings_of, source_of
 from kops.operations.replay.wanted import Wanted
 from kops.operations.services import Services
-from kops.operations.state.engine import Engine, start_engine
 
 
 def take_archive(
@@ -65,24 +66,6 @@ def take_archive(
         place.write(engine, archive_json(after))
     said = tuple(note.replace(" is sent", " is archived") for note in found.notes)
     return after, run, (*said, *notes, *unread, *(_left_out(run) if run else ()))
-
-
-def read_archive_of(engine: Engine, place: Place) -> Archive | None:
-    """Return an archive; None when there is none."""
-    body = place.read(engine)
-    return None if body is None else archive_of_json(body, place.path)
-
-
-def open_archive(engine: Engine, path: str) -> tuple[Place, Archive]:
-    """Return an archive that is there.
-
-    :raises NotFound: when it is not
-    """
-    place = place_of(path)
-    found = read_archive_of(engine, place)
-    if found is None:
-        raise NotFound(f"{path} is not an archive: it has no manifest", hint="name what `kops replay archive --to` made")
-    return place, found
 
 
 def _as_it_is(services: Services, topic: str, before: Archive | None, by: str | None) -> Archive:

@@ -16,10 +16,10 @@ from kops.core.extras import STATE, needs
 from kops.core.models import TopicPartition
 from kops.core.plan import Plan
 from kops.core.statefile.sources import Form
+from kops.operations.engine.spark import Engine, folder_of_this_process, start_engine, writing
 from kops.operations.replay.source import settings_of, source_of
 from kops.operations.replay.wanted import BY_KEY, CODECS, EXACTLY_ONCE, KEEP, Changes, changes_of_json, parse_form
 from kops.operations.services import Services
-from kops.operations.state.engine import Engine, folder_of_this_process, start_engine, writing
 
 if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange

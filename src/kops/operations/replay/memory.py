@@ -19,8 +19,8 @@ from kops.core.models import NewRecord, NewTopic, TopicPartition
 from kops.core.records.models import OffsetRange
 from kops.core.topics.names import PROGRESS_TOPIC
 from kops.core.topics.settings import POLICY
+from kops.operations.engine.stable import wait_until_stable
 from kops.operations.services import Services
-from kops.operations.state.tail import wait_until_stable
 
 SETTINGS = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "segment.ms": "86400000"}
 _PLACE = TopicPartition(PROGRESS_TOPIC, 0)

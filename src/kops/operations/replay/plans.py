@@ -12,6 +12,7 @@ from kops.core.findings import counted
 from kops.core.plan import Item, Plan
 from kops.core.selection import parse_selection
 from kops.core.times import to_milliseconds
+from kops.operations.engine.spark import chosen_master
 from kops.operations.replay.jobs import Work, parts_of
 from kops.operations.replay.memory import Memory, memory_of, remembered
 from kops.operations.replay.preview import preview, topics_by_reading
@@ -19,7 +20,6 @@ from kops.operations.replay.source import Range, Source, range_of, settings_of, 
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
 from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Wanted, parse_form
 from kops.operations.services import Services
-from kops.operations.state.engine import chosen_master
 
 OPERATION = "replay.run"
 

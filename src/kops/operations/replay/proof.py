@@ -105,7 +105,7 @@ def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -
 
 def _wait_until_decided(services: Services, ends: Mapping[TopicPartition, int]) -> None:
     """Wait for the ends of transactions: of the last one here the brokers may still be writing it, and others have theirs."""
-    from kops.operations.state.tail import wait_until_stable
+    from kops.operations.engine.stable import wait_until_stable
 
     try:
         wait_until_stable(services, ends)

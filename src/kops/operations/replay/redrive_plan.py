@@ -14,6 +14,7 @@ from kops.core.findings import counted
 from kops.core.intervals import Intervals, joined
 from kops.core.plan import Item, Plan
 from kops.core.topics.names import PROGRESS_TOPIC
+from kops.operations.engine.spark import chosen_master
 from kops.operations.replay.jobs import Work
 from kops.operations.replay.redrive_done import (
     OPERATION,
@@ -33,7 +34,6 @@ from kops.operations.replay.source import Range, range_of, settings_of, source_o
 from kops.operations.replay.targets import Targets, guard_of, targets_of
 from kops.operations.replay.wanted import BY_KEY, EXACTLY_ONCE, Changes, Wanted, parse_form
 from kops.operations.services import Services
-from kops.operations.state.engine import chosen_master
 
 if TYPE_CHECKING:
     from kops.spark.replay.jobs import Part

@@ -10,11 +10,11 @@ from kops.core.errors import KopsError, NotFound, OperationFailed
 from kops.core.findings import counted
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.operations.archive.manifest import Archive
 from kops.operations.groups.matching import refuse_active
 from kops.operations.offsets.items import not_as_written, offset_of
 from kops.operations.offsets.move import group_or_none
 from kops.operations.protocol.engine import failed
-from kops.operations.replay.archive_manifest import Archive
 from kops.operations.replay.jobs import Work
 from kops.operations.services import Services
 

@@ -13,16 +13,15 @@ from kops.core.plan import Item, Plan
 from kops.core.selection import parse_selection
 from kops.core.times import to_milliseconds
 from kops.core.topics.changes import new_topic_json
-from kops.operations.replay.archive import open_archive
-from kops.operations.replay.archive_manifest import Archive
-from kops.operations.replay.archive_read import rows_compared, runs_of
+from kops.operations.archive.manifest import Archive
+from kops.operations.archive.read import open_archive, rows_compared, runs_of
+from kops.operations.engine.spark import start_engine
 from kops.operations.replay.memory import kept_text, memory_of, remembered
 from kops.operations.replay.restore_groups import group_items, groups_wanted, refuse_active_groups, translated
 from kops.operations.replay.source import settings_of
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
 from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Changes, Wanted
 from kops.operations.services import Services
-from kops.operations.state.engine import start_engine
 from kops.operations.topics.plan import prepare_creation
 
 OPERATION = "replay.restore"

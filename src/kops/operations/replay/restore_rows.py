@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kops.operations.replay.archive_place import Place
+from kops.operations.archive.place import Place
 from kops.operations.replay.jobs import Work
 
 if TYPE_CHECKING:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from kops.core.errors import UsageProblem
 from kops.core.models import Bounds, Topic, TopicPartition
 from kops.core.statefile import StateFile, Store
+from kops.operations.archive.read import open_archive
+from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
-from kops.operations.state.engine import Engine
 from kops.operations.state.exactness import Exactness
 
 if TYPE_CHECKING:
-    from kops.operations.replay.archive_manifest import Archive
-    from kops.operations.replay.archive_place import Place
+    from kops.operations.archive.manifest import Archive
+    from kops.operations.archive.place import Place
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,6 @@ def open_archives(engine: Engine, state_file: StateFile, paths: Sequence[str]) -
     :raises NotFound: when there is none at a path
     :raises UsageProblem: when it is of something else
     """
-    from kops.operations.replay.archive import open_archive  # which itself needs this package
-
     found: dict[str, Archived] = {}
     for path in paths:
         place, archive = open_archive(engine, path)

@@ -13,6 +13,7 @@ from kops.core.errors import KopsError, VerificationFailed
 from kops.core.models import TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.core.streams.local_state import delete_local_state
+from kops.operations.engine.spark import start_engine
 from kops.operations.offsets.items import offset_of, verified
 from kops.operations.protocol.aftermath import Traces
 from kops.operations.protocol.engine import Mutation, failed
@@ -20,7 +21,6 @@ from kops.operations.services import Services
 from kops.operations.state.arguments import GROW, StateArguments, arguments_of, log_starts, with_arguments
 from kops.operations.state.changelog_writes import append, judged, refuse_incomplete, refuse_without_stages, wrong_partitions
 from kops.operations.state.completeness import before_starting
-from kops.operations.state.engine import start_engine
 from kops.operations.state.guard import guarded, meanwhile, refuse_moved, refuse_moved_on, refuse_running
 from kops.operations.state.internal_topics import change_topics, left_to_do, refuse_unless_recreatable, verified_topic
 from kops.operations.state.undo import plan_undo

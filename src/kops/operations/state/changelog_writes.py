@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from kops.core.errors import OperationFailed, Refused, VerificationFailed
 from kops.core.models import TopicPartition
 from kops.core.plan import Item, ItemResult, Status
+from kops.operations.engine.spark import Engine
+from kops.operations.engine.stable import wait_until_stable
 from kops.operations.protocol.engine import failed
 from kops.operations.services import Services
 from kops.operations.state.arguments import Contents, StateArguments, StoreWrite
-from kops.operations.state.engine import Engine
 from kops.operations.state.guard import log_ends
-from kops.operations.state.tail import wait_until_stable
 
 if TYPE_CHECKING:
     from kops.spark.staging.writer import Target

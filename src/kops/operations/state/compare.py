@@ -11,14 +11,14 @@ from kops.core.errors import CouldNotTell, ExitCode, KopsError, NotFound
 from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile
 from kops.core.topics.names import topics_not_found
+from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_engine
 from kops.operations.services import Services
 from kops.operations.state.completeness import uncovered_changelogs, uncovered_note
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, Computed
 from kops.operations.state.cut import application_group
-from kops.operations.state.engine import Engine, drop_stage, new_stage, start_engine
 from kops.operations.state.into_topics import renamed
-from kops.operations.state.key_rows import WORDS, key_rows
+from kops.operations.state.stored_keys import WORDS, key_rows
 from kops.operations.state.windows import counted
 from kops.operations.state.witnesses import remember_proofs
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from kops.core.errors import Refused
 from kops.core.statefile import StateFile
 from kops.core.times import Position
+from kops.operations.engine.spark import Engine, drop_stage
 from kops.operations.services import Services
 from kops.operations.state.archived_input import open_archives
 from kops.operations.state.compute import Computed, compute_stores
 from kops.operations.state.cut import COMMITTED, Cut, application_group, cut_of_snapshot, find_cut, refuse_alive
-from kops.operations.state.engine import Engine, drop_stage
 from kops.operations.state.evidence import Proof
 from kops.operations.state.evidence_commits import Commits, read_commits
 from kops.operations.state.evidence_journal import read_past

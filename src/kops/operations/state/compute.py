@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
+from kops.operations.engine.spark import Engine, drop_stage, new_stage
 from kops.operations.state.amount import amount_text
 from kops.operations.state.cut import Cut
-from kops.operations.state.engine import Engine, drop_stage, new_stage
 from kops.operations.state.evidence import Proof, class_of, proof_of
 from kops.operations.state.evidence_doubts import added_retention, expires, expiry_text, of_emptied, of_retention
 from kops.operations.state.evidence_proven import Proven, proven_text

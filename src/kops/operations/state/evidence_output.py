@@ -8,12 +8,12 @@ from typing import Any
 
 from kops.core.records.models import timestamp_text
 from kops.core.statefile import StateFile
+from kops.operations.engine.spark import Engine
 from kops.operations.records.formats import format_for
 from kops.operations.state.compute import Computed, changelog_range
-from kops.operations.state.engine import Engine
 from kops.operations.state.evidence_written import Written
 from kops.operations.state.exactness import worst
-from kops.operations.state.shown import shown
+from kops.operations.state.stored_keys import shown
 from kops.output.records import as_line
 
 _NAMED = 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kops.core.errors import ConfigError, Refused
 from kops.core.models import Bounds, TopicPartition
@@ -13,11 +13,9 @@ from kops.core.statefile.models import READ_COMMITTED, READ_UNCOMMITTED
 from kops.core.topics.names import no_topics
 from kops.operations.services import Services
 from kops.operations.state.archived_input import Archived, cleanup_policy, of_archives, with_archives
-from kops.operations.state.buffers import judge_buffers
-from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, worst
-from kops.operations.state.losses import lossy
+from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
+from kops.operations.state.losses import judge_buffers, lossy
 from kops.operations.state.starts import find_starts, start_since
-from kops.operations.state.stated import of_statement
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,11 @@ class StoreFacts:
     damaged: frozenset[int] = frozenset()
     output_bounds: Mapping[int, Bounds] = field(default_factory=dict)
     held: str | None = None
+
+    def without_changelog(self) -> StoreFacts:
+        """Return the facts as if the changelog had no records, so that all of the store differs."""
+        nothing = {number: Bounds(0, 0) for number in self.changelog_bounds}
+        return replace(self, changelog_bounds=nothing, before=self.changelog_bounds)
 
     @property
     def partitions(self) -> int:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import TopicPartition
 from kops.core.times import Position
+from kops.operations.archive.read import paths_of, rows_compared
+from kops.operations.engine.spark import Engine
 from kops.operations.state.amount import bytes_of
 from kops.operations.state.archived_input import Archived
 from kops.operations.state.cut import Cut, Share
-from kops.operations.state.engine import Engine
 
 if TYPE_CHECKING:
     from kops.spark.types import DataFrame
@@ -27,8 +28,6 @@ def with_shares(engine: Engine, archived: Mapping[str, Archived], cut: Cut, at: 
     :raises UsageProblem: when something is missing in between
     :raises Refused: when an archive does not hold what its manifest says, or the application is to go on from where only it has records
     """
-    from kops.operations.replay.archive_read import paths_of, rows_compared  # which itself needs this package
-
     _refuse_gaps(archived, cut, begins)
     shares, notes = [], []
     for topic, one in archived.items():
@@ -103,7 +102,6 @@ def _left_behind(topic: str, one: Archived, cut: Cut) -> list[str]:
 
 def _share(engine: Engine, topic: str, one: Archived, rows: DataFrame | None, cut: Cut) -> Share:
     """Return how much is read of the archive, and how much of the topic."""
-    from kops.operations.replay.archive_read import paths_of
     from kops.spark.driver.failures import explained
     from kops.spark.reading.archive import records_before
     from kops.spark.reading.archived import file_bytes

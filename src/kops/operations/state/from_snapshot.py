@@ -10,13 +10,14 @@ from kops.core.errors import ConfigError, Refused, UsageProblem
 from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import KEY_VALUE, PLAIN
+from kops.operations.archive.manifest import held_json
+from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
 from kops.operations.state.cut import Cut
-from kops.operations.state.engine import Engine
 from kops.operations.state.evidence import partitions_text
 from kops.operations.state.exactness import SURE, Exactness
 from kops.operations.state.facts import StoreFacts
-from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, held_json, read_manifest, store_folder
+from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, read_manifest, store_folder
 
 _TAKES = (KEY_VALUE, PLAIN)
 

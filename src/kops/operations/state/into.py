@@ -12,6 +12,7 @@ from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.core.streams.local_state import delete_local_state
+from kops.operations.engine.spark import Engine, drop_stage, start_engine
 from kops.operations.offsets.items import move_item
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, StoreWrite
@@ -20,7 +21,6 @@ from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import Computed, job_of
 from kops.operations.state.cut import COMMITTED, Cut, refuse_alive
-from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.guard import guarded
 from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.into_topics import missing_topics, renamed, with_topics

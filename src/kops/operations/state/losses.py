@@ -1,10 +1,14 @@
-"""What the logs of changelogs say about records that were lost. Pure."""
+"""What the logs of changelogs, and of the buffers behind them, say about records that were lost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from kops.core.models import Bounds, TopicPartition
+from kops.core.statefile import StateFile
+from kops.operations.services import Services
 from kops.operations.state.evidence import partitions_text
+from kops.operations.state.exactness import Exactness
 
 
 def lossy(starts: Mapping[int, int], cleanup_policy: str) -> list[int]:
@@ -24,3 +28,46 @@ def losses_text(topic: str, starts: Mapping[int, int], cleanup_policy: str) -> s
         return ""
     has = "has" if len(found) == 1 else "have"
     return f"{partitions_text(found)} of {topic} {has} lost records: keys that nothing has written again since are missing there"
+
+
+_WHOLE = Exactness("A")
+
+
+def judge_buffers(services: Services, state_file: StateFile) -> dict[str, Exactness]:
+    """Judge stores by the buffers behind them.
+
+    :return: store -> D where its buffer, or a partition of it, has no records though the store has: results of open windows would get lost
+    """
+    stores = {store.name: (store.changelog, store.window.buffer) for store in state_file.stores if store.window and store.window.buffer}
+    described = services.kafka.topics.existing(sorted({topic for pair in stores.values() for topic in pair}))
+    places = {topic: [TopicPartition(topic, each.partition) for each in found.partitions] for topic, found in described.items()}
+    bounds = services.kafka.offsets.bounds([at for found in places.values() for at in found])
+    return {
+        store: judge_buffer(buffer, *([bounds[at] for at in places[topic]] if topic in places else None for topic in (buffer, changelog)))
+        for store, (changelog, buffer) in stores.items()
+    }
+
+
+def judge_buffer(topic: str, buffer: Sequence[Bounds] | None, changelog: Sequence[Bounds] | None) -> Exactness:
+    """Judge one buffer.
+
+    :param buffer: bounds of its partitions in their order; None where it does not exist
+    :param changelog: of the store before it, likewise
+    """
+    if buffer is None:
+        return _lost(topic, "does not exist")
+    empty = [number for number, bound in enumerate(buffer) if _is_empty(bound)]
+    if len(empty) == len(buffer):
+        return _lost(topic, "is empty")
+    known = dict(enumerate(changelog or ()))
+    lost = [number for number in empty if buffer[number].log_end_offset > 0 or (number in known and known[number].log_end_offset > 0)]
+    return _lost(f"{topic}:{','.join(map(str, lost))}", "is empty") if lost else _WHOLE
+
+
+def _is_empty(bound: Bounds) -> bool:
+    return bound.log_start_offset == bound.log_end_offset
+
+
+def _lost(topic: str, how: str) -> Exactness:
+    what = "the buffer of suppress() cannot be rebuilt, and the result of a window that is open now is only sent if a record of it follows"
+    return Exactness("D", (f"{topic} {how}: {what}",), hides=True)

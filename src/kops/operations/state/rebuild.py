@@ -13,6 +13,7 @@ from kops.core.statefile.models import VERSIONED
 from kops.core.times import to_milliseconds
 from kops.formats.streams import offset_metadata
 from kops.formats.streams.offset_metadata import OffsetMetadata
+from kops.operations.engine.spark import Engine, drop_stage, start_engine
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, StoreWrite
 from kops.operations.state.change import REBUILD
@@ -21,7 +22,6 @@ from kops.operations.state.completeness import stale_local_state, still_open, un
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import Computed
 from kops.operations.state.cut import Cut
-from kops.operations.state.engine import Engine, drop_stage, start_engine
 from kops.operations.state.facts import StoreFacts, refuse_timestamps
 from kops.operations.state.guard import guarded
 from kops.operations.state.windows import counted, emitted_again, fading

@@ -12,13 +12,13 @@ from kops.core.plan import Item, Plan, Severity
 from kops.core.statefile import StateFile
 from kops.core.streams.local_state import delete_local_state
 from kops.core.topics.names import no_topics
+from kops.operations.engine.spark import drop_stage, start_engine
 from kops.operations.offsets.items import move_item
 from kops.operations.protocol.journal import EntryStatus, Journal, crashed
 from kops.operations.protocol.journal_actions import is_unfinished
 from kops.operations.services import Services
 from kops.operations.state.arguments import GROW, StateArguments, arguments_of
 from kops.operations.state.change import REPARTITION, STATE_CHANGE
-from kops.operations.state.engine import drop_stage, start_engine
 from kops.operations.state.guard import guarded
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
 from kops.operations.state.losses import losses_text

@@ -13,13 +13,13 @@ from kops.core.models import Bounds, TopicPartition
 from kops.core.plan import Item
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import SESSION, VERSIONED
+from kops.operations.engine.spark import STAGES_KEPT_DAYS, Engine, drop_stage, new_stage
 from kops.operations.protocol.journal import Journal
 from kops.operations.services import Services
 from kops.operations.state.arguments import StoreWrite
 from kops.operations.state.changelog_writes import refuse_time_zero
-from kops.operations.state.engine import STAGES_KEPT_DAYS, Engine, drop_stage, new_stage
 from kops.operations.state.internal_topics import TopicChange
-from kops.operations.state.query_keys import suffix_length
+from kops.operations.state.stored_keys import suffix_length
 
 if TYPE_CHECKING:
     from kops.spark.stores.repartition import Repartitioned

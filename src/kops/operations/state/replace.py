@@ -18,6 +18,7 @@ from kops.core.statefile.models import SESSION, SLIDING, VERSIONED, WINDOW, Stor
 from kops.core.streams.local_state import delete_local_state
 from kops.core.times import to_milliseconds
 from kops.core.topics.settings import own_settings
+from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_engine
 from kops.operations.protocol.journal import Journal
 from kops.operations.protocol.journal_actions import is_unfinished
 from kops.operations.services import Services
@@ -28,8 +29,6 @@ from kops.operations.state.completeness import still_open, uncovered_changelogs,
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import Computed, changelog_range, compute_stores, job_of
 from kops.operations.state.cut import Cut
-from kops.operations.state.engine import Engine, drop_stage, new_stage, start_engine
-from kops.operations.state.expected import emptied
 from kops.operations.state.facts import StoreFacts, refuse_timestamps
 from kops.operations.state.guard import guarded
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
@@ -168,7 +167,7 @@ def _replacement(engine: Engine, state_file: StateFile, found: Computed, cut: Cu
         with explained(f"compute {facts.store.name}"):
             staged = stage_versions(engine.kafka(), job_of(state_file, facts, cut, skip_undecodable=skip_undecodable), stage)
     else:
-        whole = compute_stores(engine, state_file, [emptied(facts)], cut, skip_undecodable=skip_undecodable)[0]
+        whole = compute_stores(engine, state_file, [facts.without_changelog()], cut, skip_undecodable=skip_undecodable)[0]
         stage, staged = whole.stage, whole.counts.staged
     prior_stage, prior, with_headers = "", None, 0
     if unfinished is not None:

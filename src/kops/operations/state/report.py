@@ -12,11 +12,11 @@ from kops.core.errors import UsageProblem
 from kops.core.plan import ItemResult, Plan, Status
 from kops.core.statefile import StateFile, Store
 from kops.core.times import time_text, to_milliseconds
+from kops.operations.engine.spark import Engine, start_engine
 from kops.operations.protocol.journal import Entry, Journal
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed
-from kops.operations.state.engine import Engine, start_engine
-from kops.operations.state.key_rows import key_rows
+from kops.operations.state.stored_keys import key_rows
 from kops.output.report import BAD, GOOD, NEUTRAL, Report, Section, Table, report_html
 from kops.output.report_chart import Chart
 

@@ -11,12 +11,12 @@ from kops.core.models import Committed, NewTopic, Topic, TopicPartition
 from kops.core.plan import Plan
 from kops.core.statefile.fields import nearest
 from kops.core.streams.local_state import delete_local_state
+from kops.operations.engine.spark import start_engine
 from kops.operations.offsets.items import move_item
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments
 from kops.operations.state.change import RESTORE
 from kops.operations.state.cut import refuse_alive
-from kops.operations.state.engine import start_engine
 from kops.operations.state.guard import guarded
 from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.restore_stage import Files, Staging, stage_stores

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from kops.core.errors import ConfigError, Refused
 from kops.core.models import Bounds, Topic, TopicPartition
 from kops.core.plan import Item
+from kops.operations.archive.manifest import held_json
+from kops.operations.engine.spark import Engine, drop_stage, new_stage
 from kops.operations.state.arguments import StoreWrite
 from kops.operations.state.changelog_writes import refuse_time_zero
-from kops.operations.state.engine import Engine, drop_stage, new_stage
-from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, held_json, store_folder
+from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, store_folder
 
 if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange

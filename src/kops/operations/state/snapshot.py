@@ -16,9 +16,10 @@ from kops.core.errors import Refused, UsageProblem
 from kops.core.models import NewTopic, Setting, TopicPartition
 from kops.core.statefile import StateFile
 from kops.core.times import time_text, to_milliseconds
+from kops.operations.archive.manifest import held_json
+from kops.operations.engine.spark import Engine, start_engine
 from kops.operations.services import Services
-from kops.operations.state.engine import Engine, start_engine
-from kops.operations.state.snapshot_manifest import FILE, STORES, Manifest, SnapshotStore, held_json, manifest_json, store_folder
+from kops.operations.state.snapshot_manifest import FILE, STORES, Manifest, SnapshotStore, manifest_json, store_folder
 from kops.operations.state.snapshot_topics import own_topics, standing_still
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -155,11 +155,6 @@ def read_manifest(path: Path) -> Manifest:
 def store_folder(path: Path, store: SnapshotStore) -> Path:
     """Return where the Parquet of a store lies."""
     return path / STORES / store.name
-
-
-def held_json(contents: Mapping[int, Any]) -> dict[int, dict[str, int]]:
-    """Return what files hold as JSON."""
-    return {number: asdict(held) for number, held in sorted(contents.items())}
 
 
 def _store_json(store: SnapshotStore) -> dict[str, Any]:

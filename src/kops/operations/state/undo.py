@@ -9,11 +9,11 @@ from kops.core.errors import Refused
 from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Severity
 from kops.core.streams.local_state import delete_local_state
+from kops.operations.engine.spark import Engine, start_engine
 from kops.operations.offsets.items import offset_of
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments, StoreWrite, arguments_of, log_starts
 from kops.operations.state.changelog_writes import contents_backwards, refuse_without_stages
-from kops.operations.state.engine import Engine, start_engine
 from kops.operations.state.guard import guarded, log_ends, records_of
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
 

@@ -17,10 +17,10 @@ from kops.core.models import TopicPartition
 from kops.core.records.models import OffsetRange
 from kops.core.statefile import StateFile, Store
 from kops.core.suffixes import suffix_lengths
+from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
 from kops.operations.state.compute import job_of
 from kops.operations.state.cut import Cut
-from kops.operations.state.engine import Engine
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.schemas import with_schemas
 from kops.operations.state.snapshot_topics import unprocessed

@@ -8,20 +8,19 @@ from dataclasses import replace
 from kops.core.errors import Refused
 from kops.core.models import TopicPartition
 from kops.core.statefile import StateFile
+from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
 from kops.operations.state.compute import EQUAL, Computed, unrestorable_text
 from kops.operations.state.cut import Cut
-from kops.operations.state.engine import Engine
 from kops.operations.state.evidence import IF_RIGHT, partitions_text, with_survivors
 from kops.operations.state.evidence_commits import Commits
 from kops.operations.state.evidence_doubts import doubts, is_late, of_expiry
-from kops.operations.state.evidence_input import doubts_of_aborts, doubts_of_times, with_input
+from kops.operations.state.evidence_input import doubts_of_aborts, doubts_of_times, placing_of, with_input
 from kops.operations.state.evidence_journal import Past
 from kops.operations.state.evidence_output import with_output
 from kops.operations.state.evidence_proven import Proven, remember, remembered
-from kops.operations.state.evidence_repartition import placing_of
 from kops.operations.state.exactness import Exactness, worst
-from kops.operations.state.key_rows import differing_keys
+from kops.operations.state.stored_keys import differing_keys
 
 _SHOWN = 5
 

@@ -18,7 +18,7 @@ from kops.core.streams.topics import CHANGELOG, REPARTITION
 from kops.core.streams.topology import PROCESSOR, Node, Topology
 from kops.core.streams.topology_trace import GROUPED, JOINED, OTHER, Trace, table_trace, traces
 from kops.formats.streams import session_keys, window_keys
-from kops.operations.changelog.settle import Settled, samples, settle_by
+from kops.operations.changelog.detect import Detection, detect_by, samples
 from kops.operations.changelog.target import Target, frozen
 from kops.operations.records.formats import registered_format
 from kops.operations.services import Services
@@ -106,14 +106,14 @@ def _topic_facts(records: Sequence[Record], registered: Registered | None) -> To
 
 
 def _store_facts(target: Target, records: Sequence[Record]) -> StoreFacts:
-    settled = settle_by(target, records, None)
-    kind = settled.guess.type if settled.guess.type in DRAFTED_TYPES else KEY_VALUE
+    detected = detect_by(target, records, None)
+    kind = detected.guess.type if detected.guess.type in DRAFTED_TYPES else KEY_VALUE
     keys, starts = _keys(kind, records)
     step = math.gcd(*(start - starts[0] for start in starts)) if len(set(starts)) > 1 else None
     return StoreFacts(
         changelog=True,
         type=kind,
-        reasons=_reasons(settled, kind),
+        reasons=_reasons(detected, kind),
         retention_ms=_number(target, "retention.ms"),
         history_ms=_number(target, "min.compaction.lag.ms"),
         step_ms=step,
@@ -123,8 +123,8 @@ def _store_facts(target: Target, records: Sequence[Record]) -> StoreFacts:
     )
 
 
-def _reasons(settled: Settled, kind: str) -> tuple[str, ...]:
-    return (f"guessed with {settled.guess.confidence} confidence: {'; '.join(settled.guess.reasons)}",) if kind != KEY_VALUE else ()
+def _reasons(detected: Detection, kind: str) -> tuple[str, ...]:
+    return (f"guessed with {detected.guess.confidence} confidence: {'; '.join(detected.guess.reasons)}",) if kind != KEY_VALUE else ()
 
 
 def _keys(kind: str, records: Sequence[Record]) -> tuple[list[bytes], list[int]]:

@@ -4,7 +4,7 @@ import pytest
 
 from kops.core.errors import ConfigError
 from kops.core.statefile.reducers import Aggregate, as_reducer, fold, load_reducer, step
-from kops.operations.state.files import read_state_file
+from kops.operations.engine.state_files import read_state_file
 
 
 class Sum:

@@ -4,7 +4,7 @@ import pytest
 
 from kops.core.errors import ConfigError
 from kops.core.statefile import parse_state_file
-from kops.operations.state.stated import of_statement
+from kops.operations.state.exactness import of_statement
 
 SOURCE = {"topic": "t", "key": "string", "value": "long"}
 ALL = {"grace": "5s", "retention": "1d"}

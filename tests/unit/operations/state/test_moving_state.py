@@ -12,10 +12,10 @@ from kops.core.statefile import parse_state_file
 from kops.core.times import Position
 from kops.operations.state.internal_topics import TopicChange, changes_json, changes_of_json
 from kops.operations.state.into_topics import renamed, with_topics
-from kops.operations.state.query_keys import stored_key, suffix_length
 from kops.operations.state.query_read import newest_versions
 from kops.operations.state.repartition_inputs import parse_instead
 from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, manifest_json, own_name, read_manifest
+from kops.operations.state.stored_keys import stored_key, suffix_length
 
 STORE = SnapshotStore("s", "key-value", NewTopic("a-s-changelog", 2, 1, {"cleanup.policy": "compact"}), {0: (0, 5), 1: (3, 3)})
 MANIFEST = Manifest(

@@ -1,17 +1,20 @@
-"""Keys that differ, as rows for people and JSON."""
+"""Keys and values of stores as people see them: the application's own key, the window or session around it, the keys that differ."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kops.core.errors import UndecodableRecord
 from kops.core.records.models import timestamp_text
 from kops.core.statefile import Store
-from kops.core.statefile.models import VERSIONED
+from kops.core.statefile.models import SLIDING, VERSIONED, WINDOW
+from kops.formats.base import Format, as_text_or_base64
+from kops.operations.changelog.layouts import KEY_VALUE, LAYOUTS, Layout
+from kops.operations.engine.spark import Engine
 from kops.operations.records.formats import format_for
-from kops.operations.state.engine import Engine
-from kops.operations.state.query_keys import stored_key, version_of, window_size
-from kops.operations.state.shown import as_base64, shown
 from kops.output.records import as_line
 
 if TYPE_CHECKING:
@@ -20,6 +23,69 @@ if TYPE_CHECKING:
 WORDS = {"added": "missing", "changed": "different", "removed": "unexpected"}
 _LONGEST = 60
 """Characters of a value that a sentence shows."""
+
+
+@dataclass(frozen=True)
+class StoredKey:
+    """What the key of a changelog record holds.
+
+    :param inner: bytes of the application's own key
+    :param around: the window's or session's bounds, in stores that have them
+    """
+
+    inner: bytes
+    around: dict[str, Any]
+
+
+def layout_of(kind: str) -> Layout:
+    """Return how the keys of a type of store, as a state file names it, are made."""
+    return LAYOUTS.get(WINDOW if kind == SLIDING else kind, KEY_VALUE)
+
+
+def suffix_length(kind: str) -> int:
+    """Return how many bytes follow the application's key in stores of a type."""
+    return layout_of(kind).suffix
+
+
+def stored_key(kind: str, data: bytes, size_ms: int | None = None) -> StoredKey:
+    """Return what the key of a changelog record holds; bytes that are too few for a window are shown as they are.
+
+    :param kind: the type of the store
+    :param size_ms: of its windows; None when it is not known
+    """
+    layout = layout_of(kind)
+    inner = layout.inner(data)
+    if inner is None:
+        return StoredKey(data, {})
+    try:
+        return StoredKey(inner, layout.columns(data, size_ms))
+    except UndecodableRecord:
+        return StoredKey(data, {})
+
+
+def version_of(key: bytes, value: bytes) -> tuple[bytes, bytes | None]:
+    """Return the key and the value of a versioned store's row (``kops.spark.stores.versioned``)."""
+    return key[:-8], value[1:] if value[:1] == b"\x01" else None
+
+
+def window_size(store: Store) -> int | None:
+    """Return the size of a store's windows in milliseconds; of a session, which has no size, the gap, which nobody asks for."""
+    return store.window.size_ms if store.window is not None else None
+
+
+def shown(form: Format, data: Any) -> Any:
+    """Return bytes decoded, or as text or base64 when they are not of the format: a wrong changelog may hold anything."""
+    if data is None:
+        return None
+    try:
+        return form.show(form.decode(bytes(data)))
+    except UndecodableRecord:
+        return as_text_or_base64(bytes(data))
+
+
+def as_base64(data: Any) -> Any:
+    """Return bytes as base64, saying so."""
+    return {"data": b64encode(bytes(data)).decode(), "encoding": "base64"}
 
 
 def differing_keys(engine: Engine, store: Store, stage: str, limit: int, without: Collection[int] = ()) -> list[str]:

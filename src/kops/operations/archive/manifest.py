@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 from kops.core.errors import ConfigError
 from kops.core.models import Committed, NewTopic
 from kops.operations.offsets.items import committed_json
-from kops.operations.state.snapshot_manifest import held_json
 
 VERSION = 1
 _TEXTS = ("topic", "topic_id", "cluster_id", "partitions", "replication_factor", "settings", "by", "taken", "kops")
@@ -104,6 +103,11 @@ def archive_json(archive: Archive) -> dict[str, Any]:
             for group, offsets in sorted(archive.groups.items())
         },
     }
+
+
+def held_json(contents: Mapping[int, Any]) -> dict[int, dict[str, int]]:
+    """Return what files hold as JSON."""
+    return {number: asdict(held) for number, held in sorted(contents.items())}
 
 
 def held_json_of(contents: Mapping[int, Any]) -> dict[str, Any]:

@@ -1,19 +1,37 @@
-"""An archive read whole and compared with what its manifest says, before anything is made of it."""
+"""An archive opened, read whole, and compared with what its manifest says before anything is made of it."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from kops.core.errors import Refused
-from kops.operations.replay.archive_manifest import Archive
-from kops.operations.replay.archive_place import Place
-from kops.operations.state.engine import Engine
+from kops.core.errors import NotFound, Refused
+from kops.operations.archive.manifest import Archive, archive_of_json
+from kops.operations.archive.place import Place, place_of
+from kops.operations.engine.spark import Engine
 
 if TYPE_CHECKING:
     from kops.spark.types import DataFrame
 
 _ADDED = ("records", "tombstones", "with_headers", "high", "low")
+
+
+def read_archive_of(engine: Engine, place: Place) -> Archive | None:
+    """Return an archive; None when there is none."""
+    body = place.read(engine)
+    return None if body is None else archive_of_json(body, place.path)
+
+
+def open_archive(engine: Engine, path: str) -> tuple[Place, Archive]:
+    """Return an archive that is there.
+
+    :raises NotFound: when it is not
+    """
+    place = place_of(path)
+    found = read_archive_of(engine, place)
+    if found is None:
+        raise NotFound(f"{path} is not an archive: it has no manifest", hint="name what `kops replay archive --to` made")
+    return place, found
 
 
 def runs_of(archive: Archive) -> list[str]:

@@ -4,10 +4,10 @@ import pytest
 
 from kops.core.errors import ConfigError
 from kops.core.statefile import parse_state_file
+from kops.operations.engine.state_files import read_state_file
 from kops.operations.state.evidence import proof_of
 from kops.operations.state.evidence_doubts import doubts
 from kops.operations.state.exactness import of_input
-from kops.operations.state.files import read_state_file
 from kops.plugins import loader
 
 COUNT = {"aggregate": {"count": True}}

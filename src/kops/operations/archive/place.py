@@ -18,7 +18,7 @@ from typing import Any
 
 from kops.config.durable import settle, synced
 from kops.core.errors import ConfigError, OperationFailed, UsageProblem
-from kops.operations.state.engine import Engine
+from kops.operations.engine.spark import Engine
 
 FILE, MANIFESTS, RECORDS = "manifest.json", "manifests", "records"
 

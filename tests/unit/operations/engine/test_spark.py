@@ -8,8 +8,8 @@ import pyarrow
 import pytest
 
 from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.operations.engine.spark import STAGES_KEPT_DAYS, new_stage
 from kops.operations.protocol.journal import EntryStatus, Journal
-from kops.operations.state.engine import STAGES_KEPT_DAYS, new_stage
 from kops.spark.staging import stage_files
 
 ROW = {

@@ -8,7 +8,7 @@ from kops.core.models import Bounds
 from kops.core.murmur2 import partition_for
 from kops.core.statefile import parse_state_file
 from kops.operations.state.evidence import proof_of
-from kops.operations.state.evidence_repartition import placing_of
+from kops.operations.state.evidence_input import placing_of
 
 TASKS, KEYS = 2, 10
 NAMES = [b"k%d" % number for number in range(KEYS)]

@@ -24,7 +24,7 @@ _LONGEST_WINDOW = 400 * 86_400_000
 
 
 @dataclass(frozen=True)
-class Settled:
+class Detection:
     """What a changelog is read as.
 
     :param guess: why
@@ -49,15 +49,15 @@ class Settled:
         return f"read as {name}, a guess of {self.guess.confidence} confidence{other}: {reasons} (--type names another)"
 
 
-def settle(services: Services, target: Target, named: str | None) -> Settled:
+def detect(services: Services, target: Target, named: str | None) -> Detection:
     """Return what a changelog is read as.
 
     :param named: the type that was said, one of ``LAYOUTS``
     """
-    return settle_by(target, samples(services, {target.topic: target}).get(target.topic, []), named)
+    return detect_by(target, samples(services, {target.topic: target}).get(target.topic, []), named)
 
 
-def settle_by(target: Target, records: Sequence[Record], named: str | None) -> Settled:
+def detect_by(target: Target, records: Sequence[Record], named: str | None) -> Detection:
     """Return what a changelog is read as, by some of its records."""
     settings = {name: setting.value or "" for name, setting in target.settings.items()}
     said = (
@@ -71,7 +71,7 @@ def settle_by(target: Target, records: Sequence[Record], named: str | None) -> S
     else:
         layout = LAYOUTS.get(guess.type, KEY_VALUE)
     size = _size_of_suppressed(records) if layout.name == SUPPRESSED_WINDOWS else None
-    return Settled(layout, guess, size, tuple(records))
+    return Detection(layout, guess, size, tuple(records))
 
 
 def samples(services: Services, targets: dict[str, Target]) -> dict[str, list[Record]]:

@@ -1,0 +1,1 @@
+"""Archives of topics: their place, their manifest, and reading them back."""
