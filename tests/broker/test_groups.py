@@ -53,8 +53,8 @@ def test_groups_of_every_type_are_listed(kops, broker, group, topic, cluster, sh
 
 def test_groups_that_the_client_library_cannot_see_are_named_as_such(kops, group, topic, cluster, share_member, monkeypatch):
     """As with a PKCS12 key store, which only confluent-kafka can use: it sees neither type nor state of a share group."""
-    for module in ("groups", "groups_working"):
-        monkeypatch.setattr(f"kops.gateways.kafka.{module}.can_express", lambda connection: False)
+    for module in ("groups", "working"):
+        monkeypatch.setattr(f"kops.gateways.kafka.groups.{module}.can_express", lambda connection: False)
     cluster.commit(f"{group}-simple", {(topic("t"), 0): 0})
     listed = kops("groups", "list", f"{group}*", "-o", "json").ok()
     rows = {row["group"]: row for row in listed.json}

@@ -57,7 +57,7 @@ def test_without_the_second_client(secured, monkeypatch):
     """A PKCS12 key store cannot be given to kafka-python: groups are listed all the same, and metadata is not known."""
     groups = Kafka(secured.connection).groups
     groups.commit("plain", {PARTITION: Committed(0, "some")})
-    for module in ("groups", "groups_committed", "groups_wire"):
+    for module in ("groups.groups", "groups.committed", "admin"):
         monkeypatch.setattr(f"kops.gateways.kafka.{module}.can_express", lambda connection: False)
     groups = Kafka(secured.connection).groups
     assert "plain" in groups.ids()

@@ -266,8 +266,8 @@ def test_many_items_are_summed_up_for_people_and_whole_for_programs(kops, cluste
 
 def by_librdkafka(monkeypatch):
     """Read as over a connection that kafka-python cannot make."""
-    for module in ("groups_committed", "offsets_many"):
-        monkeypatch.setattr(f"kops.gateways.kafka.{module}.can_express", lambda connection: False)
+    for module in ("committed", "offsets_many"):
+        monkeypatch.setattr(f"kops.gateways.kafka.groups.{module}.can_express", lambda connection: False)
 
 
 def test_a_read_that_is_not_answered_is_made_once_more(broker, world, monkeypatch):
