@@ -19,7 +19,7 @@ def everything_on_disk() -> str:
     return "".join(file.read_text() for file in folder.glob("*.json"))
 
 
-def test_files_are_applied_changed_and_taken_back(kops, connectors, topic, unique, tmp_path, until):
+def test_apply_change_and_undo_files(kops, connectors, topic, unique, tmp_path, until):
     name, source, sink = topic("applied"), unique("source"), unique("sink")
     read, written, secrets = tmp_path / "in.txt", tmp_path / "out.txt", tmp_path / "secrets.properties"
     read.write_text("one\ntwo\n")
@@ -71,7 +71,7 @@ def test_files_are_applied_changed_and_taken_back(kops, connectors, topic, uniqu
     until("it to run again", lambda: kops("status", source, "-o", "json").ok().json[0]["tasks"])
 
 
-def test_a_secret_that_is_not_where_it_was(kops, connectors, unique, tmp_path):
+def test_missing_secret_is_refused(kops, connectors, unique, tmp_path):
     name = unique("sealed")
     connectors.made.append(name)
     file, plan = tmp_path / "c.json", tmp_path / "plan.json"
@@ -84,7 +84,7 @@ def test_a_secret_that_is_not_where_it_was(kops, connectors, unique, tmp_path):
     assert kops("list", name).code == 1
 
 
-def test_wrong_settings_are_named(kops, unique, tmp_path):
+def test_validate_names_invalid_settings(kops, unique, tmp_path):
     name = unique("wrong")
     file = tmp_path / "wrong.yaml"
     settings = {"connector.class": FILE_SINK, "tasks.max": "many", "topcs": "orders", "errors.tolerance": "some"}
@@ -110,7 +110,7 @@ def test_wrong_settings_are_named(kops, unique, tmp_path):
     assert kops("list", name).code == 1
 
 
-def test_twenty_connectors_and_again_without_a_change(kops, connectors, unique, tmp_path):
+def test_apply_twenty_connectors_is_idempotent(kops, connectors, unique, tmp_path):
     prefix = unique("many")
     names = [f"{prefix}-{number:02}" for number in range(20)]
     connectors.made.extend(names)
@@ -133,7 +133,7 @@ def test_twenty_connectors_and_again_without_a_change(kops, connectors, unique, 
     kops("delete", f"{prefix}-*", "--confirm", "20 connectors").ok()
 
 
-def test_paused_resumed_and_by_someone_else_meanwhile(kops, pipeline, tmp_path):
+def test_pause_resume_and_concurrent_change(kops, pipeline, tmp_path):
     paused = kops("pause", pipeline.sink, "--yes", "-o", "json").ok().json
     assert paused["items"][0]["value"] == {"state": "PAUSED", "tasks": ["PAUSED"]}
     plan = tmp_path / "plan.json"
@@ -147,13 +147,13 @@ def test_paused_resumed_and_by_someone_else_meanwhile(kops, pipeline, tmp_path):
     assert (config["errors.tolerance"], "tasks.max" in config) == ("all", False)
     assert kops("alter", pipeline.sink, "--config", "errors.tolerance=some", "--yes").code == 2
     spoken = kops("alter", pipeline.sink, "--config", f"db.password={SECRET}", "--yes")
-    assert (spoken.code, SECRET in spoken.err, "secrets do not go on a command line" in spoken.err) == (2, False, True)
+    assert (spoken.code, SECRET in spoken.err, "secrets do not belong on a command line" in spoken.err) == (2, False, True)
     kops.other("undo", "last", "--yes").ok()
     (config,) = (one["config"] for one in kops("describe", pipeline.sink, "-o", "json").ok().json)
     assert ("errors.tolerance" in config, config["tasks.max"]) == (False, "1")
 
 
-def test_a_task_that_fails_is_restarted_until_it_runs(kops, connectors, connect_workers, topic, unique, tmp_path, until):
+def test_failed_task_is_restarted_until_it_runs(kops, connectors, connect_workers, topic, unique, tmp_path, until):
     name, folder = unique("failing"), tmp_path / "later"
     connectors.made.append(name)
     config = {"connector.class": FILE_SINK, "file": str(folder / "out.txt"), "topics": topic("failing"), "tasks.max": "1"}
@@ -170,7 +170,7 @@ def test_a_task_that_fails_is_restarted_until_it_runs(kops, connectors, connect_
     assert "NoSuchFileException" in again.out
     taken = kops("alter", name, "--config", "errors.tolerance=none", "--yes", "-o", "json")
     assert (taken.code, taken.json["status"], taken.json["items"][0]["status"]) == (6, "partial", "partial")
-    assert "has failed: " in taken.json["errors"][0]["message"]
+    assert "has failed since: " in taken.json["errors"][0]["message"]
     kops("stop", name, "--yes").ok()
     resumed = kops("resume", name, "--yes", "-o", "json")
     assert (resumed.code, resumed.json["items"][0]["value"]) == (6, {"state": "RUNNING", "tasks": ["FAILED"]})
@@ -178,13 +178,13 @@ def test_a_task_that_fails_is_restarted_until_it_runs(kops, connectors, connect_
     fine = kops("restart", name, "--task", "0", "--yes", "-o", "json").ok().json
     assert fine["items"][0]["value"] == {"state": "RUNNING", "tasks": ["RUNNING"]}
     nothing = kops("restart", name, "--failed", "--yes").ok()
-    assert "nothing is to be restarted" in nothing.err
+    assert "nothing to restart" in nothing.err
     assert kops("restart", name, "--task", "7", "--yes").code == 1
     kops("restart", name, "--yes").ok()
     assert (folder / "out.txt").exists()
 
 
-def test_loggers_on_every_worker(kops, connect_workers):
+def test_loggers_are_set_on_every_worker(kops, connect_workers):
     name = "org.apache.kafka.connect.runtime.WorkerSourceTask"
     kops("loggers", "set", name, "--level", "debug", "--yes").ok()
     (row,) = kops("loggers", "list", name, "-o", "json").ok().json

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.broker
 BAD = 4
 
 
-def test_a_sinks_dead_letters_in_words_and_counted(kops, connectors, broker, topic, unique, tmp_path, until):
+def test_dead_letters_of_sink_are_explained_and_counted(kops, connectors, broker, topic, unique, tmp_path, until):
     name, dead, sink, plain = topic("prices", partitions=1), topic("dead", partitions=1), unique("sink"), unique("plain")
     written = tmp_path / "out.txt"
     producer = Producer(broker.client)

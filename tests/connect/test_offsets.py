@@ -18,7 +18,7 @@ sys.exit(main())
 """
 
 
-def test_a_source_moved_back_reads_its_rows_again(kops, pipeline, until, tmp_path):
+def test_source_rereads_rows_after_offsets_move_back(kops, pipeline, until, tmp_path):
     def shown():
         return kops("offsets", "show", pipeline.source, "-o", "json").ok().json
 
@@ -35,7 +35,7 @@ def test_a_source_moved_back_reads_its_rows_again(kops, pipeline, until, tmp_pat
 
     wrong = kops("offsets", "alter", pipeline.source, *place, "--offset", '{"wrong": 0}', "--yes")
     assert wrong.code == 1
-    assert "has its offsets and its state again" in wrong.err
+    assert "has its previous offsets and state" in wrong.err
     assert kops("status", pipeline.source, "-o", "json").ok().json[0]["state"] == "RUNNING"
     assert shown()[0]["offset"] == {"position": end}
 
@@ -49,7 +49,7 @@ def test_a_source_moved_back_reads_its_rows_again(kops, pipeline, until, tmp_pat
     assert shown()[0]["offset"] == {"position": end}
 
 
-def test_a_sink_moved_writes_its_rows_again(kops, pipeline, connect_workers, until):
+def test_sink_rewrites_rows_after_offsets_move_back(kops, pipeline, connect_workers, until):
     def shown():
         return kops("offsets", "show", pipeline.sink, "-o", "json").ok().json
 

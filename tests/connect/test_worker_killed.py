@@ -11,7 +11,7 @@ def test_tasks_of_a_killed_worker_run_on_the_other(kops, pipeline, connect_worke
     connect_workers.kill(victim)
     try:
         if victim.id == 1:
-            assert "asking the next worker" in kops("list").ok().err
+            assert "trying the next worker" in kops("list").ok().err
         kops("pause", pipeline.sink, "--yes", "--timeout", "60").ok()  # through the rebalance
         kops("resume", pipeline.sink, "--yes").ok()
 

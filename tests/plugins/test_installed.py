@@ -90,14 +90,14 @@ def test_list_says_what_can_be_used_and_why_not(kops):
         "quits": ("error", "SystemExit: 7"),
         "gone": ("error", "ModuleNotFoundError: No module named 'kops_nowhere'"),
         "function": ("error", "a click.Command is expected, this is builtin_function_or_method"),
-        "topics": ("hidden", "kops has a command of that name, which wins"),
+        "topics": ("hidden", "kops has a command of that name, which takes precedence"),
         "skew": ("error", "RuntimeError: first line"),
         "number": ("error", "math:pi is not a reducer but a float"),
-        "sum": ("hidden", "kops has a reducer of that name, which wins"),
-        "string": ("hidden", "kops has a format of that name, which wins"),
+        "sum": ("hidden", "kops has a reducer of that name, which takes precedence"),
+        "string": ("hidden", "kops has a format of that name, which takes precedence"),
         "half": ("error", "a format with name, encode, parse, decode and show is expected, this is builtin_function_or_method"),
     }
-    assert found["kops-extras", "command", "skew"]["error"] == "kops-broken has a command of that name, which wins"
+    assert found["kops-extras", "command", "skew"]["error"] == "kops-broken has a command of that name, which takes precedence"
     assert found["kops-extras", "command", "skew"]["version"] == "0.1.0"
 
 
@@ -130,7 +130,7 @@ def test_disabling_one_lets_the_next_of_that_name_be_used(kops):
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["plugins", "--help"], ["topics", "--help"], ["merge-patch"]])
-def test_nothing_is_imported_that_is_not_asked_for(kops, home, arguments):
+def test_plugins_are_imported_on_demand(kops, home, arguments):
     kops(*arguments)
     assert not (home / "imported").exists()
 

@@ -68,11 +68,11 @@ def test_up_down_and_up_again_keeps_ports_data_and_context(run_kops):
     assert "Kafka Server started" in run_kops("sandbox", "logs", "--lines", "5000").ok().out
 
 
-def test_it_is_not_changed_into_another_and_delete_leaves_no_process_no_data_and_no_context(run_kops, sandboxes):
+def test_up_refuses_other_settings_and_delete_removes_everything(run_kops, sandboxes):
     up = run_kops("sandbox", "up", "-o", "json").ok().json
     for option, value in (("--brokers", "3"), ("--security", "sasl-ssl"), ("--kafka-version", "4.0.0")):
         refused = run_kops("sandbox", "up", option, value)
-        assert (refused.code, "so it cannot have" in refused.err) == (2, True)
+        assert (refused.code, "and cannot have" in refused.err) == (2, True)
     run_kops("sandbox", "up", "--brokers", "1", "--security", "plaintext").ok()
 
     gone = run_kops("sandbox", "down", "--delete", "-o", "json").ok()
@@ -92,10 +92,10 @@ def test_two_sandboxes_run_side_by_side(run_kops):
     assert (set(contexts().contexts), contexts().current) == ({"one", "two"}, "one")
     run_kops("sandbox", "down", "--name", "one", "--delete").ok()
     assert run_kops("sandbox", "status", "--name", "two", "-o", "json").ok().json == two
-    assert "there is two; make it: kops sandbox up --name one" in run_kops("sandbox", "status", "--name", "one").err
+    assert "existing: two; create it: kops sandbox up --name one" in run_kops("sandbox", "status", "--name", "one").err
 
 
-def test_two_at_once_bring_up_one_which_survives_the_shells_that_started_it(run_kops, kops_process):
+def test_concurrent_up_starts_one_sandbox_that_outlives_shells(run_kops, kops_process):
     both = [kops_process("sandbox", "up", "-o", "json", start_new_session=True) for _ in range(2)]
     first, second = (json.loads(each.communicate(timeout=300)[0]) for each in both)
     assert first["state"] == "running"
@@ -124,7 +124,7 @@ def test_a_stale_pid_is_never_touched(run_kops, sandboxes):
     os.kill(again["brokers"][0]["pid"], signal.SIGKILL)
 
 
-def test_a_taken_port_is_named_and_new_ports_can_be_taken(run_kops):
+def test_port_in_use_is_named_and_new_ports_are_possible(run_kops):
     up = run_kops("sandbox", "up", "-o", "json").ok().json
     run_kops("sandbox", "down").ok()
     port = up["brokers"][0]["port"]
@@ -134,14 +134,14 @@ def test_a_taken_port_is_named_and_new_ports_can_be_taken(run_kops):
         thief.listen()
         refused = run_kops("sandbox", "up")
         assert refused.code == 5
-        assert f"port {port} of broker 1 of sandbox sandbox is taken by another process" in refused.err
+        assert f"port {port} of broker 1 of sandbox sandbox is in use by another process" in refused.err
         assert "--new-ports" in refused.err
         moved = run_kops("sandbox", "up", "--new-ports", "-o", "json").ok().json
     assert moved["brokers"][0]["port"] != port
     assert moved["cluster_id"] == up["cluster_id"]
     assert contexts().contexts["sandbox"]["bootstrap_servers"] == [moved["bootstrap_servers"]]
     running = run_kops("sandbox", "up", "--new-ports")
-    assert (running.code, "runs, so its ports stay" in running.err) == (2, True)
+    assert (running.code, "is running, so its ports cannot change" in running.err) == (2, True)
 
 
 def test_a_context_of_another_cluster_is_not_replaced(run_kops, sandboxes):
@@ -149,18 +149,18 @@ def test_a_context_of_another_cluster_is_not_replaced(run_kops, sandboxes):
     file.parent.mkdir(parents=True)
     file.write_text('[contexts.sandbox]\nbootstrap_servers = ["prod:9092"]\n')
     refused = run_kops("sandbox", "up")
-    assert (refused.code, "is another cluster's" in refused.err) == (5, True)
+    assert (refused.code, "belongs to another cluster" in refused.err) == (5, True)
     assert contexts().contexts["sandbox"] == {"bootstrap_servers": ["prod:9092"]}
     assert not (sandboxes / "sandbox").exists()
 
 
 @pytest.mark.parametrize("name", ["../x", "a b", ""])
-def test_a_name_that_is_no_folder_is_refused(run_kops, name):
+def test_invalid_sandbox_name_is_refused(run_kops, name):
     refused = run_kops("sandbox", "up", "--name", name)
     assert (refused.code, "cannot be the name of a context" in refused.err) == (2, True)
 
 
-def test_the_log_is_followed_until_interrupted_and_tells_why_a_broker_cannot_start(run_kops, kops_process, sandboxes, tmp_path, until):
+def test_logs_follow_until_interrupted_and_show_why_broker_failed(run_kops, kops_process, sandboxes, tmp_path, until):
     run_kops("sandbox", "up").ok()
     shown = tmp_path / "shown"
     with shown.open("w") as out:
@@ -174,5 +174,5 @@ def test_the_log_is_followed_until_interrupted_and_tells_why_a_broker_cannot_sta
     (sandboxes / "sandbox" / "broker-1" / "data" / "meta.properties").write_text("version=1\ncluster.id=another\nnode.id=7\n")
     failed = run_kops("sandbox", "up")
     assert failed.code == 1
-    assert "broker 1 of sandbox sandbox ended with exit code 1 while it started" in failed.err
+    assert "broker 1 of sandbox sandbox ended with exit code 1 while starting" in failed.err
     assert "server.log" in failed.err

@@ -20,7 +20,7 @@ def names(folder):
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
 
 
-def test_an_archive_is_unpacked_once(run_kops, repository, tmp_path, monkeypatch):
+def test_plugin_archive_is_unpacked_once(run_kops, repository, tmp_path, monkeypatch):
     (tmp_path / "some.jar").write_text("jar")
     repository.add_archive("org.example", "packed", "1.0", "plugin", tmp_path / "some.jar")
     (row,) = run_kops("connect", "plugins", "add", "org.example:packed:1.0", "-o", "json").ok().json
@@ -32,7 +32,7 @@ def test_an_archive_is_unpacked_once(run_kops, repository, tmp_path, monkeypatch
     assert [each.name for each in folder.parent.iterdir()] == ["packed-1.0"]
 
 
-def test_a_jar_comes_with_what_it_needs_and_without_what_workers_have(run_kops, repository, tmp_path):
+def test_plugin_jar_is_fetched_without_jars_of_workers(run_kops, repository, tmp_path):
     needs = [("org.example", "shared", "2.0"), ("org.slf4j", "slf4j-api", "9.9"), ("org.apache.kafka", "connect-api", "4.3.1")]
     for need in needs:
         repository.add(*need)
@@ -41,7 +41,7 @@ def test_a_jar_comes_with_what_it_needs_and_without_what_workers_have(run_kops, 
     assert names(tmp_path / "cache" / "jars" / "connect-plugins" / "plain-1.0") == ["plain-1.0.jar", "shared-2.0.jar"]
 
 
-def test_what_is_not_there_leaves_nothing(run_kops, repository, tmp_path):
+def test_missing_plugin_leaves_nothing_behind(run_kops, repository, tmp_path):
     missing = run_kops("connect", "plugins", "add", "org.example:nothing:1.0")
     assert (missing.code, "org.example:nothing:1.0" in missing.err, "check the coordinate" in missing.err) == (2, True, True)
     assert list((tmp_path / "cache" / "jars" / "connect-plugins").iterdir()) == []

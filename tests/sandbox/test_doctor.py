@@ -12,7 +12,7 @@ def by_name(outcome):
 
 
 @pytest.mark.usefixtures("kafka_jar_files")
-def test_what_is_there_is_told(run_kops):
+def test_doctor_shows_what_is_present(run_kops):
     found = by_name(run_kops("doctor", "-o", "json"))
     jars = ["kafka jars", "spark-kafka jars", "connect jars", "registry"]
     assert list(found) == ["python", "extra state", "extra schemas", "extra connect", "java", "javac", *jars, "disk", "configuration"]
@@ -20,7 +20,7 @@ def test_what_is_there_is_told(run_kops):
     assert sys.executable in found["python"]["found"]
 
 
-def test_missing_jars_are_told_and_not_fetched(run_kops, monkeypatch, tmp_path):
+def test_doctor_reports_missing_jars_without_fetching(run_kops, monkeypatch, tmp_path):
     monkeypatch.setenv("KOPS_CACHE_DIR", str(tmp_path / "cold"))
     outcome = run_kops("doctor", "-o", "json")
     found = by_name(outcome)
@@ -32,7 +32,7 @@ def test_missing_jars_are_told_and_not_fetched(run_kops, monkeypatch, tmp_path):
     assert not (tmp_path / "cold" / "jars").exists()
 
 
-def test_fetching_without_a_network_says_so(run_kops, monkeypatch, tmp_path, jdk):
+def test_doctor_fetch_without_network_fails(run_kops, monkeypatch, tmp_path, jdk):
     monkeypatch.setenv("KOPS_CACHE_DIR", str(tmp_path / "cold"))
     monkeypatch.setenv("KOPS_MAVEN_REPOSITORY", "http://127.0.0.1:1/")
     outcome = run_kops("doctor", "--fetch", "-o", "json")
@@ -40,13 +40,13 @@ def test_fetching_without_a_network_says_so(run_kops, monkeypatch, tmp_path, jdk
     assert "cannot be fetched from http://127.0.0.1:1/" in by_name(outcome)["kafka jars"]["found"]
 
 
-def test_jars_of_a_folder_are_checked(run_kops, tmp_path):
+def test_doctor_checks_jars_directory(run_kops, tmp_path):
     (tmp_path / "kafka_2.13-4.3.1.jar").touch()
     found = by_name(run_kops("doctor", "--jars", tmp_path, "-o", "json"))
     assert (found["kafka jars"]["status"], found["spark-kafka jars"]["status"]) == ("ok", "missing")
 
 
-def test_a_configuration_that_cannot_be_read_is_named(run_kops, home):
+def test_doctor_names_invalid_configuration(run_kops, home):
     file = directories({"HOME": str(home), "XDG_CONFIG_HOME": str(home / "config")}).config_file
     file.parent.mkdir(parents=True)
     file.write_text("[contexts.prod]\nbootstrap = 'x'\n")
@@ -73,7 +73,7 @@ def bad_java(request, tmp_path, monkeypatch):
     return "is Java 11, and 17 or newer" if request.param == "an old Java" else "there is no javac"
 
 
-def test_a_bad_java_is_told_with_what_to_do(run_kops, bad_java):
+def test_doctor_gives_hint_for_bad_java(run_kops, bad_java):
     outcome = run_kops("doctor", "-o", "json")
     assert outcome.code == 1
     missing = [check for check in outcome.json if check["status"] == "missing" and check["name"] in ("java", "javac")]

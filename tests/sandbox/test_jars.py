@@ -39,7 +39,7 @@ def names(found):
     return [jar.name for jar in found]
 
 
-def test_a_set_comes_with_all_that_it_needs_and_stays(repository, cache, monkeypatch):
+def test_jar_set_is_fetched_with_dependencies_and_cached(repository, cache, monkeypatch):
     said = []
     found = jars.jars_of(jars.kafka_set(VERSION), cache, progress=said.append)
     assert "kafka_2.13-4.9.9.jar" in names(found)
@@ -51,7 +51,7 @@ def test_a_set_comes_with_all_that_it_needs_and_stays(repository, cache, monkeyp
     assert jars.jars_of(jars.kafka_set(VERSION), cache) == found
 
 
-def test_two_at_once_fetch_once(repository, cache):
+def test_concurrent_fetches_fetch_once(repository, cache):
     code = (
         "import json, pathlib, sys; from kops.gateways import jars; said = [];"
         "found = jars.jars_of(jars.kafka_set(sys.argv[2]), pathlib.Path(sys.argv[1]), progress=said.append);"
@@ -64,7 +64,7 @@ def test_two_at_once_fetch_once(repository, cache):
     assert sum("fetching the jars of kafka 4.9.9, once (a minute or two)" in said for _, said in outcomes) == 1
 
 
-def test_what_is_missing_in_the_repository_leaves_nothing_behind(repository, cache):
+def test_failed_fetch_leaves_nothing_behind(repository, cache):
     (repository.root / "org/example/shared/1.0/shared-1.0.jar").unlink()
     with pytest.raises(MissingRequirement, match="the jars cannot be fetched from file:") as missing:
         jars.jars_of(jars.kafka_set(VERSION), cache)
@@ -75,15 +75,15 @@ def test_what_is_missing_in_the_repository_leaves_nothing_behind(repository, cac
     assert "shared-1.0.jar" in names(jars.jars_of(jars.kafka_set(VERSION), cache))
 
 
-def test_another_jar_than_the_pinned_one_is_refused_and_not_kept(repository, cache, monkeypatch):
+def test_jar_with_wrong_checksum_is_refused_and_not_kept(repository, cache, monkeypatch):
     """What the repository's own checksums do not tell: it has other jars, or more of them."""
     found = jars.jars_of(jars.kafka_set(VERSION), cache)
     right = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in found}
     pins = {"kafka-4.9.9": right}
     monkeypatch.setattr(checksums, "pinned", lambda: pins)
-    checksums.refuse_others("kafka-4.9.9", found, "it")
+    checksums.verify_checksums("kafka-4.9.9", found, "it")
     for known, wrong in (
-        ({**right, "shared-1.0.jar": "0" * 64}, "another shared-1.0.jar than kafka-4.9.9 has: its SHA-256 is"),
+        ({**right, "shared-1.0.jar": "0" * 64}, "a shared-1.0.jar that is not the one of kafka-4.9.9: its SHA-256 is"),
         ({name: digest for name, digest in right.items() if "shared" not in name}, "shared-1.0.jar, which is not one of the jars of"),
     ):
         pins["kafka-4.9.9"] = known
@@ -94,19 +94,19 @@ def test_another_jar_than_the_pinned_one_is_refused_and_not_kept(repository, cac
         assert [path for path in (folder / "jars").iterdir() if path.suffix != ".lock"] == []
 
 
-def test_what_is_fetched_by_default_is_pinned():
+def test_default_jar_sets_are_pinned():
     for wanted in (jars.kafka_set(), jars.connect_set()):
         known = checksums.pinned()[wanted.folder]
         assert {f"{artifact.name}-{artifact.version}.jar" for artifact in wanted.artifacts} <= set(known)
     for folder, known in checksums.pinned().items():
         held = Path(os.environ["KOPS_CACHE_DIR"]) / "jars" / folder
         if held.is_dir():
-            checksums.refuse_others(folder, sorted(held.glob("*.jar")), "the cache")
+            checksums.verify_checksums(folder, sorted(held.glob("*.jar")), "the cache")
         assert all(len(digest) == 64 for digest in known.values())
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://nowhere.invalid/"])
-def test_a_cold_cache_without_a_network_says_what_to_do(cache, monkeypatch, url):
+def test_empty_cache_without_network_gives_hint(cache, monkeypatch, url):
     monkeypatch.setenv("KOPS_MAVEN_REPOSITORY", url)
     with pytest.raises(MissingRequirement, match=f"cannot be fetched from {url}") as missing:
         jars.jars_of(jars.kafka_set(VERSION), cache)
@@ -114,7 +114,7 @@ def test_a_cold_cache_without_a_network_says_what_to_do(cache, monkeypatch, url)
     assert "KOPS_JARS_DIR" in missing.value.hint
 
 
-def test_what_pyspark_ships_is_left_out(repository, cache, monkeypatch):
+def test_jars_shipped_with_pyspark_are_left_out(repository, cache, monkeypatch):
     monkeypatch.setattr(checksums, "pinned", dict)
     version = ivy.pyspark_version()
     needs = (("org.scala-lang", "scala-library", "2.13.16"), ("org.slf4j", "slf4j-api", "9.9"), ("org.example", "shared", "1.0"))
@@ -123,13 +123,13 @@ def test_what_pyspark_ships_is_left_out(repository, cache, monkeypatch):
     assert names(jars.jars_of(jars.spark_kafka_set(), cache)) == ["shared-1.0.jar", f"spark-sql-kafka-0-10_2.13-{version}.jar"]
 
 
-def test_never_fetching_says_so(cache):
+def test_fetch_disabled_gives_hint(cache):
     with pytest.raises(MissingRequirement, match=r"the jars of kafka 4\.9\.9 are not in"):
         jars.jars_of(jars.kafka_set(VERSION), cache, fetch=False)
 
 
 @pytest.mark.parametrize("folder", ["", "kafka-4.9.9"])
-def test_a_folder_of_jars_takes_the_place_of_the_cache(cache, tmp_path, monkeypatch, folder):
+def test_jars_directory_replaces_cache(cache, tmp_path, monkeypatch, folder):
     given = tmp_path / "given"
     (given / folder).mkdir(parents=True)
     (given / folder / "kafka_2.13-4.9.9.jar").touch()
@@ -138,13 +138,13 @@ def test_a_folder_of_jars_takes_the_place_of_the_cache(cache, tmp_path, monkeypa
     assert names(jars.jars_of(jars.kafka_set(VERSION), cache)) == ["kafka_2.13-4.9.9.jar"]
 
 
-def test_a_folder_with_other_jars_is_refused_by_name(cache, tmp_path):
+def test_jars_directory_without_required_jar_is_refused(cache, tmp_path):
     (tmp_path / "kafka_2.13-4.0.0.jar").touch()
     with pytest.raises(MissingRequirement, match=r"there is no kafka_2\.13-4\.9\.9\.jar in"):
         jars.jars_of(jars.kafka_set(VERSION), cache, jars_directory=tmp_path)
 
 
 @pytest.mark.parametrize("version", ["3.2.3", "2.8.2", "latest", "4", "../4.3.1", ""])
-def test_a_version_that_is_none(cache, version):
+def test_invalid_version_is_rejected(cache, version):
     with pytest.raises(UsageProblem, match="is not a version of Apache Kafka that kops can run"):
         jars.jars_of(jars.kafka_set(version), cache)

@@ -31,7 +31,7 @@ def three(own_brokers):
     return own_brokers(brokers=3)
 
 
-def test_one_of_three_may_die_and_come_back(three, until):
+def test_one_of_three_brokers_may_die_and_return(three, until):
     own = three
     admin = AdminClient(own.client)
     assert sorted(admin.list_topics(timeout=60).brokers) == [1, 2, 3]
@@ -58,7 +58,7 @@ def test_one_of_three_may_die_and_come_back(three, until):
 
 
 @pytest.mark.parametrize("ending", ["stop", "kill"])
-def test_what_an_operator_sees_when_one_goes(three, until, run_kops, unique, ending):
+def test_health_reports_broker_that_is_down(three, until, run_kops, unique, ending):
     """Health, lag and diagnosis while a broker is down; nothing that needs it may keep the other commands from working."""
 
     def kops(*arguments):
@@ -170,7 +170,7 @@ def test_topics_of_three_brokers_and_of_two(three, until, run_kops, unique, monk
     run_kops("topics", "delete", name, "--confirm", name).ok()
 
 
-def test_lag_of_what_a_broker_that_is_down_leads_is_told_as_not_known(three, until, run_kops, unique):
+def test_lag_on_leaderless_partitions_is_unknown(three, until, run_kops, unique):
     there, admin = Cluster(three.bootstrap_servers), AdminClient(three.client)
     single, safe, group = unique("single"), unique("safe"), unique("g")
     for name, replicas in ((single, 1), (safe, 3)):

@@ -27,7 +27,7 @@ LONG = (
     "broker/test_topics_streams.py::*?classic?",
     "broker/test_offsets_streams.py::*?classic?",
     "broker/test_groups_delete.py::*?classic?",
-    "sandbox/test_three_brokers.py::test_what_an_operator_sees_when_one_goes?stop?",
+    "sandbox/test_three_brokers.py::test_health_reports_broker_that_is_down?stop?",
     "streams/test_killed.py::test_kops_ended_while_it_writes?9-exactly_once_v2-*",
     "streams/test_killed.py::test_kops_ended_while_it_writes?2-*",
     "streams/test_killed.py::test_the_broker_killed_and_back?reads-*",
@@ -94,7 +94,7 @@ LONG = (
     "spark/test_whole_partitions.py::test_tasks_stage_what_spark_does?sum?",
     "replay/test_killed.py::test_two_at_once_into_one_topic",
     "replay/test_quotas.py::test_slowed_down_in_the_middle?how0?",
-    "connect/test_connectors.py::test_twenty_connectors_and_again_without_a_change",
+    "connect/test_connectors.py::test_apply_twenty_connectors_is_idempotent",
     "broker/test_security.py::test_apaches_tool_connects_with_the_java_settings?files?",
 )
 

@@ -1,1 +1,1 @@
-"""click only: one small file a noun; parse, call one operation, render."""
+"""The command line, the only user of click: one small file per verb parses, calls one operation and renders."""

@@ -21,7 +21,7 @@ SHARE_COLUMNS = (
     *(Column("out_of_sync_replicas", "OUT OF SYNC"), "size"),
 )
 RARE_COLUMNS = ("rack", "out_of_sync_replicas")
-"""Left out where there is nothing in them: 80 characters are few."""
+"""Omitted when empty, to fit into 80 columns."""
 DISK_COLUMNS = (Column("id", "BROKER"), "size", "free", "replicas", "problem", Column("path", "LOG DIRECTORY"))
 CSV_COLUMNS = (
     *("id", "host", "port", "rack", "in_service", "leaders", "preferred_leaders", "replicas"),
@@ -39,7 +39,7 @@ def group() -> None:
 def describe(session: Session, /) -> int:
     """Show the controllers, features, brokers and versions.
 
-    The protocol tells no release: KAFKA VERSION is the newest whose requests a broker knows, so it runs that one or a later one.
+    The protocol does not report releases: KAFKA VERSION is the newest one whose requests a broker supports, so it runs that or a later one.
     """
     from kops.operations.cluster.describe import describe as find
 
@@ -57,7 +57,7 @@ def describe(session: Session, /) -> int:
 @fail_on_option
 @click.pass_obj
 def health(session: Session, /, *, fail_on: str) -> int:
-    """Find what is unhealthy; the exit code is 1 when something is, so that it serves as a probe.
+    """Find what is unhealthy; the exit code is 1 if anything is, so it can serve as a probe.
 
     \b
     critical  partitions without a leader or below min.insync.replicas, log
@@ -67,7 +67,7 @@ def health(session: Session, /, *, fail_on: str) -> int:
     note      leaders that are not the preferred ones, unclean leader election,
               min.insync.replicas and replication factors that risk records
 
-    Exit codes: 0 healthy, 1 unhealthy, 3 no broker answers, 6 healthy but not everything could be looked at.
+    Exit codes: 0 healthy, 1 unhealthy, 3 no broker answers, 6 healthy but not everything could be checked.
     """  # noqa: D301 - click reads \b as "keep these lines"
     from kops.core.errors import ExitCode
     from kops.core.findings import Severity

@@ -20,14 +20,14 @@ from kops.cli.frame.session import Session
     metavar="DURATION",
     default="6s",
     show_default=True,
-    help="Look again after this time at groups that are behind, to see what moves; 0s looks once.",
+    help="Check groups that are behind again after this time, to see which move; 0s checks once.",
 )
 @click.option(
     "--history",
     metavar="DURATION",
     default="24h",
     show_default=True,
-    help="How far back to look for jumps, deletions and crash loops; 0s does not look.",
+    help="How far back to look for jumps, deletions and crash loops; 0s skips this check.",
 )
 @fail_on_option
 @click.pass_obj
@@ -51,14 +51,14 @@ def diagnose(
     were deleted, replicas and brokers that are missing, open transactions,
     unread data that is about to expire, missing topics of Kafka Streams, and
     failed tasks of Connect. The worst comes first, each with the commands that
-    look closer or repair it; at the end stands what was not looked at. Nothing
+    look closer or repair it; at the end is what was not checked. Nothing
     is changed, and no group is joined.
 
-    Exit codes: 0 nothing found, 1 something found, 6 nothing found but not everything could be looked at.
+    Exit codes: 0 nothing found, 1 something found, 6 nothing found but not everything could be checked.
     """
     from kops.core.durations import parse_duration
     from kops.core.errors import ExitCode
-    from kops.core.findings import Severity, reaches
+    from kops.core.findings import Severity, any_at_least
     from kops.operations.diagnose.examine import as_json, headline, not_looked_at
     from kops.operations.diagnose.examine import diagnose as look
 
@@ -80,4 +80,4 @@ def diagnose(
     partial = int(ExitCode.PARTIAL if found.gaps else ExitCode.DONE)
     if session.output_format != "table":
         note_gaps(session, found.gaps)
-    return int(ExitCode.FAILED) if reaches(found.findings, Severity[fail_on.upper()]) else partial
+    return int(ExitCode.FAILED) if any_at_least(found.findings, Severity[fail_on.upper()]) else partial

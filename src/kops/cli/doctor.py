@@ -17,15 +17,15 @@ from kops.cli.frame.session import Session
     is_flag=False,
     flag_value="kafka",
     type=click.Choice(["kafka", "connect", "registry", "all"]),
-    help="Fetch what is not in the cache yet: kafka (when nothing is named), connect, registry or all.",
+    help="Fetch what is not in the cache: kafka (default), connect, registry or all.",
 )
-@click.option("--jars", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Check this folder in place of the cache.")
+@click.option("--jars", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Check this directory instead of the cache.")
 @click.pass_obj
 def doctor(session: Session, *, fetch: str | None, jars: Path | None) -> int:
-    """Check what kops needs on this machine; the exit code is 1 if something is missing.
+    """Check what kops needs on this machine; exit code 1 if something is missing.
 
-    With --fetch the jars of Apache Kafka and of Spark's Kafka source are there before an incident needs them. Connect and the registry
-    are only needed for the sandbox: they are fetched on first use, or with --fetch connect and --fetch registry.
+    With --fetch the jars of Apache Kafka and of Spark's Kafka source are fetched before an incident needs them. Connect and the registry
+    are needed only for the sandbox: they are fetched on first use, or with --fetch connect and --fetch registry.
     """
     from kops.operations.contexts.doctor import MISSING, examine
 

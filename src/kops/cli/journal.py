@@ -1,4 +1,4 @@
-"""``kops journal``, ``kops undo`` and ``kops apply``: plans that were made before."""
+"""``kops journal``, ``kops undo`` and ``kops apply``: changes and plans made earlier."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def show(session: Session, *, entry_id: str) -> None:
 
 @group.command("finish")
 @click.argument("entry_id", metavar="ID")
-@click.option("--take-over", is_flag=True, help="Also of an entry that another machine left open; asks for HOST:PID of it.")
+@click.option("--take-over", is_flag=True, help="Also an entry that another machine left open; asks to confirm its HOST:PID.")
 @mutation
 @click.pass_obj
 def finish(session: Session, *, entry_id: str, take_over: bool, approval: Approval) -> int:
-    """Do the rest of an entry that was interrupted, crashed or partly done. ID may be `last`: of this cluster."""
+    """Do the rest of an entry that was interrupted, crashed or partly done. ID may be `last`: the newest of this cluster."""
     from kops.operations.protocol.journal_actions import entry_named, plan_finish
 
     entry = entry_named(session, session.journal, entry_id)
@@ -82,11 +82,11 @@ def finish(session: Session, *, entry_id: str, take_over: bool, approval: Approv
 @click.command("undo", cls=Command)
 @click.argument("entry_id", metavar="ID")
 @click.option("--accept-loss", is_flag=True, help="Proceed even if that discards what has happened since.")
-@click.option("--take-over", is_flag=True, help="Also of an entry that another machine left open; asks for HOST:PID of it.")
+@click.option("--take-over", is_flag=True, help="Also an entry that another machine left open; asks to confirm its HOST:PID.")
 @mutation
 @click.pass_obj
 def undo(session: Session, *, entry_id: str, accept_loss: bool, take_over: bool, approval: Approval) -> int:
-    """Undo a change: restore the previous values, planned and approved like any change. ID may be `last`: of this cluster.
+    """Undo a change: restore the previous values, planned and approved like any change. ID may be `last`: the newest of this cluster.
 
     Refused if that would discard what has happened since: records, commits, settings of others. With --accept-loss the plan
     shows what is lost.

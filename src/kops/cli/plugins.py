@@ -16,10 +16,10 @@ def group() -> None:
 @group.command("list")
 @click.pass_obj
 def list_(session: Session) -> None:
-    """List what is installed, and whether it can be used.
+    """List installed plugins, and whether they work.
 
-    Each plugin is imported to find out. A broken one is a warning, and breaks nothing else; where two have the same name,
-    or kops itself has it, one wins and the other is hidden.
+    Each plugin is imported to find out. A broken one is only a warning. If two have the same name,
+    or one has the name of a part of kops, one wins and the other is hidden.
     """
     from kops.cli.frame.main import NOUNS
     from kops.plugins.loader import check_all, warn

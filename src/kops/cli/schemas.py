@@ -27,7 +27,7 @@ COLUMNS = ("subject", "version", "id", "type", "compatibility")
 def group() -> None:
     """Schemas of the registry: list, show, register, check.
 
-    The registry is the context's registry_url; any with Confluent's interface: Confluent, Apicurio, Karapace, Redpanda.
+    The registry is the context's registry_url; any with Confluent's API: Confluent, Apicurio, Karapace, Redpanda.
     """
 
 
@@ -35,13 +35,13 @@ def schema_options(command: F) -> F:
     options = (
         click.argument("subject", metavar="SUBJECT"),
         click.argument("file", metavar="FILE", type=click.Path()),
-        click.option("--type", "kind", type=click.Choice(TYPES), help="Of the schema. [default: by the file's name and text]"),
+        click.option("--type", "kind", type=click.Choice(TYPES), help="Type of the schema. [default: from the file's name and content]"),
         click.option(
             "--reference",
             "references",
             metavar="NAME=SUBJECT:VERSION",
             multiple=True,
-            help="A schema that it needs: an Avro name, a .proto that it imports, a $ref; repeatable.",
+            help="A referenced schema: an Avro name, an imported .proto, a $ref; repeatable.",
         ),
     )
     for option in reversed(options):
@@ -62,11 +62,13 @@ def list_subjects(session: Session, /, *, patterns: tuple[str, ...]) -> None:
 @group.command("show")
 @click.argument("subject", metavar="[SUBJECT]", required=False)
 @click.option("--version", type=click.IntRange(min=1), metavar="N", help="This version. [default: the latest]")
-@click.option("--id", "schema_id", type=click.IntRange(min=0), metavar="N", help="The schema of an id, as records have it in front.")
-@click.option("--raw", is_flag=True, help="The schema's text alone, as the registry has it.")
+@click.option(
+    "--id", "schema_id", type=click.IntRange(min=0), metavar="N", help="The schema with this id, the one that records begin with."
+)
+@click.option("--raw", is_flag=True, help="Only the schema's text, as stored in the registry.")
 @click.pass_obj
 def show(session: Session, /, *, subject: str | None, version: int | None, schema_id: int | None, raw: bool) -> None:
-    """Show a schema: of a subject, or of an id, with the subjects that have it.
+    """Show the schema of a subject or of an id, with the subjects that use it.
 
     \b
     Examples:
@@ -78,7 +80,7 @@ def show(session: Session, /, *, subject: str | None, version: int | None, schem
     from kops.operations.schemas.subjects import show as look
 
     if (subject is None) == (schema_id is None) or (version is not None and subject is None):
-        raise click.UsageError("name either a subject, perhaps with --version, or --id")
+        raise click.UsageError("pass either a subject (optionally with --version) or --id")
     body = look(session, subject, version=version, schema_id=schema_id)
     if raw:
         for_data(sys.stdout).write(body["schema"] + "\n")
@@ -96,12 +98,12 @@ def show(session: Session, /, *, subject: str | None, version: int | None, schem
 
 @group.command("check")
 @schema_options
-@click.option("--against", metavar="VERSION", help="A version, latest, or all. [default: those that the subject's level names]")
+@click.option("--against", metavar="VERSION", help="A version, latest, or all. [default: depends on the subject's compatibility level]")
 @click.pass_obj
 def check(session: Session, /, *, subject: str, file: str, kind: str | None, references: tuple[str, ...], against: str | None) -> int:
-    """Check whether a subject would take a schema, and name the field that breaks it.
+    """Check whether a schema is compatible with a subject, and name the fields that are not.
 
-    Nothing is registered. Exit code 1: not compatible; 2: no schema at all.
+    Nothing is registered. Exit code 1: not compatible; 2: not a valid schema.
     """
     from kops.operations.schemas.subjects import check as look
 
@@ -117,7 +119,7 @@ def check(session: Session, /, *, subject: str, file: str, kind: str | None, ref
         if not (verdict.compatible or verdict.problems or verdict.messages):
             session.note(f"version {verdict.version.version}: the registry gives no reason")
     if not rows:
-        session.note(f"{subject} has no versions: it takes any schema")
+        session.note(f"{subject} has no versions: any schema is compatible")
     return 0 if found.compatible else 1
 
 
@@ -126,9 +128,9 @@ def check(session: Session, /, *, subject: str, file: str, kind: str | None, ref
 @mutation
 @click.pass_obj
 def register(session: Session, /, *, subject: str, file: str, kind: str | None, references: tuple[str, ...], approval: Approval) -> int:
-    """Register a schema as a new version of a subject, unless the subject has it already.
+    """Register a schema as a new version of a subject, unless it is registered already.
 
-    What the subject's compatibility level forbids is refused before anything is sent, and the field named.
+    Incompatible schemas are refused before anything is registered, and the fields named.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Rows in columns, for hundreds of thousands of rows that have most of their values in common. Pure."""
+"""Rows stored by column, for hundreds of thousands of rows that share most of their values. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, TypeAlias
 Row: TypeAlias = Mapping[str, Any]
 
 SIZE = 1_000
-"""Rows of a block that is made of single rows."""
+"""Rows per block when single rows are grouped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """Rows with the same keys in the same order.
 
-    :param length: how many rows
-    :param common: the keys of each row, in order, with the values that all rows have
-    :param each: by key, the values of the rows, where they differ
+    :param length: number of rows
+    :param common: all keys in order, with the values that all rows share
+    :param each: the values that differ, by key
     """
 
     length: int

@@ -22,8 +22,8 @@ def parse_duration(text: str, *, what: str = "duration", negative: bool = False)
 
     ``P7D`` and ``PT1H30M5.5S`` follow ``java.time.Duration.parse``, which Apache's ``--by-duration`` uses: no weeks, months, years.
 
-    :param what: what it is for, for the error
-    :param negative: whether it may be below zero
+    :param what: what it is, for the error
+    :param negative: whether it may be negative
     :raises UsageProblem: when it is not a valid duration
     """
     milliseconds = _plain(text) if text[:1].isdigit() else _java(text)
@@ -62,5 +62,5 @@ def _java(text: str) -> int | None:
     from decimal import Decimal
 
     total = sum(Decimal((match[unit] or "0").replace(",", ".")) * MILLISECONDS[unit] for unit in "dhms")
-    # Java floors to whole milliseconds when it makes an instant of it; towards zero is the same for what people write.
+    # Java floors to whole milliseconds; rounding towards zero is the same for durations that people write.
     return int(-total if match["sign"] == "-" else total)

@@ -13,7 +13,7 @@ code  meaning
 4     timed out, outcome unknown
 5     refused before any change
 6     partial: some items failed
-7     could not tell: nothing was found different, and nothing equal
+7     inconclusive: neither different nor equal
 130   interrupted (143: terminated)
 ====  =====================================================
 """

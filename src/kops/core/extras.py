@@ -17,16 +17,16 @@ MODULES = {
     SCHEMAS: ("fastavro", "google.protobuf", "pyarrow"),
     CONNECT: ("pyspark", "pandas", "pyarrow", "grpc", "grpc_status", "google.rpc"),
 }
-"""What the code imports of each extra. The order counts: a module that several bring is asked for by the first."""
+"""The modules that the code imports from each extra. Order matters: a shared module belongs to the first extra."""
 _DISTRIBUTIONS = {"google.protobuf": "protobuf", "grpc": "grpcio", "grpc_status": "grpcio-status", "google.rpc": "googleapis-common-protos"}
-"""Where PyPI has another name for what is imported."""
+"""Distributions whose name on PyPI differs from the module."""
 
 
 def needs(extra: str, doing: str, *modules: str) -> None:
     """Check that an extra is installed; nothing is imported.
 
-    :param doing: what needs it, as the beginning of a sentence: "Avro records need"
-    :param modules: those that are needed; all of the extra when none is named
+    :param doing: what needs it, the beginning of a sentence: "Avro records need"
+    :param modules: the required ones; by default all modules of the extra
     :raises MissingRequirement: naming the extra and the command that adds it
     """
     if not all(map(installed, modules or MODULES[extra])):
@@ -42,7 +42,7 @@ def installed(module: str) -> bool:
     """Whether a module can be imported, without importing it."""
     try:
         return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):  # the package that it is in is missing; what stands in for a module
+    except (ImportError, ValueError):  # its parent package is missing; a stub in sys.modules
         return False
 
 
@@ -51,7 +51,7 @@ def distribution(module: str) -> str:
     return _DISTRIBUTIONS.get(module, module.replace("_", "-"))
 
 
-def instead_of(error: BaseException) -> MissingRequirement | None:
+def missing_extra(error: BaseException) -> MissingRequirement | None:
     """Return the error to show in place of a failed import, if it belongs to an extra that is not installed."""
     if not isinstance(error, ImportError) or not error.name:
         return None
@@ -69,7 +69,7 @@ def how_to_add(extra: str) -> str:
     """Return the command that adds an extra to this installation."""
     missing, given = {_normal(name) for name in absent(extra)}, requirements(extra)
     wanted = [spec for spec in given if _name(spec) in missing]
-    if not missing <= {_name(spec) for spec in wanted}:  # what brings it is another's requirement
+    if not missing <= {_name(spec) for spec in wanted}:  # some are requirements of other distributions
         wanted = given
     return f"add it with: {command_to_add(wanted)}" if wanted else f"install kops with the extra '{extra}'"
 
@@ -83,7 +83,7 @@ def command_to_add(wanted: Sequence[str]) -> str:
     if (environment / "pipx_metadata.json").is_file():
         return f"pipx inject {shlex.quote(environment.name)} {packages}"
     if (environment / "uv-receipt.toml").is_file() and (source := _source()):
-        kept = [each for extra in MODULES if not absent(extra) for each in requirements(extra)]  # uv makes the environment again
+        kept = [each for extra in MODULES if not absent(extra) for each in requirements(extra)]  # uv recreates the environment
         together = dict.fromkeys([*kept, *wanted])
         return f"uv tool install --force {shlex.join(part for each in together for part in ('--with', each))} {shlex.quote(source)}"
     python = shlex.quote(sys.executable)
@@ -99,11 +99,11 @@ def requirements(extra: str) -> list[str]:
             continue
         inner = re.match(r"kops\[([\w,-]+)\]", requirement.strip())
         found += [each for name in inner[1].split(",") for each in requirements(name)] if inner else [requirement.strip()]
-    return list({_name(each): each for each in found}.values())  # pyspark[connect] comes after pyspark, and has it in it
+    return list({_name(each): each for each in found}.values())  # pyspark[connect] comes after pyspark, and includes it
 
 
 def _declared() -> list[str]:
-    import importlib.metadata  # takes longer than all of a command's start
+    import importlib.metadata  # importing it takes longer than the rest of a command's start
 
     try:
         return importlib.metadata.requires("kops") or []

@@ -1,4 +1,4 @@
-"""What a look at a cluster found: how bad it is, what it is about, and the kops commands that look closer or repair it."""
+"""Findings about a cluster: severity, subject, and the kops commands that investigate or repair it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Severity(IntEnum):
     """How bad something is; the worst is the smallest, so that findings sort by it.
 
     CRITICAL: something does not work now, or data is about to be lost. WARNING: it works, with less margin than it should have.
-    NOTE: worth knowing, nothing to get up for.
+    NOTE: worth knowing, but nothing to wake anyone for.
     """
 
     CRITICAL = 0
@@ -33,10 +33,10 @@ class Severity(IntEnum):
 class Finding:
     """One thing that was found.
 
-    :param check: what was looked for, as a stable name for programs: ``offline_partitions``
+    :param check: the check, a stable name for programs: ``offline_partitions``
     :param subject: what it is about: a group, a topic, partitions, a broker, ``cluster``
     :param summary: what is wrong, a sentence without a final full stop
-    :param commands: kops commands that look closer, or repair it; the first is what to run first
+    :param commands: kops commands that investigate or repair it, in the order to run them
     :param facts: the numbers and names behind the sentence; JSON values only
     """
 
@@ -66,7 +66,7 @@ def command(*words: str) -> str:
 def for_connection(findings: Iterable[Finding], words: Sequence[str]) -> list[Finding]:
     """Return findings whose commands select the cluster in the same way as the current command line.
 
-    :param words: ``-c``, ``prod``; none where the commands reach it anyhow
+    :param words: such as ``-c``, ``prod``; empty if the commands reach the cluster without
     """
     suffix = f" {shlex.join(words)}" if words else ""
     return [replace(finding, commands=tuple(f"{one}{suffix}" for one in finding.commands)) for finding in findings]
@@ -77,11 +77,11 @@ def by_severity(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: finding.severity)
 
 
-def reaches(findings: Iterable[Finding], least: Severity) -> bool:
+def any_at_least(findings: Iterable[Finding], least: Severity) -> bool:
     return any(finding.severity <= least for finding in findings)
 
 
-def places_text(partitions: Iterable[TopicPartition], most: int = SHOWN_PLACES) -> str:
+def partitions_text(partitions: Iterable[TopicPartition], most: int = SHOWN_PLACES) -> str:
     """Format partitions for people: ``orders:0,3-5, payments:1 and 3 more topics``."""
     numbers: dict[str, list[int]] = {}
     for partition in sorted(set(partitions)):

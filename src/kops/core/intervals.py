@@ -1,4 +1,4 @@
-"""Sets of offsets as ascending intervals [start, end), and as a short text. Pure."""
+"""Sets of offsets as ascending intervals [start, end), and their compact serialization. Pure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def intervals_text(intervals: Intervals) -> str:
 def intervals_of(text: str) -> Intervals:
     """Parse what ``intervals_text`` returned.
 
-    :raises ValueError: when it is something else
+    :raises ValueError: when it is not such a text
     """
     if not text:
         return ()

@@ -1,4 +1,4 @@
-"""What Kafka has, in kops' own types."""
+"""kops' own types for what Kafka has."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Setting:
 
     :param value: None when the broker does not show it (sensitive)
     :param source: ``topic``, ``broker``, ``broker default`` (dynamic cluster-wide) or ``default``
-    :param inherited: the value that a topic has while it sets none of its own; None when it is not known
+    :param inherited: the value that applies if the topic sets none; None when unknown
     """
 
     name: str
@@ -138,7 +138,7 @@ class NewRecord:
     """A record to be produced.
 
     :param timestamp: milliseconds since the epoch; None for now
-    :param partition: None for the one that the Java client would choose
+    :param partition: None: the one that the Java client would choose
     """
 
     key: bytes | None

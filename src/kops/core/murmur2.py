@@ -1,4 +1,4 @@
-"""Kafka's murmur2 and the partition it gives: which partition the Java producer and Kafka Streams choose for a key."""
+"""Kafka's murmur2 hash, and the partition that the Java producer and Kafka Streams choose for a key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def murmur2(data: bytes) -> int:
     whole = length // 4
     h = _SEED ^ (length & _MASK)
     for k in unpack_from(f"<{whole}I", data):
-        k = (k * _M) & _MASK  # noqa: PLW2901 - the name of the algorithm's description
+        k = (k * _M) & _MASK  # noqa: PLW2901 - named as in the description of the algorithm
         k = ((k ^ (k >> 24)) * _M) & _MASK  # noqa: PLW2901
         h = ((h * _M) & _MASK) ^ k
     rest = data[whole * 4 :]

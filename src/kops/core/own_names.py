@@ -1,4 +1,4 @@
-"""Names of what kops itself keeps on a cluster, such as how far replays came: nobody's trouble and nobody's lag. Pure."""
+"""Groups that kops itself keeps on a cluster, such as the progress of replays: not to be reported as lagging. Pure."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def is_own_group(name: str) -> bool:
     return name.startswith(_GROUPS)
 
 
-def is_meant(group: str, patterns: Collection[str]) -> bool:
+def may_match(group: str, patterns: Collection[str]) -> bool:
     """Whether patterns may match a group. kops' own groups match only patterns that begin as their names do."""
     return not is_own_group(group) or group in patterns or any(pattern.startswith(_PREFIX) for pattern in patterns)

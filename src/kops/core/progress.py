@@ -1,4 +1,4 @@
-"""What a long operation tells while it runs; where it shows is decided elsewhere."""
+"""Progress of a long operation; the caller decides where to show it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Progress(Protocol):
         """Report progress of the current step; ``total`` is None if it is unknown."""
 
 
-class Silent:
+class NoProgress:
     def step(self, text: str) -> None: ...
 
     def advance(self, done: int, total: int | None, unit: str) -> None: ...

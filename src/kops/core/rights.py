@@ -1,7 +1,7 @@
-"""Which right on which resource a request needs, so that a refusal names the ACL to ask for. Pure.
+"""Which right on which resource a request needs, so that an authorization error names the missing ACL. Pure.
 
 The operations are those that the brokers check (``KafkaApis``; the table "Operations and resources on protocols" of Kafka's
-documentation). What was being done is told by the words that requests are named with.
+documentation). The request is recognized by its description.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What nobody may see, told by the name of a setting and by the shape of a text: keys, logins in addresses, tokens. Pure."""
+"""Recognizing secrets by the name of a setting and by the shape of a text: keys, credentials in addresses, tokens. Pure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NO_SECRET = re.compile(
     r"|duration|bytes|version|format|prefix|suffix|separator|delimiter|algorithm|alias|mode|strategy|topic|pattern|scope|audience|issuer)$",
     re.IGNORECASE,
 )
-"""What a name ends with that is about a secret, and none itself: ``database.password.file``, ``token.bucket.size``."""
+"""Suffixes of settings that are about a secret but do not hold one: ``database.password.file``, ``token.bucket.size``."""
 
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _ORACLE = re.compile(r"(?i)(jdbc:oracle:[a-z0-9]+:)([^/:@\s]*)/(\"[^\"]*\"|\S+)(?=@)")
 _LOGIN = re.compile(r"(?<=://)([^/@\s:]*):((?:(?![,;|&=?\"'][a-zA-Z][\w+.-]*://)\S)+)(?=@)")
-"""Up to the last ``@`` before the next address of a list: a password may hold ``://`` too."""
+"""Up to the last ``@`` before the next address of a list: a password may contain ``://``."""
 _ASSIGNED = re.compile(
     r"(?i)((?:password|passwd|passphrase|passcode|\bpass|\bpwd|secret|token|credential|accesskey|access_key|secretkey|secret_key|apikey"
     r"|api_key|accountkey|sharedaccesskey|sharedaccesssignature|privatekey|private_key|\bsig|x-amz-signature)[\"']?\s*=\s*)"
@@ -50,7 +50,7 @@ def is_secret_name(name: str) -> bool:
 def without_secrets(text: str, kept: Callable[[str], bool] = lambda _: False) -> str:
     """Hide what looks like a secret by its shape.
 
-    :param kept: tells of a secret that it is none, such as a reference that somebody else looks up
+    :param kept: whether to show a value after all, such as a reference
     """
     text = _PRIVATE_KEY.sub(HIDDEN, text)
     text = _ORACLE.sub(lambda found: found[0] if kept(found[3]) else f"{found[1]}{found[2]}/{HIDDEN}", text)

@@ -1,4 +1,4 @@
-"""Partitions as people name them: ``orders``, ``orders:0``, ``orders:0,3-5``; and names by glob or regular expression."""
+"""Partitions as people write them: ``orders``, ``orders:0``, ``orders:0,3-5``; and names by glob or regular expression."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kops.core.topics.names import topics_not_found
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _PARTITIONS = re.compile(r"[0-9,-]+")
 _MOST = 1_000_000
-"""More partitions than a cluster has: a range beyond it is a slip, and would only fill the memory."""
+"""More partitions than any cluster has: a larger range is a typo that would only fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def parse_selection(text: str, *, globs: bool = False) -> Selection:
     topic, colon, rest = text.partition(":")
     if not (globs and is_glob(topic)) and (not _TOPIC.fullmatch(topic) or topic in (".", "..")):
         hint = (
-            "name the topics one by one, or say --all-topics"
+            "name the topics one by one, or pass --all-topics"
             if set(topic) & set("*?[")
             else "write it like orders, orders:0 or orders:0,3-5"
         )
@@ -53,7 +53,7 @@ def parse_selection(text: str, *, globs: bool = False) -> Selection:
 def split_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
     """Split a topic, or a pattern of topics, from the partitions after its last colon; None if there are none.
 
-    :raises UsageProblem: when what stands there are no partitions
+    :raises UsageProblem: when the text after the colon is not a list of partitions
     """
     topic, colon, rest = text.rpartition(":")
     if not colon or not _PARTITIONS.fullmatch(rest):
@@ -64,7 +64,7 @@ def split_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
 def partitions_selected(selections: Iterable[Selection], existing: Mapping[str, Sequence[TopicPartition]]) -> tuple[TopicPartition, ...]:
     """Return the union of some selections.
 
-    :param existing: the partitions of each topic; a topic that is not there does not exist
+    :param existing: the partitions of each existing topic
     :raises NotFound: for a topic or partition that does not exist
     """
     found: set[TopicPartition] = set()
@@ -88,11 +88,11 @@ def is_glob(text: str) -> bool:
 def names_matching(patterns: Sequence[str], names: Iterable[str], *, regex: bool = False, what: str = "name") -> list[str]:
     """Return the names that match a glob (or, with ``regex``, a regular expression on the whole name); all names if there are no patterns.
 
-    A plain name matches itself only, and must be there; a pattern may match nothing.
+    A plain name matches only itself and must exist; a pattern may match nothing.
 
     :param what: what the names are, for the error: ``group``
-    :raises UsageProblem: when a regular expression is broken
-    :raises NotFound: when a plain name is not there
+    :raises UsageProblem: when a regular expression is invalid
+    :raises NotFound: when a plain name does not exist
     """
     known = sorted(names)
     if not patterns:
@@ -114,9 +114,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise UsageProblem(
-            f"{pattern!r} is not a valid regular expression: {error}", hint="without --regex it is taken as a glob"
-        ) from error
+        raise UsageProblem(f"{pattern!r} is not a valid regular expression: {error}", hint="without --regex it is a glob") from error
 
 
 def _numbers(part: str, text: str) -> range:

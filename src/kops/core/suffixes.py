@@ -1,4 +1,4 @@
-"""Which records of several logs are the last ones that were copied, in order, to one: told by what the copies say of themselves. Pure."""
+"""Matching the tail of a merged log with the tails of the logs that it was merged from, by the records' timestamps. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _MOST_WAYS = 1_000
 def suffix_lengths(merged: Sequence[Hashable], logs: Sequence[Sequence[Hashable]]) -> list[tuple[int, ...]]:
     """Return how many of the last elements of each log make up a merged log, in every possible way.
 
-    The members of one log keep their order in the merged one; those of several meet in any order.
+    Elements of one log keep their order in the merged log; those of different logs interleave in any order.
 
-    :param merged: what is known of each record: its timestamp
-    :param logs: the same of each log, to its end
-    :return: of each way one length a log; no way at all when it is made of other records; ``_MOST_WAYS`` at most are followed
+    :param merged: a key of each record, such as its timestamp
+    :param logs: the same for each log, up to its end
+    :return: one length per log for each way, none if there is no match; two of them if there are more than ``_MOST_WAYS``
     """
     ways = {(0,) * len(logs)}
     for known in reversed(merged):

@@ -16,12 +16,12 @@ _ISO = re.compile(
 )
 _CLOCK = re.compile(r"(\d\d):(\d\d)(?::(\d\d))?")
 _HINT = (
-    "write it like @-1h, @14:05 (local time, the last one), @2026-11-20T14:05 (UTC), @2026-11-20T14:05:30.500+01:00,"
+    "write it like @-1h, @14:05 (the most recent one in local time), @2026-11-20T14:05 (UTC), @2026-11-20T14:05:30.500+01:00,"
     " @1700000000000 (milliseconds) or @now"
 )
 _LAST = 2**63 - 1
 _MOST_DIGITS = 19
-_SECONDS_FROM, _SECONDS_TO = 10**9, 10**10  # 2001 to 2286 in seconds; as milliseconds they lie in 1970
+_SECONDS_FROM, _SECONDS_TO = 10**9, 10**10  # 2001 to 2286 in seconds; read as milliseconds, they would be in 1970
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Position:
 def parse_position(text: str, now: datetime) -> Position:
     """Parse a position: ``start``, ``end``, an offset, or a time.
 
-    :raises UsageProblem: when it is none of them; -1 and -2, Kafka's codes for end and start, are none
+    :raises UsageProblem: when it is not a coordinate of these; Kafka's codes -1 (end) and -2 (start) are not accepted
     """
     if text in ("start", "end"):
         return Position(text)
@@ -47,7 +47,7 @@ def parse_position(text: str, now: datetime) -> Position:
         return Position("time", parse_time(text, now))
     if _is_number(text) and int(text) <= _LAST:
         return Position("offset", int(text))
-    hint = "-1 and -2 are written end and start" if text in ("-1", "-2") else f"start, end, an offset such as 1200, or a time: {_HINT}"
+    hint = "write end for -1 and start for -2" if text in ("-1", "-2") else f"start, end, an offset such as 1200, or a time: {_HINT}"
     raise UsageProblem(f"{text!r} is not a valid position", hint=hint)
 
 
@@ -83,7 +83,7 @@ def _last_time_of_day(clock: re.Match[str], now: datetime, shown: str) -> int:
         raise UsageProblem(f"{shown!r} is not a valid time: {error}", hint=_HINT) from error
     if wanted > local:
         wanted -= timedelta(days=1)
-    # The offset of another day may be another one: summer time.
+    # The UTC offset of the day before may differ: daylight saving time.
     return to_milliseconds(wanted.replace(tzinfo=None).astimezone())
 
 
@@ -108,7 +108,7 @@ def to_milliseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
-@lru_cache(maxsize=10_000)  # many groups wait for the same record, and it would be half of the time that their rows take
+@lru_cache(maxsize=10_000)  # many groups are at the same record: saves half of the time for their rows
 def time_text(milliseconds: int) -> str:
     """Format milliseconds since the epoch as ISO 8601 in UTC; the number itself if it is outside the calendar."""
     try:
@@ -139,5 +139,5 @@ def _is_number(text: str) -> bool:
 def _since_epoch(milliseconds: int, shown: str) -> int:
     """Check that Kafka can be asked for a time: it reads negative times as codes, such as -1 for the end."""
     if not 0 <= milliseconds <= _LAST:
-        raise UsageProblem(f"{shown!r} lies before 1970 or beyond what Kafka can store", hint="start and end name the ends of the log")
+        raise UsageProblem(f"{shown!r} is before 1970 or later than Kafka can store", hint="use start and end for the ends of the log")
     return milliseconds

@@ -1,8 +1,8 @@
-"""Text of strangers, made safe to show: what would steer a terminal, or hide in it, is written as its escape.
+"""Making untrusted text safe to show: characters that control a terminal or are invisible are escaped.
 
-Names of groups and clients, header names, messages of exceptions, connectors and schemas are bytes that anyone with a right to write
-somewhere may choose. Escaped are C0 controls, DEL, C1 controls, separators of lines, what turns the direction of a text
-(UAX #9), what has no width, and halves of surrogate pairs.
+Names of groups and clients, header names, messages of exceptions, connectors and schemas come from anyone who may write
+somewhere. The escaped characters are C0 controls, DEL, C1 controls, line separators, bidirectional controls
+(UAX #9), zero-width characters, and unpaired surrogates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every operation is handed. Nothing is imported for it: an operation that only reads loads neither the journal nor the protocol."""
+"""What every operation receives. Importing it loads nothing: read-only operations load neither the journal nor the protocol."""
 
 from __future__ import annotations
 

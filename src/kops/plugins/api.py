@@ -1,4 +1,4 @@
-"""The names that plugins can build on: these stay as they are, whatever moves inside kops.
+"""The public API for plugins: these names stay stable, whatever changes inside kops.
 
 A plugin is a distribution with entry points in ``kops.commands.v1`` (name -> ``click.Command``), ``kops.reducers.v1``
 (name -> :class:`Reducer`, or a function ``(key, value, aggregate)``) and ``kops.formats.v1`` (name -> :class:`Format`).

@@ -1,7 +1,7 @@
-"""Finds plugins by their entry points and loads one when it is asked for. Standard library only.
+"""Finding plugins by their entry points, and loading them on demand. Standard library only.
 
-Names are read from the installed distributions' metadata without importing them, and only when kops itself has nothing
-of that name: what is built in always wins. A plugin that cannot be loaded is one warning, and breaks nothing else.
+Names are read from the metadata of installed distributions without importing them, and only if kops itself has nothing
+of that name: built-ins always win. A plugin that cannot be loaded is a warning, and breaks nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kops.core.statefile import Form
 
 GROUPS: Mapping[str, str] = {"command": "kops.commands.v1", "reducer": "kops.reducers.v1", "format": "kops.formats.v1"}
-"""Kind of plugin -> entry-point group. A change that breaks plugins gets a new group, and the old one stays."""
+"""Kind of plugin -> entry-point group. An incompatible change gets a new group, and the old one stays."""
 
 DISABLED = "KOPS_DISABLED_PLUGINS"
 BUILT_IN_REDUCERS = ("count", "sum", "min", "max", "last", "first")
@@ -47,11 +47,11 @@ class Plugin:
 
 
 @dataclass(frozen=True)
-class Checked:
+class PluginCheck:
     """A plugin and whether it can be used.
 
-    :param status: ok, error, disabled, or hidden: something else of that name wins
-    :param error: why not, empty when it can
+    :param status: ok, error, disabled, or hidden by something else of that name
+    :param error: the reason; empty for ok
     """
 
     plugin: Plugin
@@ -79,7 +79,7 @@ def find(kind: str, name: str) -> Plugin | None:
 def load(plugin: Plugin) -> Any:
     """Import a plugin.
 
-    :raises ConfigError: when it cannot be imported or is not of its kind, saying how to go on without it
+    :raises ConfigError: when it cannot be imported or has the wrong type, with a way to continue without it
     """
     try:
         thing = EntryPoint(plugin.name, plugin.reference, GROUPS[plugin.kind]).load()
@@ -110,7 +110,7 @@ def load_command(name: str) -> Any:
 def format_of(form: Form) -> Format:
     """Return the format of a key or value of a state file, bound to its schemas.
 
-    :raises UsageProblem: when nothing has its name
+    :raises UsageProblem: when it does not exist
     """
     if not form.registered:
         return load_format(form.name)
@@ -122,7 +122,7 @@ def format_of(form: Form) -> Format:
 def load_format(name: str) -> Format:
     """Return a format: kops' own, otherwise a plugin's.
 
-    :raises UsageProblem: when nothing has that name, with the nearest one; when it is a plugin's and that is broken
+    :raises UsageProblem: when it does not exist, suggesting a similar one, or when its plugin is broken
     """
     if name in FORMATS:
         return FORMATS[name]
@@ -136,7 +136,7 @@ def load_format(name: str) -> Format:
 def reducer_reference(name: str) -> str:
     """Return the ``module:attribute`` of a reducer that a state file names; Spark's executors import it.
 
-    :param name: of a plugin, or ``module:attribute`` itself
+    :param name: of a plugin, or ``module:attribute``
     :raises ConfigError: when there is no such plugin, or it is broken
     """
     if ":" in name:
@@ -151,13 +151,13 @@ def reducer_reference(name: str) -> str:
     return plugin.reference
 
 
-def check_all(commands: Iterable[str]) -> list[Checked]:
+def check_all(commands: Iterable[str]) -> list[PluginCheck]:
     """Load every plugin on its own, and report which can be used.
 
-    :param commands: kops' own, which win over plugins
+    :param commands: kops' own, which take precedence
     """
     own = {"command": set(commands), "reducer": set(BUILT_IN_REDUCERS), "format": set(FORMATS)}
-    checked: list[Checked] = []
+    checked: list[PluginCheck] = []
     for kind in GROUPS:
         taken: dict[str, str] = {}
         for plugin in installed(kind):
@@ -172,16 +172,16 @@ def warn(text: str) -> None:
     sys.stderr.write(f"kops: warning: {text}\n")
 
 
-def _check(plugin: Plugin, winner: str | None) -> Checked:
+def _check(plugin: Plugin, winner: str | None) -> PluginCheck:
     if is_disabled(plugin):
-        return Checked(plugin, "disabled", f"by {DISABLED}")
+        return PluginCheck(plugin, "disabled", f"by {DISABLED}")
     if winner:
-        return Checked(plugin, "hidden", f"{winner} has a {plugin.kind} of that name, which wins")
+        return PluginCheck(plugin, "hidden", f"{winner} has a {plugin.kind} of that name, which takes precedence")
     try:
         load(plugin)
     except ConfigError as broken:
-        return Checked(plugin, "error", broken.message.partition(" cannot be used: ")[2])
-    return Checked(plugin, "ok")
+        return PluginCheck(plugin, "error", broken.message.partition(" cannot be used: ")[2])
+    return PluginCheck(plugin, "ok")
 
 
 def _describe(kind: str, point: EntryPoint) -> Plugin:
@@ -191,7 +191,7 @@ def _describe(kind: str, point: EntryPoint) -> Plugin:
 
 
 def _check_command(thing: Any, _: Plugin) -> Any:
-    # Asked of the object, not of its class: click belongs to the command line alone.
+    # Duck typing, because only the command line imports click.
     if isinstance(thing, type) or not all(hasattr(thing, name) for name in ("main", "make_context", "params")):
         raise ConfigError(f"a click.Command is expected, this is {type(thing).__name__}")
     return thing

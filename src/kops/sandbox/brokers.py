@@ -1,4 +1,4 @@
-"""The brokers of a sandbox: start, stop, kill one, and know which run."""
+"""The brokers of a sandbox as processes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def status(sandbox: Sandbox, node: Node) -> PartStatus:
 def launch(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> bool:
     """Start the process of a broker in the background, without waiting until it answers.
 
-    :returns: False when it runs already
-    :raises Refused: when one of its ports is taken
+    :returns: False if it is already running
+    :raises Refused: when one of its ports is in use
     """
     broker = part(sandbox, node)
     if parts.runs(broker):

@@ -1,4 +1,4 @@
-"""A sandbox as a whole: make it, bring it up, take it down, say how it is."""
+"""A sandbox as a whole: create it, start it, stop it, and report its status."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kops.sandbox.settings import client_settings
 
 DEGRADED = "degraded"
 _WITHOUT_SCRAM = ("3.3.", "3.4.")
-"""Versions whose data folder cannot be formatted with a SCRAM user."""
+"""Versions whose data directory cannot be formatted with a SCRAM user."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,17 @@ class Status:
 def make(directory: Path, *, name: str, kafka_version: str, brokers: int = 1, security: str = PLAINTEXT) -> Sandbox:
     """Describe a new sandbox, with free ports and a new cluster id, and save the description.
 
-    :param directory: its folder, made when it is not there
+    :param directory: created if necessary
     :param brokers: 1 or 3
-    :returns: the new one, or the one that another process made in the meantime, which may be different
-    :raises UsageProblem: on another number of brokers, or another security
+    :returns: the new one, or one that another process created in the meantime, which may differ
+    :raises UsageProblem: for another number of brokers, or another security
     """
     if brokers not in BROKERS:
         raise UsageProblem(f"a sandbox has 1 or 3 brokers, not {brokers}")
     if security not in SECURITY:
         raise UsageProblem(f"the security of a sandbox is {' or '.join(SECURITY)}, not {security}")
     if security == SASL_SSL and kafka_version.startswith(_WITHOUT_SCRAM):
-        raise UsageProblem(f"a sandbox of Kafka {kafka_version} cannot be {SASL_SSL}", hint="name a version from 3.5.0 on (KIP-900)")
+        raise UsageProblem(f"a sandbox of Kafka {kafka_version} cannot be {SASL_SSL}", hint="use version 3.5.0 or newer (KIP-900)")
     sandbox = Sandbox(directory, name, kafka_version, _new_cluster_id(), _pick_nodes(brokers), security)
     with _changing(sandbox):
         there = load(directory)
@@ -70,8 +70,8 @@ class Programs:
     """The programs that the parts of a sandbox run.
 
     :param kafka: jars of its Kafka version
-    :param connect: jars of Connect of that version; empty when it has no workers
-    :param registry: the folder of the registry; None when it has none
+    :param connect: jars of Connect of that version; empty without workers
+    :param registry: the directory of the registry; None without one
     """
 
     jdk: Jdk
@@ -83,8 +83,8 @@ class Programs:
 def add(sandbox: Sandbox, *, connect_workers: int = 0, registry: bool = False, plugin_path: Sequence[str] = ()) -> Sandbox:
     """Add Connect workers and a registry to a sandbox, on free ports, and save that.
 
-    :param connect_workers: so many at least
-    :param plugin_path: folders of folders with Connect plugins, added to those that it has
+    :param connect_workers: minimum number
+    :param plugin_path: directories of Connect plugin directories, added to the existing ones
     """
     with _changing(sandbox):
         there = load(sandbox.directory) or sandbox
@@ -99,32 +99,32 @@ def add(sandbox: Sandbox, *, connect_workers: int = 0, registry: bool = False, p
     return wider
 
 
-def up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, tell: Callable[[str], None] | None = None) -> list[int]:
+def up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, report: Callable[[str], None] | None = None) -> list[int]:
     """Start every broker that is not running, and wait until all of them answer.
 
     :param jars: of the Kafka version of this sandbox
-    :param tell: takes a line of progress
+    :param report: receives a line of progress
     :returns: the ids of the brokers that were started
-    :raises Refused: when a port is taken; nothing was started then
+    :raises Refused: when a port is in use; nothing was started
     :raises OperationFailed: when a broker ends instead of answering
     """
     with _changing(sandbox):
-        return _brokers_up(sandbox, jars=jars, jdk=jdk, tell=tell or _silent)
+        return _brokers_up(sandbox, jars=jars, jdk=jdk, report=report or _silent)
 
 
-def all_up(sandbox: Sandbox, programs: Programs, *, tell: Callable[[str], None] | None = None) -> None:
+def all_up(sandbox: Sandbox, programs: Programs, *, report: Callable[[str], None] | None = None) -> None:
     """Start every part that is not running, the brokers first, and wait until all of them answer.
 
-    :raises Refused: when a port is taken
+    :raises Refused: when a port is in use
     :raises OperationFailed: when a part ends instead of answering
     """
-    tell = tell or _silent
+    report = report or _silent
     with _changing(sandbox):
         others = [part for part in parts_of(sandbox)[len(sandbox.nodes) :] if not parts.runs(part)]
         parts.refuse_taken_ports(sandbox.title, others)
-        _brokers_up(sandbox, jars=programs.kafka, jdk=programs.jdk, tell=tell)
+        _brokers_up(sandbox, jars=programs.kafka, jdk=programs.jdk, report=report)
         for part in others:
-            tell(f"starting {part.name} of sandbox {sandbox.name} on 127.0.0.1:{part.port}")
+            report(f"starting {part.name} of sandbox {sandbox.name} on 127.0.0.1:{part.port}")
         server, connect = registry_of(sandbox), connect_of(sandbox)
         if server and programs.registry:
             registry.launch(server, program=programs.registry, jdk=programs.jdk)
@@ -135,11 +135,11 @@ def all_up(sandbox: Sandbox, programs: Programs, *, tell: Callable[[str], None] 
             registry.wait_until_ready(server)
 
 
-def _brokers_up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, tell: Callable[[str], None]) -> list[int]:
+def _brokers_up(sandbox: Sandbox, *, jars: Sequence[Path], jdk: Jdk, report: Callable[[str], None]) -> list[int]:
     waiting = [node for node in sandbox.nodes if brokers.status(sandbox, node).state in (STOPPED, CRASHED)]
     parts.refuse_taken_ports(sandbox.title, [brokers.part(sandbox, node) for node in waiting])
     for node in waiting:
-        tell(f"starting broker {node.id} of sandbox {sandbox.name} on 127.0.0.1:{node.port}")
+        report(f"starting broker {node.id} of sandbox {sandbox.name} on 127.0.0.1:{node.port}")
         brokers.launch(sandbox, node, jars=jars, jdk=jdk)
     brokers.wait_until_ready(sandbox, sandbox.nodes)
     return [node.id for node in waiting]
@@ -190,9 +190,9 @@ def kill(sandbox: Sandbox, node_id: int) -> None:
 def down(sandbox: Sandbox, *, delete: bool = False) -> list[int]:
     """Stop all parts, each identified by its recorded process, and keep the data unless ``delete`` is set.
 
-    What needs the brokers goes first.
+    Parts that need the brokers are stopped first.
 
-    :returns: the ids of the brokers that ran
+    :returns: the ids of the brokers that were running
     """
     with _changing(sandbox):
         ran = [node for node in sandbox.nodes if brokers.status(sandbox, node).pid is not None]
@@ -220,7 +220,7 @@ def move_ports(sandbox: Sandbox) -> Sandbox:
     """
     with _changing(sandbox):
         if any(each.pid for each in status(sandbox).parts):
-            raise UsageProblem(f"sandbox {sandbox.name} runs, so its ports stay", hint="take it down first: kops sandbox down")
+            raise UsageProblem(f"sandbox {sandbox.name} is running, so its ports cannot change", hint="stop it first: kops sandbox down")
         picked = ports.pick(len(sandbox.workers) + 1)
         moved = replace(
             sandbox,

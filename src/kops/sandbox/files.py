@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and private where they hold a secret."""
+"""Atomic files, private if they hold a secret, and lock files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kops.core.errors import Refused
 def write_whole(file: Path, text: str, *, mode: int = 0o644) -> None:
     """Write a file atomically: a reader sees the old text or the new one.
 
-    :param mode: its permissions, which it has from the start
+    :param mode: its permissions, set before anything is written
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
@@ -54,7 +54,7 @@ def locked(file: Path, *, what: str, seconds: float = 120.0) -> Iterator[None]:
     """Hold a lock file; the operating system releases it when the process dies.
 
     :param what: what is being changed, for the error: ``sandbox demo``
-    :raises Refused: when another process holds it for so many seconds
+    :raises Refused: when another process holds it for ``seconds``
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + seconds
@@ -65,6 +65,6 @@ def locked(file: Path, *, what: str, seconds: float = 120.0) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise Refused(f"another kops is changing {what}", hint="wait for it, or end it") from None
+                    raise Refused(f"another kops is changing {what}", hint="wait for it, or stop it") from None
             time.sleep(0.1)
         yield

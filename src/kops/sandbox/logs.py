@@ -1,4 +1,4 @@
-"""The logs of a sandbox's parts: their last lines, and those that come."""
+"""The logs of a sandbox's parts: last lines, and new ones."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class LogLine:
 def read(parts: Sequence[Part], *, lines: int, follow: bool = False) -> Iterator[LogLine]:
     """Return the last lines of each part's log.
 
-    :param lines: how many of each
-    :param follow: go on with the lines that come, until the caller stops
+    :param lines: how many of each log
+    :param follow: continue with new lines until the caller stops
     """
     tails = [_Tail(part) for part in parts]
     for tail in tails:

@@ -1,8 +1,8 @@
 """A sandbox: what it is, where its files are, and how to connect to it.
 
-Its folder holds everything: ``sandbox.json`` (this description), ``tls/`` and ``password`` when it is secured, and one
-``broker-N`` a broker with its settings, its log, its data, and ``process.json`` while it runs; ``worker-N`` a Connect worker and
-``registry`` likewise, where it has them. Connect keeps its data in topics of the brokers.
+Its directory holds everything: ``sandbox.json`` (this description), ``tls/`` and ``password`` if it is secured, and per
+broker ``broker-N`` with its settings, its log, its data, and ``process.json`` while it runs; the same per Connect worker in
+``worker-N`` and for the registry in ``registry``. Connect keeps its data in topics of the brokers.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class Sandbox:
 
     :param directory: its folder
     :param security: ``plaintext``, or ``sasl-ssl``: SCRAM-SHA-512 over TLS, with a certificate authority of its own
-    :param heap_megabytes: most that one broker's heap may take
-    :param previous_servers: its bootstrap servers before it took new ports
-    :param workers: of Kafka Connect; none when it has no Connect
-    :param plugin_path: folders of folders with Connect plugins
-    :param registry_port: of the schema registry; 0 when it has none
+    :param heap_megabytes: maximum heap of one broker
+    :param previous_servers: its bootstrap servers before it moved to new ports
+    :param workers: of Kafka Connect
+    :param plugin_path: directories of Connect plugin directories
+    :param registry_port: of the schema registry; 0 without one
     """
 
     directory: Path
@@ -137,7 +137,7 @@ class Sandbox:
     def connection(self, *, timeout: float = 30.0) -> Connection:
         """Return the connection to this sandbox.
 
-        :param timeout: seconds that one request may take
+        :param timeout: of one request, in seconds
         """
         plain = Connection(
             tuple(self.bootstrap_servers.split(",")),

@@ -1,4 +1,4 @@
-"""The parts of a sandbox as processes: brokers, Connect workers and the registry are started, known again and ended alike."""
+"""The parts of a sandbox as processes: brokers, Connect workers and the registry are started, recognized and stopped alike."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Part:
 
     :param kind: broker, worker or registry
     :param name: for people: ``broker 1``
-    :param folder: its files; ``process.json`` while it runs, ``console.log`` with what it prints
-    :param port: where it answers when it runs
+    :param folder: its files; ``process.json`` while it runs, ``console.log`` with its output
+    :param port: where it listens
     :param log: its log file
     :param controller_port: a broker's second port; 0 for none
     """
@@ -47,8 +47,8 @@ class Part:
 class PartStatus:
     """The current status of a part.
 
-    :param state: running, starting (a process that does not listen yet), stopped, or crashed (ended unasked)
-    :param pid: None when it does not run
+    :param state: running, starting (a process that does not listen yet), stopped, or crashed (ended unexpectedly)
+    :param pid: None if it is not running
     """
 
     part: Part
@@ -82,7 +82,7 @@ def runs(part: Part) -> bool:
 def start(part: Part, command: Sequence[str]) -> None:
     """Start the process of a part in the background, without the environment variables of kops and Kafka."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("KOPS_", "KAFKA_")) and name != "CLASSPATH"}
-    environment["LC_ALL"] = "C.UTF-8"  # Java takes file names in this encoding
+    environment["LC_ALL"] = "C.UTF-8"  # Java's encoding of file names
     started = start_detached(command, log=part.folder / "console.log", directory=part.folder, environment=environment)
     write_whole(_record(part), json.dumps({"pid": started.pid, "started": started.started}) + "\n")
 
@@ -90,7 +90,7 @@ def start(part: Part, command: Sequence[str]) -> None:
 def end(part: Part, *, grace: float = STOP_SECONDS) -> bool:
     """Stop a part: SIGTERM, then SIGKILL after the grace period in seconds.
 
-    :returns: False when it had to be killed
+    :returns: False if it had to be killed
     """
     process = recorded(part)
     gracefully = stop(process, grace=grace) if process is not None else True
@@ -108,15 +108,15 @@ def kill_at_once(part: Part) -> None:
 def refuse_taken_ports(owner: str, parts: Iterable[Part]) -> None:
     """Refuse to start parts whose ports are in use.
 
-    :param owner: whose parts they are: ``sandbox demo``
+    :param owner: what they are part of: ``sandbox demo``
     :raises Refused: naming the port and the part
     """
     for part in parts:
         for port in filter(None, (part.port, part.controller_port)):
             if not ports.is_free(port):
                 raise Refused(
-                    f"port {port} of {part.name} of {owner} is taken by another process",
-                    hint=f"end it (ss -ltnp 'sport = :{port}' names it), or take other ports with --new-ports",
+                    f"port {port} of {part.name} of {owner} is in use by another process",
+                    hint=f"stop it (ss -ltnp 'sport = :{port}' shows it), or use other ports with --new-ports",
                     port=port,
                 )
 
@@ -124,7 +124,7 @@ def refuse_taken_ports(owner: str, parts: Iterable[Part]) -> None:
 def raise_if_ended(owner: str, part: Part) -> None:
     """Report why a part ended while it was starting.
 
-    :raises OperationFailed: when its process is gone
+    :raises OperationFailed: when its process has ended
     """
     process = recorded(part)
     if process is not None and process.running:
@@ -133,7 +133,7 @@ def raise_if_ended(owner: str, part: Part) -> None:
     said = next((line for line in tail if any(sign in line for sign in _TROUBLE)), tail[-1] if tail else "nothing")
     code = None if process is None else process.ended_with
     how = "" if code is None else f" with exit code {code}" if code >= 0 else f" by signal {-code}"
-    raise OperationFailed(f"{part.name} of {owner} ended{how} while it started: {said}", hint=f"its log is {part.log}")
+    raise OperationFailed(f"{part.name} of {owner} ended{how} while starting: {said}", hint=f"its log is {part.log}")
 
 
 def wait_until(owner: str, parts: Sequence[Part], ready: Callable[[Part], bool], *, seconds: float = START_SECONDS) -> None:

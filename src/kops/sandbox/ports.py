@@ -1,6 +1,6 @@
-"""Free ports of the loopback interface, below those that the system gives to outgoing connections.
+"""Free ports of the loopback interface, below the ephemeral range.
 
-A port of the ephemeral range could be taken by any client while its broker is down, even by a client that reconnects to
+While its broker is down, a port of the ephemeral range could be taken by any client, even by one that reconnects to
 that very broker (a TCP self-connect), so those are never chosen.
 """
 
@@ -18,7 +18,7 @@ _LOWEST, _DEFAULT_EPHEMERAL = 20000, 32768
 
 def is_free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Java does: a closed connection is no obstacle
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Java does: closed connections do not block the port
         try:
             probe.bind((HOST, port))
             probe.listen()

@@ -1,4 +1,4 @@
-"""A schema registry as a process: Apicurio, with Confluent's API, its data in a file of its own folder."""
+"""A schema registry as a process: Apicurio with Confluent's API, its data in a file in its own directory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kops.sandbox.parts import Part
 class RegistryServer:
     """A local schema registry.
 
-    :param owner: whose it is, for people: ``sandbox demo``
+    :param owner: what it is part of, for people: ``sandbox demo``
     :param folder: its files
     """
 
@@ -38,9 +38,9 @@ class RegistryServer:
 def launch(registry: RegistryServer, *, program: Path, jdk: Jdk) -> bool:
     """Start the registry, without waiting until it answers.
 
-    :param program: the folder that it was unpacked into
-    :returns: False when it runs already
-    :raises Refused: when its port is taken
+    :param program: the directory that it was unpacked into
+    :returns: False if it is already running
+    :raises Refused: when its port is in use
     """
     part = registry.part
     if parts.runs(part):

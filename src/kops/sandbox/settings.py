@@ -1,4 +1,4 @@
-"""What the brokers are told: ``server.properties``, logging, and a client's properties. Pure."""
+"""The brokers' ``server.properties`` and logging, and a client's properties. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOG4J2 = """<?xml version="1.0" encoding="UTF-8"?>
 def log4j2(*quiet: str) -> str:
     """Return the configuration of Log4j: one file, rotated by size.
 
-    :param quiet: loggers that only warn
+    :param quiet: loggers that are limited to warnings
     """
     return _LOG4J2.format(loggers="\n".join(f'    <Logger name="{name}" level="WARN"/>' for name in quiet))
 
@@ -44,7 +44,7 @@ LOG4J2 = log4j2(
 def server_settings(sandbox: Sandbox, node: Node, *, password: str = "", store_password: str = "") -> dict[str, str]:
     """Return the ``server.properties`` of one broker.
 
-    :param password: of the SCRAM user that clients and brokers log in as
+    :param password: of the SCRAM user of clients and brokers
     :param store_password: of the broker's key store
     """
     replicas = str(len(sandbox.nodes))
@@ -74,7 +74,7 @@ def server_settings(sandbox: Sandbox, node: Node, *, password: str = "", store_p
         "broker.heartbeat.interval.ms": "500",
         "broker.session.timeout.ms": "4000",  # a killed broker cannot come back before its old session ends
         "group.initial.rebalance.delay.ms": "0",
-        "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),  # 128 MiB of the heap otherwise
+        "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),  # the default takes 128 MiB of the heap
     }
     return settings | (_secured(sandbox, password, store_password) if sandbox.secured else _PLAIN)
 

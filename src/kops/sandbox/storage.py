@@ -43,7 +43,7 @@ def prepare(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> 
 def java_options(sandbox: Sandbox, node: Node, jars: Sequence[Path]) -> list[str]:
     """Return the options of a broker's Java: a small heap, a log file, the class path.
 
-    Options for its speed are taken from ``$KAFKA_JVM_PERFORMANCE_OPTS``, as Kafka's own start scripts do.
+    Performance options come from ``$KAFKA_JVM_PERFORMANCE_OPTS``, as in Kafka's own start scripts.
     """
     return [
         f"-Xmx{sandbox.heap_megabytes}m",
@@ -73,4 +73,4 @@ def _format(sandbox: Sandbox, node: Node, jdk: Jdk, password: str) -> None:
         file.unlink()
     if done.returncode:
         said = (done.stdout + done.stderr).replace(password, "***") if password else done.stdout + done.stderr
-        raise OperationFailed(f"the data folder of broker {node.id} cannot be formatted: {said.strip()}")
+        raise OperationFailed(f"the data directory of broker {node.id} cannot be formatted: {said.strip()}")

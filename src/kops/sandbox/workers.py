@@ -1,4 +1,4 @@
-"""Workers of Kafka Connect as processes: a distributed cluster beside any Kafka, on this machine."""
+"""Workers of Kafka Connect as processes: a local distributed Connect cluster for any Kafka."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kops.sandbox.settings import log4j2
 
 HEAP_MEGABYTES = 384
 _MANIFESTS = re.compile(r"connect-(file|mirror)-\d.*|debezium-connector-[a-z0-9]+-([3-9]|\d\d)\..*")
-"""Folders of plugins, as kops names them, whose releases say in manifests what they are (KIP-898)."""
+"""Plugin directories, as kops names them, whose releases have manifests (KIP-898)."""
 _OF_CLIENTS = ("", "producer.", "consumer.", "admin.")
 _QUIET = (
     "org.apache.kafka.connect.runtime.WorkerConfig",
@@ -36,12 +36,12 @@ _QUIET = (
 class ConnectCluster:
     """Workers that share one group and its topics.
 
-    :param owner: whose workers they are, for people: ``sandbox demo``
-    :param directory: gets a folder a worker
-    :param group: their group id; the topics that hold configurations, offsets and states are named after it
-    :param client: how they reach Kafka, as a Java client's properties
+    :param owner: what they are part of, for people: ``sandbox demo``
+    :param directory: gets a directory per worker
+    :param group: their group id; the topics with configurations, offsets and states are named after it
+    :param client: properties of a Java client to reach Kafka
     :param replicas: of those topics
-    :param plugin_path: folders of folders with plugins
+    :param plugin_path: directories of plugin directories
     """
 
     owner: str
@@ -64,7 +64,7 @@ class ConnectCluster:
 def worker_settings(cluster: ConnectCluster, worker: Worker) -> dict[str, str]:
     """Return the properties of one worker.
 
-    Its times are those of one machine: a killed worker's tasks run again after seconds, where Connect's defaults wait for minutes.
+    Timeouts suit a single machine: a killed worker's tasks restart after seconds, with Connect's defaults after minutes.
     """
     replicas = str(cluster.replicas)
     settings = {
@@ -100,8 +100,8 @@ def worker_settings(cluster: ConnectCluster, worker: Worker) -> dict[str, str]:
 def discovery(plugin_path: Iterable[str]) -> str:
     """Return the plugin discovery mode: by manifests if all plugins have them, otherwise by scanning classes as well.
 
-    That takes a worker with a few big plugins 12 of the 20 CPU seconds of its start. A jar that Kafka's own ``connect-plugin-path
-    sync-manifests`` left beside a plugin has the manifests of all that is in it (``ManifestWorkspace``).
+    Scanning takes 12 of the 20 CPU seconds that a worker with a few large plugins needs to start. A jar that Kafka's ``connect-plugin-path
+    sync-manifests`` added to a plugin contains all its manifests (``ManifestWorkspace``).
     """
     plugins = [each for path in map(Path, plugin_path) if path.is_dir() for each in path.iterdir() if not each.name.startswith(".")]
     whole = all(_MANIFESTS.fullmatch(each.name) or any(each.glob("connect-plugin-path-shim-*.jar")) for each in plugins)
@@ -112,7 +112,7 @@ def launch(cluster: ConnectCluster, workers: Iterable[Worker], *, jars: Sequence
     """Start the workers that are not running, without waiting until they answer.
 
     :returns: those that were started
-    :raises Refused: when a port is taken
+    :raises Refused: when a port is in use
     """
     waiting = [worker for worker in workers if not parts.runs(cluster.part(worker))]
     parts.refuse_taken_ports(cluster.owner, [cluster.part(worker) for worker in waiting])

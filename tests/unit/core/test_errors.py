@@ -38,17 +38,17 @@ def classes():
     }
 
 
-def test_the_exit_code_of_every_error():
+def test_every_error_has_its_exit_code():
     assert {name: int(kind.exit_code) for name, kind in classes().items()} == CODES
 
 
-def test_slugs_tell_the_errors_apart():
+def test_error_slugs_are_unique():
     slugs = [kind.slug for kind in classes().values()]
     assert len(set(slugs)) == len(slugs)
     assert all(slug == slug.lower() and " " not in slug for slug in slugs)
 
 
-def test_the_error_object():
+def test_error_as_json():
     assert KopsError("it broke").as_json() == {"code": "failed", "message": "it broke", "exit_code": 1}
     whole = errors.NotFound("no topic x", hint="look", topic="x").as_json()
     assert whole == {"code": "not_found", "message": "no topic x", "exit_code": 1, "hint": "look", "details": {"topic": "x"}}
@@ -83,5 +83,5 @@ def test_any_exception_becomes_an_exit_code(error, code, slug):
         ([], False),
     ],
 )
-def test_json_is_noticed_even_when_the_command_line_cannot_be_parsed(argv, wanted):
+def test_usage_errors_are_json_with_output_json(argv, wanted):
     assert wants_json(argv) is wanted

@@ -39,13 +39,13 @@ def environment(monkeypatch, tmp_path):
     return folder, there
 
 
-def test_what_an_extra_requires_includes_the_extras_that_it_names(environment):
+def test_extra_requirements_include_nested_extras(environment):
     assert extras.requirements("state") == extras.requirements("spark") == ["pyspark<5,>=4.0", "numpy<3,>=1.26"]
     assert extras.requirements("connect") == ["pyspark[connect]<5,>=4.0", "numpy<3,>=1.26", "pandas<3,>=2.0"]
     assert extras.requirements("all") == ["pyspark<5,>=4.0", "numpy<3,>=1.26", "fastavro<2,>=1.9"]
 
 
-def test_only_what_is_missing_is_added(environment):
+def test_install_command_adds_only_missing_requirements(environment):
     folder, there = environment
     assert extras.how_to_add("state") == f"add it with: {folder}/bin/python -m pip install 'pyspark<5,>=4.0'"
     there.add("pyspark")
@@ -53,13 +53,13 @@ def test_only_what_is_missing_is_added(environment):
     assert "'pyspark[connect]<5,>=4.0' 'numpy<3,>=1.26' 'pandas<3,>=2.0'" in extras.how_to_add("connect")
 
 
-def test_pipx_injects_into_the_environment_of_that_name(environment):
+def test_install_command_uses_pipx_inject(environment):
     folder, _ = environment
     (folder / "pipx_metadata.json").touch()
     assert extras.how_to_add("schemas") == "add it with: pipx inject kops-kafka 'fastavro<2,>=1.9'"
 
 
-def test_uv_installs_the_tool_again_from_where_it_came(environment, monkeypatch):
+def test_install_command_reinstalls_uv_tool_from_its_source(environment, monkeypatch):
     folder, _ = environment
     (folder / "uv-receipt.toml").touch()
     told = {"url": "https://example.org/kops.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}
@@ -78,13 +78,13 @@ def test_uv_installs_the_tool_again_from_where_it_came(environment, monkeypatch)
     assert extras.command_to_add(["a"]) == f"uv tool install --force {kept} --with a '/tmp/a folder/kops.whl'"
 
 
-def test_without_pip_uv_adds_to_the_environment(environment):
+def test_install_command_uses_uv_without_pip(environment):
     folder, there = environment
     there.remove("pip")
     assert extras.command_to_add(["fastavro"]) == f"uv pip install --python {folder}/bin/python fastavro"
 
 
-def test_missing_extra_is_a_usage_problem_that_names_it(environment):
+def test_missing_extra_is_usage_problem(environment):
     with pytest.raises(MissingRequirement, match="Avro needs the extra 'schemas' of kops, which is not installed") as missing:
         extras.needs("schemas", "Avro needs")
     assert (int(missing.value.exit_code), missing.value.details) == (2, {"extra": "schemas"})
@@ -92,7 +92,7 @@ def test_missing_extra_is_a_usage_problem_that_names_it(environment):
     extras.needs("schemas", "Protobuf needs", "google.protobuf")  # as on a worker, which has what its records need
 
 
-def test_import_that_fails_for_want_of_an_extra_is_told_so(environment):
+def test_failed_import_names_missing_extra(environment):
     body, code = describe(ModuleNotFoundError("No module named 'pyspark.sql'", name="pyspark.sql"))
     assert (code, body["code"]) == (2, "missing_requirement")
     assert "the extra 'state' of kops" in str(body["message"])
@@ -100,7 +100,7 @@ def test_import_that_fails_for_want_of_an_extra_is_told_so(environment):
     assert (code, body["code"]) == (1, "bug")
 
 
-def test_nothing_is_missing_where_all_extras_are_installed():
+def test_no_extra_is_missing_in_development():
     if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pandas", "fastavro")):
         pytest.skip("not all extras are installed here")
     assert [extras.absent(extra) for extra in extras.MODULES] == [(), (), ()]
@@ -120,7 +120,7 @@ def test_pyproject_declares_what_the_extras_import():
     assert [each for each in bounded if "<" not in each.partition(";")[0] and not each.startswith("kops[")] == []
 
 
-def test_doctor_tells_versions_and_what_has_none(monkeypatch):
+def test_doctor_shows_versions_of_extras(monkeypatch):
     there = {"pyspark": "3.5.1", "pyarrow": "26.0.1", "numpy": "2.4.6"}
 
     def version(name):
@@ -130,7 +130,7 @@ def test_doctor_tells_versions_and_what_has_none(monkeypatch):
 
     monkeypatch.setattr(extras, "installed", lambda _module: True)
     monkeypatch.setattr(metadata, "version", version)
-    assert (doctor._extra("state").status, doctor._extra("state").found) == ("missing", "PySpark 3.5.1 is installed, 4.x is needed")
+    assert (doctor._extra("state").status, doctor._extra("state").found) == ("missing", "PySpark 3.5.1 is installed, but 4.x is needed")
     there["pyspark"] = "4.3.0"
     found = doctor._extra("state")
     assert (found.status, found.found) == ("ok", "pyspark 4.3.0, pyarrow 26.0.1, numpy 2.4.6, google-crc32c of unknown version")
@@ -138,7 +138,7 @@ def test_doctor_tells_versions_and_what_has_none(monkeypatch):
     assert doctor._extra("state").status == "ok"
 
 
-def test_doctor_lists_an_extra_that_is_missing_as_optional(environment):
+def test_doctor_lists_missing_extra_as_optional(environment):
     found = doctor._extra("schemas")
     assert (found.status, found.hint) == ("optional", None)
     assert found.found.startswith("not installed (fastavro); add it with: ")

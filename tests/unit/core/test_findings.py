@@ -4,32 +4,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kops.cli.frame.findings_view import findings_text
-from kops.core.findings import Finding, Severity, by_severity, names_text, places_text, ranges_text, reaches
+from kops.core.findings import Finding, Severity, any_at_least, by_severity, names_text, partitions_text, ranges_text
 from kops.core.models import TopicPartition
 from kops.core.selection import parse_selection
 from kops.core.sizes import size_text
 
 
-def test_the_worst_come_first_and_the_rest_keep_their_order():
+def test_findings_are_sorted_by_severity_and_stable():
     findings = [Finding(severity, name, name, "") for name, severity in zip("abcd", [Severity.NOTE, Severity.CRITICAL] * 2, strict=True)]
     assert [finding.check for finding in by_severity(findings)] == ["b", "d", "a", "c"]
 
 
-def test_what_reaches_a_severity():
+def test_any_at_least():
     warning = [Finding(Severity.WARNING, "a", "a", "")]
-    assert [reaches(warning, severity) for severity in Severity] == [False, True, True]
-    assert not reaches([], Severity.NOTE)
+    assert [any_at_least(warning, severity) for severity in Severity] == [False, True, True]
+    assert not any_at_least([], Severity.NOTE)
 
 
 @given(st.sets(st.integers(0, 300), min_size=1))
-def test_ranges_read_back_as_the_same_partitions(numbers):
+def test_ranges_text_round_trips(numbers):
     assert parse_selection(f"t:{ranges_text(sorted(numbers))}").partitions == tuple(sorted(numbers))
 
 
-def test_places_and_names_are_shortened():
+def test_long_lists_of_partitions_and_names_are_shortened():
     places = [TopicPartition(topic, number) for topic in "fedcba" for number in (4, 3, 1)]
-    assert places_text(places) == "a:1,3-4, b:1,3-4, c:1,3-4, d:1,3-4 and 2 more topics"
-    assert places_text(places[:3]) == "f:1,3-4"
+    assert partitions_text(places) == "a:1,3-4, b:1,3-4, c:1,3-4, d:1,3-4 and 2 more topics"
+    assert partitions_text(places[:3]) == "f:1,3-4"
     assert names_text(["a", "b"]) == "a, b"
     assert names_text(list("abcdef")) == "a, b, c, d and 2 more"
 
@@ -51,7 +51,7 @@ def test_findings_fit_the_terminal(monkeypatch):
     assert text.endswith("          $ kops look\n")
 
 
-def test_many_of_a_kind_are_a_few_and_a_number(monkeypatch):
+def test_many_findings_of_a_kind_are_summarized(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     alike = [Finding(Severity.WARNING, "a", f"group {number}", "is behind", (f"kops look {number}",)) for number in range(12)]
     lines = findings_text([*alike, Finding(Severity.WARNING, "b", "group x", "is stuck")]).splitlines()
@@ -63,7 +63,7 @@ def test_many_of_a_kind_are_a_few_and_a_number(monkeypatch):
     ]
 
 
-def test_what_came_from_elsewhere_cannot_steer_the_terminal():
+def test_untrusted_text_in_findings_is_escaped():
     text = findings_text([Finding(Severity.NOTE, "a", "connector \x1b[2J", "failed\x07: \u202e")])
     assert "\x1b" not in text
     assert text == "note      connector \\x1b[2J: failed\\x07: \\u202e\n"

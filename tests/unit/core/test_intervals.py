@@ -20,7 +20,7 @@ def numbers(some):
 
 
 @given(SETS, SETS, st.integers(0, 310))
-def test_like_sets(one, other, bound):
+def test_intervals_behave_like_sets(one, other, bound):
     assert numbers(joined(intervals(one), intervals(other))) == one | other
     assert numbers(below(intervals(one), bound)) == {number for number in one if number < bound}
     found = joined(intervals(one), intervals(other))
@@ -28,12 +28,12 @@ def test_like_sets(one, other, bound):
 
 
 @given(SETS, st.integers(0, 2**50))
-def test_text_and_back(some, base):
+def test_intervals_text_round_trips(some, base):
     found = tuple((start + base, end + base) for start, end in intervals(some))
     assert intervals_of(intervals_text(found)) == found
 
 
-def test_short_and_checked():
+def test_intervals_text_is_short_and_validated():
     assert len(intervals_text(((0, 10**12),))) < 30
     assert len(intervals_text(tuple((n, n + 1) for n in range(0, 20_000, 2)))) < 100
     assert intervals_text(()) == ""

@@ -11,14 +11,14 @@ CASES = json.loads((Path(__file__).parents[1] / "formats" / "golden" / "murmur2.
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["key"][:16] or "empty")
-def test_hash_and_partition_are_those_of_java(case):
+def test_hash_and_partition_match_java(case):
     key = bytes.fromhex(case["key"])
     assert murmur2(key) == case["murmur2"]
     assert partition_for(key, 12) == case["of_12"]
     assert partition_for(key, 7) == case["of_7"]
 
 
-def test_the_cases_hold_negative_hashes_and_every_length_of_tail():
+def test_cases_cover_negative_hashes_and_all_tail_lengths():
     assert {len(case["key"]) // 2 % 4 for case in CASES if case["murmur2"] < 0} == {0, 1, 2, 3}
 
 
@@ -30,6 +30,6 @@ def test_partition_is_in_range(key, partitions):
 
 
 @pytest.mark.parametrize("partitions", [0, -1])
-def test_no_partitions_is_an_error(partitions):
+def test_zero_partitions_are_rejected(partitions):
     with pytest.raises(ValueError, match="at least one partition"):
         partition_for(b"k", partitions)

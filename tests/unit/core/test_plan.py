@@ -27,7 +27,7 @@ json_values = some.recursive(
 )
 
 
-def test_the_keys_of_a_plan_are_a_contract():
+def test_plan_json_keys():
     body = PLAN.as_json()
     assert set(body) == {
         "operation",
@@ -48,12 +48,12 @@ def test_the_keys_of_a_plan_are_a_contract():
     assert body["severity"] == "severe"
 
 
-def test_a_plan_survives_a_file():
+def test_plan_round_trips_through_file():
     assert plan_from_json(json.loads(json.dumps(PLAN.as_json()))) == PLAN
 
 
 @given(guard=json_values, before=json_values, text=some.text())
-def test_any_plan_survives_a_file(guard, before, text):
+def test_any_plan_round_trips_through_file(guard, before, text):
     plan = Plan(text, text, text, text, (Item(text, "move", before=before, after=guard, reason=text),), guard=guard, arguments=before)
     assert plan_from_json(json.loads(json.dumps(plan.as_json()))) == plan
 
@@ -82,7 +82,7 @@ def test_any_plan_survives_a_file(guard, before, text):
         lambda body: {**body, "cluster_id": None},
     ],
 )
-def test_a_damaged_plan_is_a_usage_problem(damage):
+def test_damaged_plan_is_usage_problem(damage):
     with pytest.raises(UsageProblem):
         plan_from_json(damage(PLAN.as_json()))
 
@@ -105,12 +105,12 @@ D, U, F, S, N = Status.DONE, Status.UNCHANGED, Status.FAILED, Status.SKIPPED, St
         ([U, F], "failed", 1),
     ],
 )
-def test_a_result_sums_its_items_up(statuses, status, code):
+def test_result_status_summarizes_items(statuses, status, code):
     result = Result(tuple(ItemResult(f"t{number}", each) for number, each in enumerate(statuses)))
     assert (result.status.value, int(result.exit_code)) == (status, code)
 
 
-def test_the_envelope_of_a_mutation():
+def test_mutation_envelope():
     error = {"code": "failed", "message": "no", "exit_code": 1}
     result = Result((ItemResult("a", D, value={"x": 1}), ItemResult("b", F, error=error)), messages=("restart it",), facts={"records": 3})
     assert result.as_json() == {

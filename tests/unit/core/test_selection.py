@@ -49,13 +49,13 @@ def test_selections(text, selection):
         "orders:1-",
     ],
 )
-def test_what_is_no_selection(text):
+def test_invalid_selections_are_rejected(text):
     with pytest.raises(UsageProblem):
         parse_selection(text)
 
 
 @given(st.from_regex(r"[a-z.]{3,9}", fullmatch=True), st.sets(st.integers(0, 1000), min_size=1, max_size=20))
-def test_selections_come_back(topic, numbers):
+def test_selections_round_trip(topic, numbers):
     selection = Selection(topic, tuple(sorted(numbers)))
     if topic.strip("."):
         assert parse_selection(str(selection)) == selection
@@ -67,7 +67,7 @@ def test_any_text_is_a_selection_or_a_usage_problem(text):
         parse_selection(text)
 
 
-def test_partitions_have_to_exist():
+def test_selecting_missing_partition_fails():
     existing = {"a": partitions("a", 3), "b": partitions("b", 1)}
     chosen = partitions_selected([parse_selection("a:1-2"), parse_selection("b"), parse_selection("a:2")], existing)
     assert chosen == (TopicPartition("a", 1), TopicPartition("a", 2), TopicPartition("b", 0))

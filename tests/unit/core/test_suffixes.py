@@ -21,11 +21,11 @@ from kops.core.suffixes import suffix_lengths
         ([4, 5], [[5], [4, 5]], [(0, 2)]),
     ],
 )
-def test_the_last_of_each(merged, logs, ways):
+def test_suffix_lengths(merged, logs, ways):
     assert suffix_lengths(merged, logs) == ways
 
 
-def test_every_way_that_trying_all_of_them_finds():
+def test_suffix_lengths_match_exhaustive_search():
     chance = random.Random(7)
     for _ in range(300):
         logs = [[chance.randrange(3) for _ in range(chance.randrange(4))] for _ in range(chance.randrange(1, 4))]

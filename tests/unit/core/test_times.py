@@ -67,19 +67,19 @@ def test_durations(text, milliseconds):
         "PT" + "9" * 5000 + "S",
     ],
 )
-def test_what_is_no_duration(text):
+def test_invalid_durations_are_rejected(text):
     with pytest.raises(UsageProblem):
         parse_duration(text)
 
 
-def test_durations_below_zero_where_they_may_be():
+def test_negative_durations_where_allowed():
     assert parse_duration("-PT1H", negative=True) == -3_600_000
     assert parse_duration("PT-6H3M", negative=True) == -6 * 3_600_000 + 180_000  # as java.time.Duration has it
     assert parse_duration("-PT-6H+3M", negative=True) == 6 * 3_600_000 - 180_000
 
 
 @given(st.integers(min_value=0, max_value=2**53))
-def test_durations_come_back(milliseconds):
+def test_durations_round_trip(milliseconds):
     assert parse_duration(duration_text(milliseconds)) == milliseconds
 
 
@@ -100,11 +100,11 @@ APACHE = {
 
 
 @pytest.mark.parametrize(("text", "milliseconds"), APACHE.items())
-def test_date_times_are_those_of_apache(text, milliseconds):
+def test_datetimes_match_apache(text, milliseconds):
     assert parse_datetime(text) == milliseconds
 
 
-def test_the_minutes_of_a_zone_count():
+def test_minutes_of_zone_offset_count():
     """Apache 4.3.1 drops them: it takes +0530 for +05."""
     assert parse_datetime("2026-11-20T14:05:00.000+0530") == 1795183500000 - 5 * 3_600_000 - 30 * 60_000
 
@@ -126,7 +126,7 @@ def test_the_minutes_of_a_zone_count():
         "",
     ],
 )
-def test_what_is_no_date_time(text):
+def test_invalid_datetimes_are_rejected(text):
     with pytest.raises(UsageProblem):
         parse_datetime(text)
 
@@ -151,12 +151,12 @@ def test_times(text, shown):
 @pytest.mark.parametrize(
     "text", ["@", "now", "@+1h", "@-", "@-999999d", "@1700000000", "@" + "9" * 20, "@" + "9" * 5000, "@yesterday", "@-1"]
 )
-def test_what_is_no_time(text):
+def test_invalid_times_are_rejected(text):
     with pytest.raises(UsageProblem):
         parse_time(text, NOW)
 
 
-def test_seconds_are_told_from_milliseconds():
+def test_seconds_are_recognized_and_rejected():
     with pytest.raises(UsageProblem) as problem:
         parse_time("@1700000000", NOW)
     assert problem.value.hint == "write @1700000000000"
@@ -173,7 +173,7 @@ def test_positions():
 
 
 @given(st.integers(min_value=0, max_value=253_402_300_799_999))
-def test_times_come_back(milliseconds):
+def test_times_round_trip(milliseconds):
     assert parse_time(f"@{time_text(milliseconds)}", NOW) == milliseconds
 
 
@@ -188,7 +188,7 @@ def test_any_text_is_a_time_or_a_usage_problem(text):
     ("text", "expected"),
     [("@14:45", "2026-11-20T13:45:00"), ("@14:45:30", "2026-11-20T13:45:30"), ("@23:10", "2026-11-19T22:10:00")],
 )
-def test_a_time_of_day_is_the_last_one_on_the_local_clock(text, expected, monkeypatch):
+def test_time_of_day_is_most_recent_local_one(text, expected, monkeypatch):
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     try:
@@ -199,6 +199,6 @@ def test_a_time_of_day_is_the_last_one_on_the_local_clock(text, expected, monkey
     assert time_text(moment) == f"{expected}.000Z"
 
 
-def test_a_time_of_day_that_no_clock_shows():
+def test_invalid_time_of_day_is_rejected():
     with pytest.raises(UsageProblem):
         parse_time("@25:00", datetime(2026, 11, 20, 15, 0, tzinfo=timezone.utc))

@@ -61,12 +61,12 @@ def test_a_connector_is_created_and_never_overwritten(faulty_worker):
     services = SimpleNamespace(connect=Connect(Connection(("b:1",), connect_urls=(worker.url,)), lambda _: None))
     step = {"name": "c", "action": change.CREATE, "state": "RUNNING"}
     with pytest.raises(StateMoved, match="already exists"):
-        change._carry_out(services, step, {"a": "b"})
+        change._run_step(services, step, {"a": "b"})
     assert worker.asked == ["POST /connectors"]
     assert worker.bodies == [{"name": "c", "config": {"a": "b", "name": "c"}}]
     worker = faulty_worker(Answer(200, {}))
     services.connect = Connect(Connection(("b:1",), connect_urls=(worker.url,)), lambda _: None)
-    change._carry_out(services, {**step, "action": change.CHANGE}, {"a": "b"})
+    change._run_step(services, {**step, "action": change.CHANGE}, {"a": "b"})
     assert worker.asked == ["PUT /connectors/c/config"]
 
 

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from kops.cli import cluster, schemas
-from kops.cli.connect import look as connectors
+from kops.cli.connect import describe as connectors
 from kops.cli.frame import plan_view
 from kops.cli.frame.carry_out import RESULT_COLUMNS
 from kops.cli.frame.main import cli

@@ -8,7 +8,7 @@ from kops.core.errors import Refused
 from kops.sandbox.files import argument_lines, locked, property_lines, write_whole
 
 
-def test_a_file_has_its_permissions_and_no_temporary_file_stays(tmp_path):
+def test_write_whole_sets_mode_and_leaves_no_temporary_file(tmp_path):
     file = tmp_path / "new folder" / "password"
     write_whole(file, "secret\n", mode=0o600)
     write_whole(file, "other\n", mode=0o600)
@@ -17,16 +17,16 @@ def test_a_file_has_its_permissions_and_no_temporary_file_stays(tmp_path):
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_properties_are_escaped_as_java_reads_them():
+def test_property_lines_are_escaped_for_java():
     written = property_lines({"log.dirs": "C:\\kops\\dätä", "padded": " x", "emoji": "\N{GRINNING FACE}", "two": "a\nb"})
     assert written == "log.dirs=C:\\\\kops\\\\d\\u00e4t\\u00e4\npadded=\\ x\nemoji=\\ud83d\\ude00\ntwo=a\\u000ab\n"
 
 
-def test_arguments_are_quoted_as_java_reads_them():
+def test_argument_lines_are_quoted_for_java():
     assert argument_lines(["-cp", 'a b:"c"', "back\\slash"]) == '"-cp"\n"a b:\\"c\\""\n"back\\\\slash"\n'
 
 
-def test_a_lock_that_another_process_holds_is_refused(tmp_path):
+def test_lock_held_by_another_process_is_refused(tmp_path):
     lock = tmp_path / "lock"
     code = f"import fcntl, sys\nf = open({str(lock)!r}, 'a')\nfcntl.flock(f, fcntl.LOCK_EX)\nprint('held', flush=True)\nsys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:

@@ -20,18 +20,18 @@ def append(file: Path, text: str) -> None:
         stream.write(text)
 
 
-def test_the_last_lines_of_every_broker(sandbox):
+def test_logs_show_last_lines_of_every_broker(sandbox):
     for node in sandbox.nodes:
         append(sandbox.log_file(node), f"a{node.id}\nb{node.id}\nc{node.id}\n")
     found = [(each.part.id, each.line) for each in logs.read(cluster.parts_of(sandbox), lines=2)]
     assert found == [(1, "b1"), (1, "c1"), (2, "b2"), (2, "c2")]
 
 
-def test_a_broker_that_never_ran_has_no_lines(sandbox):
+def test_logs_of_broker_that_never_ran_are_empty(sandbox):
     assert list(logs.read(cluster.parts_of(sandbox), lines=5)) == []
 
 
-def test_following_goes_on_over_half_lines_and_a_renamed_file(sandbox):
+def test_follow_handles_partial_lines_and_rotation(sandbox):
     file = sandbox.log_file(sandbox.nodes[0])
     append(file, "one\ntw")
     coming = logs.read(cluster.parts_of(sandbox)[:1], lines=10, follow=True)

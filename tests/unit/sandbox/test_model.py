@@ -14,24 +14,24 @@ THREE = Sandbox(Path("/data/x"), "x", "4.3.1", "id", (Node(1, 21001, 21002), Nod
 
 
 @pytest.mark.parametrize("sandbox", [ONE, THREE])
-def test_a_description_comes_back_as_it_was(sandbox, tmp_path):
+def test_description_round_trips(sandbox, tmp_path):
     moved = Sandbox(**{**sandbox.__dict__, "directory": tmp_path})
     save(moved)
     assert load(tmp_path) == moved
 
 
-def test_there_is_none_in_an_empty_folder(tmp_path):
+def test_empty_directory_has_no_sandbox(tmp_path):
     assert load(tmp_path / "nothing") is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 99}', '{"version": 1}', '{"version": 1, "nodes": [], "surprise": 1}'])
-def test_a_damaged_description_says_which_file(tmp_path, text):
+def test_damaged_description_names_file(tmp_path, text):
     (tmp_path / "sandbox.json").write_text(text)
     with pytest.raises(ConfigError, match=r"sandbox\.json"):
         load(tmp_path)
 
 
-def test_the_options_for_speed_are_kafkas_own(monkeypatch):
+def test_performance_options_come_from_kafka_variable(monkeypatch):
     monkeypatch.setenv("KAFKA_JVM_PERFORMANCE_OPTS", "-XX:+UseSerialGC '-Dname=two words'")
     assert {"-XX:+UseSerialGC", "-Dname=two words"} <= set(java_options(ONE, ONE.nodes[0], []))
 
@@ -52,24 +52,24 @@ def test_three_brokers_replicate_everything_and_wait_for_two():
     assert settings["controller.quorum.voters"] == "1@127.0.0.1:21002,2@127.0.0.1:21004,3@127.0.0.1:21006"
 
 
-def test_a_plain_client_needs_the_brokers_only():
+def test_plaintext_client_needs_only_brokers():
     assert client_settings(ONE) == {"bootstrap.servers": "127.0.0.1:21001"}
 
 
-def test_the_context_points_at_the_password_and_does_not_hold_it():
+def test_context_refers_to_password_file():
     context = THREE.context()
     assert context["password_file"] == "/data/x/password"
     assert "password" not in context
     assert json.loads(json.dumps(context)) == context
 
 
-def test_a_broker_that_is_not_there_is_named(tmp_path):
+def test_unknown_broker_is_named(tmp_path):
     with pytest.raises(ConfigError, match="no broker 7"):
         THREE.node(7)
 
 
 @pytest.mark.parametrize(("brokers", "security"), [(2, "plaintext"), (0, "plaintext"), (1, "kerberos")])
-def test_only_what_can_be_run_can_be_made(tmp_path, brokers, security):
+def test_unsupported_sandboxes_are_rejected(tmp_path, brokers, security):
     with pytest.raises(UsageProblem):
         cluster.make(tmp_path / "x", name="x", kafka_version="4.3.1", brokers=brokers, security=security)
     assert not (tmp_path / "x").exists()

@@ -4,7 +4,7 @@ from pathlib import Path
 from kops.sandbox import ports
 
 
-def test_picked_ports_are_different_free_and_never_ephemeral():
+def test_picked_ports_are_distinct_free_and_not_ephemeral():
     picked = ports.pick(6)
     assert len(set(picked)) == 6
     assert all(ports.is_free(port) for port in picked)
@@ -12,7 +12,7 @@ def test_picked_ports_are_different_free_and_never_ephemeral():
     assert max(picked) < first_ephemeral
 
 
-def test_a_port_that_somebody_listens_on_is_not_free_and_answers():
+def test_port_in_use_is_not_free():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

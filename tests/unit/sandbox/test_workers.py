@@ -9,7 +9,7 @@ from kops.sandbox.workers import ConnectCluster, discovery, worker_settings
 WORKERS = (Worker(1, 21010), Worker(2, 21011))
 
 
-def test_workers_share_a_group_and_reach_kafka_as_every_client_does():
+def test_worker_settings_share_group_and_client_settings():
     client = {"bootstrap.servers": "127.0.0.1:9092", "security.protocol": "SASL_SSL"}
     made = ConnectCluster("x", Path("/x"), "x-connect", client, WORKERS, ("/a", "/b"), replicas=3)
     one, two = (worker_settings(made, worker) for worker in WORKERS)
@@ -20,7 +20,7 @@ def test_workers_share_a_group_and_reach_kafka_as_every_client_does():
         assert {name: one[f"{prefix}{name}"] for name in client} == client
 
 
-def test_a_worker_looks_into_classes_only_where_a_plugin_may_have_no_manifest(tmp_path):
+def test_worker_scans_classes_only_without_manifests(tmp_path):
     assert discovery(["/nowhere", str(tmp_path)]) == "service_load"
     for known in ("connect-file-4.3.1", "debezium-connector-postgres-3.6.0.Final", ".fetching"):
         (tmp_path / known).mkdir()
@@ -33,7 +33,7 @@ def test_a_worker_looks_into_classes_only_where_a_plugin_may_have_no_manifest(tm
     assert discovery([str(tmp_path)]) == "hybrid_warn"
 
 
-def test_a_sandbox_remembers_what_it_has(tmp_path):
+def test_sandbox_remembers_connect_and_registry(tmp_path):
     plain = Sandbox(tmp_path, "x", "4.3.1", "id", (Node(1, 21001, 21002),), SASL_SSL)
     save(plain)
     assert (load(tmp_path).connect_urls, load(tmp_path).registry_url) == ((), None)

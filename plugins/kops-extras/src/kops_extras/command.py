@@ -16,7 +16,12 @@ COLUMNS = (Column("partition", "P"), "offsets", "share", "sampled", "keys", Colu
 @click.command(cls=Command)
 @click.argument("topic")
 @click.option(
-    "--last", type=click.IntRange(min=1), default=10_000, show_default=True, metavar="N", help="Offsets to read of every partition."
+    "--last",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    metavar="N",
+    help="Offsets to read from the end of each partition.",
 )
 @click.option("--key", "key_name", metavar="FORMAT", help="Format of the keys; text or base64 when not named.")
 @pass_session

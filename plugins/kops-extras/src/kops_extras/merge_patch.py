@@ -1,4 +1,4 @@
-"""A reducer that merges all JSON values of a key (RFC 7396, JSON Merge Patch). Standard library only: executors import it."""
+"""A reducer that merges all JSON values of a key (RFC 7396, JSON Merge Patch). Standard library only, because executors import it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def merge_patch(_key: Any, patch: Any, document: Any) -> Any:
     """Return the document after a patch; ``None`` deletes the key.
 
     :param patch: what the JSON value of the record decodes to
-    :param document: what is there so far, left as it is; ``None`` before the first record
+    :param document: the result so far, not modified; ``None`` before the first record
     """
     if not isinstance(patch, dict):
         return patch

@@ -13,7 +13,7 @@ from kops.plugins.api import OffsetRange, Ranges, Record, TopicPartition
 class Sample:
     """What was sampled from one partition.
 
-    :param keys: how often each key came; ``None`` for records without one
+    :param keys: number of records by key; ``None`` for records without one
     :param size: bytes of keys and values
     """
 
@@ -26,11 +26,11 @@ class Measured:
     """A partition compared with the others.
 
     :param offsets: from its log start to its log end
-    :param share: its part of the topic's offsets, from 0 to 1
+    :param share: of the topic's offsets, from 0 to 1
     :param sampled: records read
-    :param keys: different keys among them
-    :param hottest: the key that came most often; None when nothing was read, or when most have no key
-    :param hottest_share: its part of the records read
+    :param keys: distinct keys among them
+    :param hottest: the most frequent key; None if nothing was read, or if most records have no key
+    :param hottest_share: its share of the records read
     :param average_bytes: of a record's key and value
     """
 
@@ -49,7 +49,7 @@ def tails(whole: Ranges, last: int) -> dict[TopicPartition, OffsetRange]:
 
 
 def sample(batches: Iterable[Iterable[Record]]) -> dict[int, Sample]:
-    """Count the records of each partition by key. Memory: the different keys that were read."""
+    """Count the records of each partition by key. Memory: all distinct keys that were read."""
     samples: dict[int, Sample] = {}
     for batch in batches:
         for record in batch:

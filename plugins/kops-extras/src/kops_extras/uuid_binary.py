@@ -1,4 +1,4 @@
-"""A format for UUIDs of 16 bytes, most significant first, as databases and ``ByteBuffer`` of both halves have them."""
+"""A format for UUIDs as 16 big-endian bytes, as databases and Java's ``ByteBuffer`` write them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""``kops connect``: its verbs are in the modules beside, which take their place in the group when they are imported."""
+"""``kops connect``: importing the modules of its verbs registers them."""
 
-from kops.cli.connect import change, files, loggers, look, offsets, plugins
+from kops.cli.connect import change, describe, files, loggers, offsets, plugins
 from kops.cli.connect.shared import group
 
-__all__ = ["change", "files", "group", "loggers", "look", "offsets", "plugins"]
+__all__ = ["change", "describe", "files", "group", "loggers", "offsets", "plugins"]

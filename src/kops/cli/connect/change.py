@@ -23,7 +23,7 @@ def _change(session: Session, patterns: tuple[str, ...], verb: str, wait: str, a
 @mutation
 @click.pass_obj
 def pause(session: Session, /, *, patterns: tuple[str, ...], regex: bool, wait: str, approval: Approval) -> int:
-    """Pause connectors: their tasks stay where they are and do nothing."""
+    """Pause connectors: their tasks stay assigned but idle."""
     return _change(session, patterns, "pause", wait, approval, regex=regex)
 
 
@@ -33,7 +33,7 @@ def pause(session: Session, /, *, patterns: tuple[str, ...], regex: bool, wait: 
 @mutation
 @click.pass_obj
 def resume(session: Session, /, *, patterns: tuple[str, ...], regex: bool, wait: str, approval: Approval) -> int:
-    """Let paused and stopped connectors run, and name tasks that fail at it."""
+    """Resume paused and stopped connectors, and report tasks that fail."""
     return _change(session, patterns, "resume", wait, approval, regex=regex)
 
 
@@ -43,13 +43,13 @@ def resume(session: Session, /, *, patterns: tuple[str, ...], regex: bool, wait:
 @mutation
 @click.pass_obj
 def stop(session: Session, /, *, patterns: tuple[str, ...], regex: bool, wait: str, approval: Approval) -> int:
-    """Stop connectors: their tasks go, configuration and offsets stay (KIP-875)."""
+    """Stop connectors: their tasks are removed, configuration and offsets stay (KIP-875)."""
     return _change(session, patterns, "stop", wait, approval, regex=regex)
 
 
 @group.command("restart")
 @connectors()
-@click.option("--failed", "only_failed", is_flag=True, help="Only what has failed: connectors, and tasks of them.")
+@click.option("--failed", "only_failed", is_flag=True, help="Only failed connectors and tasks.")
 @click.option("--task", "tasks", type=click.IntRange(min=0), metavar="N", multiple=True, help="Only this task; repeatable.")
 @wait_option
 @mutation
@@ -67,13 +67,13 @@ def restart(
 ) -> int:
     """Restart connectors with their tasks, and wait until they run.
 
-    What fails again is named with its cause, and the exit code is 1. `kops connect restart '*' --failed` restarts all that failed.
+    If something fails again, its cause is shown and the exit code is 1. `kops connect restart '*' --failed` restarts all that failed.
     """
     from kops.core.durations import parse_duration
     from kops.operations.connect.restart import plan_restart
 
     if only_failed and tasks:
-        raise click.UsageError("--failed chooses the tasks itself: leave --task away", click.get_current_context())
+        raise click.UsageError("--failed and --task are mutually exclusive", click.get_current_context())
     wait_ms = parse_duration(wait, what="duration for --wait")
     plan = plan_restart(session, patterns, regex=regex, only_failed=only_failed, tasks=tasks, wait_ms=wait_ms)
     return session.carry_out(plan, approval)
@@ -95,14 +95,14 @@ def alter(
     remove: tuple[str, ...],
     approval: Approval,
 ) -> int:
-    """Change settings of connectors; those that are not named stay.
+    """Change settings of connectors; all others stay.
 
-    The plugins are asked first. Secrets do not go on a command line: refer to them, as ${file:/path:key}, or apply a file.
+    The plugins validate them first. Secrets do not belong on a command line: use references such as ${file:/path:key}, or apply a file.
     """
     from kops.cli.topics.shared import key_and_value
-    from kops.operations.connect.apply import plan_settings
+    from kops.operations.connect.apply import plan_alter_settings
 
-    return session.carry_out(plan_settings(session, patterns, dict(map(key_and_value, settings)), remove, regex=regex), approval)
+    return session.carry_out(plan_alter_settings(session, patterns, dict(map(key_and_value, settings)), remove, regex=regex), approval)
 
 
 @group.command("delete")

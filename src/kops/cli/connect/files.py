@@ -23,9 +23,9 @@ OWNED = "connectors that the files own (owns: [shop-*]) and do not declare"
 @paths_argument
 @click.pass_obj
 def validate(session: Session, /, *, paths: tuple[str, ...]) -> int:
-    """Ask the plugins on the workers whether configurations are right; nothing is created.
+    """Let the plugins on the workers validate configurations; nothing is created.
 
-    Each wrong setting is named, with what its plugin says and the values that it recommends. The exit code is 2 when there is one.
+    Each invalid setting is shown with its plugin's message and recommended values. The exit code is 2 if there is one.
     PATH is a YAML or JSON file, or a directory of them.
     """
     from kops.core.errors import ExitCode
@@ -39,7 +39,7 @@ def validate(session: Session, /, *, paths: tuple[str, ...]) -> int:
     wrong = {row["connector"] for row in rows if row["level"] == ERROR}
     settings = sum(row["level"] == ERROR for row in rows)
     checked = f"{count} configuration{'' if count == 1 else 's'} checked"
-    found = f"{settings} wrong setting{'' if settings == 1 else 's'} in {len(wrong)} of them" if wrong else "nothing is wrong"
+    found = f"{settings} invalid setting{'' if settings == 1 else 's'} in {len(wrong)} of them" if wrong else "all valid"
     session.note(f"{checked}, {found}")
     return int(ExitCode.USAGE if wrong else ExitCode.DONE)
 
@@ -49,7 +49,7 @@ def _write(rows: Sequence[Mapping[str, Any]]) -> None:
     for row in rows:
         value = f" = {row['value']}" if row["value"] is not None else ""
         click.echo(visible(f"{row['level']}: {row['connector']}: {row['setting']}{value}: {row['message']}"))
-        recommended = "" if row["hint"] else ", ".join(row["recommended"])  # a list of all would hide what was probably meant
+        recommended = "" if row["hint"] else ", ".join(row["recommended"])  # a full list would bury the likely fix
         for label, text in (("recommended", recommended), ("hint", row["hint"]), ("in", row["place"])):
             if text:
                 click.echo(visible(f"  {label}: {text}"))
@@ -60,7 +60,7 @@ def _write(rows: Sequence[Mapping[str, Any]]) -> None:
 @click.option("--prune", is_flag=True, help=f"As for `apply --prune`: count {OWNED}.")
 @click.pass_obj
 def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool) -> int:
-    """Compare connectors with the files that declare them, secrets hidden; exit code 1 when one is not as declared."""
+    """Compare connectors with the files that declare them, secrets hidden; exit code 1 if one differs."""
     from kops.core.errors import ExitCode
     from kops.operations.connect.files import compare_files, difference_rows
 
@@ -76,14 +76,14 @@ def diff(session: Session, /, *, paths: tuple[str, ...], prune: bool) -> int:
 @group.command("apply")
 @paths_argument
 @click.option("--prune", is_flag=True, help=f"Delete {OWNED}.")
-@click.option("--no-validate", "validate", is_flag=True, default=True, flag_value=False, help="Do not ask the plugins first.")
+@click.option("--no-validate", "validate", is_flag=True, default=True, flag_value=False, help="Do not let the plugins validate first.")
 @mutation
 @click.pass_obj
 def apply(session: Session, /, *, paths: tuple[str, ...], prune: bool, validate: bool, approval: Approval) -> int:
     """Create and change connectors as files declare them, in one plan.
 
-    PATH is a YAML or JSON file, or a directory of them; a document has name and config, as Connect takes it. ${file:...} and ${env:...}
-    are left to Connect. Nothing is deleted without --prune.
+    PATH is a YAML or JSON file, or a directory of them; a document has name and config, as in Connect's REST API. Connect resolves
+    ${file:...} and ${env:...}. Nothing is deleted without --prune.
     """
     from kops.operations.connect.apply import plan_apply
 

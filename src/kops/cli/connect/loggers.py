@@ -19,7 +19,7 @@ def loggers() -> None:
 @click.option("--regex", is_flag=True, help="Names are regular expressions that match whole names.")
 @click.pass_obj
 def list_loggers(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> None:
-    """List loggers and their levels, as the worker has them that answers."""
+    """List loggers and their levels on the worker that answers."""
     from kops.operations.connect.loggers import logger_rows
 
     session.render(logger_rows(session, patterns, regex=regex), ["logger", "level", "last_modified"])
@@ -31,7 +31,7 @@ def list_loggers(session: Session, /, *, patterns: tuple[str, ...], regex: bool)
 @mutation
 @click.pass_obj
 def set_loggers(session: Session, /, *, names: tuple[str, ...], level: str, approval: Approval) -> int:
-    """Set loggers, and those below them, on every worker until it starts again (KIP-976).
+    """Set loggers, and those below them, on every worker until it restarts (KIP-976).
 
     A connector's own logger is its class, or its package.
     """

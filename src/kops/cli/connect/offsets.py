@@ -46,8 +46,8 @@ def show(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> None
 @offsets.command("alter")
 @click.argument("connector", metavar="CONNECTOR")
 @click.argument("positions", metavar="[TOPIC:PARTITIONS=POSITION]...", nargs=-1)
-@click.option("--partition", metavar="JSON", help="A partition of a source, as `offsets show` has it.")
-@click.option("--offset", metavar="JSON", help="The offset that it is to have; null deletes it.")
+@click.option("--partition", metavar="JSON", help="A partition of a source, as `offsets show` prints it.")
+@click.option("--offset", metavar="JSON", help="The new offset; null deletes it.")
 @click.option(
     "--from-file", "file", type=click.Path(dir_okay=False, path_type=Path), help="Offsets as `offsets show -o json` or Connect has them."
 )
@@ -67,13 +67,13 @@ def alter(
     """Set offsets of a connector: stop it, change them, read them back, resume it.
 
     For a sink, positions as `kops offsets seek` takes them: orders:0=1200, orders=start, orders:0=+1, orders=@-1h. For a source,
-    --partition and --offset. Either also from a file.
+    --partition and --offset. Both can come from a file.
     """
     from kops.operations.connect.offsets_plan import plan_alter
 
     given = [bool(positions), partition is not None or offset is not None, file is not None]
     if sum(given) > 1:
-        raise click.UsageError("positions, --partition with --offset, or --from-file: one of them", click.get_current_context())
+        raise click.UsageError("positions, --partition with --offset, and --from-file are mutually exclusive", click.get_current_context())
     return session.carry_out(plan_alter(session, connector, positions, partition=partition, offset=offset, file=file), approval)
 
 

@@ -19,7 +19,7 @@ KINDS = ("source", "sink", "converter", "header_converter", "transformation", "p
 
 @group.group("plugins")
 def plugins() -> None:
-    """Show the plugins that the workers have, and fetch others for the sandbox's."""
+    """Show the workers' plugins, and fetch others for the sandbox's workers."""
 
 
 @plugins.command("list")
@@ -35,12 +35,12 @@ def list_plugins(session: Session, /, *, kind: str | None, every: bool) -> None:
 
 @plugins.command("describe")
 @click.argument("plugin", metavar="CLASS")
-@click.option("--required", is_flag=True, help="Only settings that must be given.")
+@click.option("--required", is_flag=True, help="Only required settings.")
 @click.pass_obj
 def describe(session: Session, /, *, plugin: str, required: bool) -> None:
-    """Show the settings that a plugin takes: type, default, and what they are for.
+    """Show the settings of a plugin: type, default and documentation.
 
-    CLASS may be the last part of the class's name, as Connect takes it too.
+    CLASS may be the last part of the class name, as in Connect.
     """
     from kops.operations.connect.plugins import SETTING_COLUMNS, plugin_body
 
@@ -71,7 +71,7 @@ def _write(settings: Sequence[Mapping[str, Any]]) -> None:
 def add(session: Session, /, *, coordinates: tuple[str, ...]) -> None:
     """Fetch plugins by Maven coordinate into the cache, for the workers of `kops sandbox up --connect`.
 
-    A plugin's archive (-plugin.tar.gz) is unpacked; without one its jar comes with all that it needs. Workers find it when they start.
+    A plugin's archive (-plugin.tar.gz) is unpacked; without one its jar is fetched with all dependencies. Workers find it when they start.
     """
     from kops.operations.connect.plugins import add_plugins
 

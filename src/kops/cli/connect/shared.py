@@ -31,4 +31,6 @@ def connectors(*, required: bool = True) -> Callable[[F], F]:
     return add
 
 
-wait_option = click.option("--wait", metavar="DURATION", default="30s", show_default=True, help="How long to wait for the states.")
+wait_option = click.option(
+    "--wait", metavar="DURATION", default="30s", show_default=True, help="How long to wait for the states to be reached."
+)

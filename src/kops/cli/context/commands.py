@@ -21,7 +21,7 @@ def group() -> None:
     """Clusters that kops knows, and how to reach them.
 
     Precedence, for each setting: -B and -X, then --command-config, then KOPS_* (KOPS_BOOTSTRAP_SERVERS, KOPS_PASSWORD_FILE ...), then
-    the context of -c or KOPS_CONTEXT, then the current context, which counts only when none of the others names brokers.
+    the context of -c or KOPS_CONTEXT, then the current context, which is used only if none of the others names brokers.
     """
 
 
@@ -33,7 +33,7 @@ def list_(session: Session) -> None:
 
     rows = list_contexts(session.directories)
     if not rows:
-        session.note("no contexts; `kops context add NAME --bootstrap-servers host:9092` makes one, so does `kops sandbox up`")
+        session.note("no contexts; `kops context add NAME --bootstrap-servers host:9092` makes one, and so does `kops sandbox up`")
     columns = ["name", "current", "bootstrap_servers", "security_protocol", "protected", "read_only"]
     session.render(rows, [*columns, "problem"] if any(row["problem"] for row in rows) else columns)
 
@@ -53,7 +53,7 @@ def use(session: Session, *, name: str) -> None:
 
 @group.command("show")
 @context_argument(required=False)
-@click.option("--resolved", is_flag=True, help="The values from flags, environment and files, and where each comes from.")
+@click.option("--resolved", is_flag=True, help="Show the values from flags, environment and files, and the origin of each.")
 @click.pass_obj
 def show(session: Session, *, name: str | None, resolved: bool) -> None:
     """Show a context, the current one by default. Secrets are never shown, only where they come from."""
@@ -68,7 +68,7 @@ def show(session: Session, *, name: str | None, resolved: bool) -> None:
     else:
         body = show_context(session.directories, session.settings.get("context") or os.environ.get("KOPS_CONTEXT"))
     if session.output_format in {"table", "csv"}:
-        # On a narrow terminal the end of a long path may be cut, the source must not.
+        # On a narrow terminal a long path may be truncated, but not its source.
         columns = ["setting", "source", "value"] if resolved and session.output_format == "table" else ["setting", "value", "source"]
         session.render(body["settings"], columns if resolved else ["setting", "value"])
     else:
@@ -81,7 +81,7 @@ def show(session: Session, *, name: str | None, resolved: bool) -> None:
 @saving
 @click.pass_obj
 def add(session: Session, /, *, name: str, current: bool, replace_: bool, **values: Any) -> None:
-    """Add a context. Secrets are named by file, command or variable, never given here, where `ps` shows them.
+    """Add a context. Secrets are read from a file, command or variable; on a command line `ps` would show them.
 
     -B, -X and --timeout become part of the context. The first context becomes the current one.
     """
@@ -94,11 +94,11 @@ def add(session: Session, /, *, name: str, current: bool, replace_: bool, **valu
 @group.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--name", required=True, metavar="NAME", help="Name of the new context.")
-@click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers, when the file names none.")
+@click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers, if the file names none.")
 @saving
 @click.pass_obj
 def import_(session: Session, *, file: Path, name: str, bootstrap_servers: str | None, current: bool, replace_: bool) -> None:
-    """Make a context of a Java client.properties, as Apache's tools take it with --command-config.
+    """Create a context from a Java client.properties, the file that Apache's tools take with --command-config.
 
     A password in it goes into a file that only you can read.
     """
@@ -114,7 +114,7 @@ def import_(session: Session, *, file: Path, name: str, bootstrap_servers: str |
 @context_argument(required=False)
 @click.pass_obj
 def test(session: Session, *, name: str | None) -> None:
-    """Connect to a context's cluster: which one it is, its brokers, and who we are to it.
+    """Connect to a context's cluster, and show its id, its brokers and our principal.
 
     The exit code is 3 when no broker answers or the login is refused.
     """

@@ -1,4 +1,4 @@
-"""The options of ``kops context``, made from the table of settings so that each setting has its flag."""
+"""The options of ``kops context``, generated from the table of settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FROM_SHARED = ("timeout", "client")
 class TableOptions:
     """A context as described on the command line.
 
-    :param values: of the options made here
+    :param values: of the options defined here
     :param shared: of the shared options
     """
 
@@ -51,11 +51,11 @@ def context_argument(*, required: bool = True) -> Callable[[F], F]:
 def only_name(session: Session, name: str | None) -> None:
     """Use a positional name as if it had been passed with ``-c``.
 
-    :raises UsageProblem: when both are given and differ
+    :raises UsageProblem: when both are passed and differ
     """
     given = session.settings.get("context")
     if name and given and given != name:
-        raise UsageProblem(f"two contexts are named: {name} and -c {given}", hint="keep one of them")
+        raise UsageProblem(f"two contexts are given: {name} and -c {given}", hint="keep one of them")
     if name:
         session.settings["context"] = name
 

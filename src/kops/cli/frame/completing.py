@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 
 from kops.cli.frame.options import META
 from kops.core.visible import visible
-from kops.operations.names import CONNECTORS, CONTEXTS, GROUPS, SUBJECTS, TOPICS
+from kops.operations.completion import CONNECTORS, CONTEXTS, GROUPS, SUBJECTS, TOPICS
 
 BUDGET_SECONDS = 0.7
 """For the question to the brokers; the rest of the second is Python's start."""
@@ -72,7 +72,7 @@ def _complete(ctx: click.Context, kinds: Iterable[str], incomplete: str) -> list
 
     def ask() -> None:
         from kops.cli.frame.session import Session
-        from kops.operations.names import names
+        from kops.operations.completion import names
 
         try:
             session = Session({**ctx.meta.get(META, {}), "quiet": True, "verbose": False})

@@ -41,9 +41,9 @@ def report(error: BaseException, argv: Sequence[str]) -> int:
 def describe(error: BaseException) -> tuple[dict[str, object], int]:
     """Return the error object and the exit code for any exception."""
     if isinstance(error, ImportError):
-        from kops.core.extras import instead_of
+        from kops.core.extras import missing_extra
 
-        error = instead_of(error) or error
+        error = missing_extra(error) or error
     if isinstance(error, KopsError):
         return error.as_json(), int(error.exit_code)
     if isinstance(error, click.ClickException):

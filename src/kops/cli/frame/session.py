@@ -106,7 +106,7 @@ class Session:
         """The Connect cluster; its workers are asked over one HTTP session."""
         from kops.gateways.connect import Connect
 
-        return Connect(self.connection, tell=self.progress.step)
+        return Connect(self.connection, notify=self.progress.step)
 
     @cached_property
     def journal(self) -> Journal:
@@ -118,10 +118,10 @@ class Session:
     @cached_property
     def progress(self) -> Progress:
         """Progress on stderr, unless quiet."""
-        from kops.core.progress import Silent
+        from kops.core.progress import NoProgress
         from kops.output.progress import StreamProgress
 
-        return Silent() if self.quiet else StreamProgress(sys.stderr, terminal=sys.stderr.isatty())
+        return NoProgress() if self.quiet else StreamProgress(sys.stderr, terminal=sys.stderr.isatty())
 
     def now(self) -> datetime:
         """Return the time, in UTC."""

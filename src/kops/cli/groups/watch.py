@@ -29,7 +29,7 @@ def watched(session: Session, question: Question, interval: str, count: int | No
     """
     milliseconds = parse_duration(interval, what="interval")
     if milliseconds < SHORTEST_MS:
-        raise UsageProblem(f"{interval} is too short an interval", hint=f"{SHORTEST_MS}ms is the shortest")
+        raise UsageProblem(f"{interval} is too short", hint=f"{SHORTEST_MS}ms is the shortest")
     try:
         return _looks(session, question, milliseconds, count)
     except KeyboardInterrupt:  # it is how a watch ends
@@ -75,5 +75,5 @@ def _shown(session: Session, by: str) -> AbstractContextManager[Show]:
     if session.output_format == "json":
         return nullcontext(json_lines(by, sys.stdout))
     if session.written_format != "table":
-        raise UsageProblem(f"--watch has no {session.written_format}", hint="it writes lines for people, or one JSON object a look")
+        raise UsageProblem(f"--watch has no {session.written_format}", hint="it writes lines for people, or one JSON object per poll")
     return live_table(by, sys.stdout) if sys.stdout.isatty() else nullcontext(plain_lines(sys.stdout))

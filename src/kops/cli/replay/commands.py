@@ -82,7 +82,7 @@ def run(session: Session, /, *, to_context: str | None, approval: Approval, mast
 
 @group.command("resume")
 @click.argument("entry_id", metavar="ID")
-@click.option("--take-over", is_flag=True, help="Also of an entry that another machine left open; asks for HOST:PID of it.")
+@click.option("--take-over", is_flag=True, help="Also an entry that another machine left open; asks to confirm its HOST:PID.")
 @mutation
 @click.pass_obj
 def resume(session: Session, *, entry_id: str, take_over: bool, approval: Approval) -> int:

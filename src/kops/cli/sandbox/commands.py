@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kops.sandbox.cluster import Status
     from kops.sandbox.parts import Part
 
-_name = click.option("--name", default="sandbox", show_default=True, metavar="NAME", help="Which sandbox; also its context's name.")
+_name = click.option("--name", default="sandbox", show_default=True, metavar="NAME", help="Name of the sandbox and of its context.")
 
 
 @click.group(cls=Group)
@@ -29,7 +29,7 @@ def group() -> None:
 @click.option(
     "--security", type=click.Choice(["plaintext", "sasl-ssl"]), help="sasl-ssl: SCRAM over TLS, with its own CA. [default: plaintext]"
 )
-@click.option("--connect", is_flag=True, help="Kafka Connect too: distributed workers; fetched the first time.")
+@click.option("--connect", is_flag=True, help="Also Kafka Connect: distributed workers; fetched the first time.")
 @click.option("--workers", type=click.IntRange(1, 5), metavar="N", help="How many Connect workers; implies --connect. [default: 1]")
 @click.option(
     "--plugins",
@@ -38,9 +38,11 @@ def group() -> None:
     multiple=True,
     help="A directory of Connect plugin directories, in addition to `kops connect plugins add`; repeatable.",
 )
-@click.option("--registry", is_flag=True, help="A schema registry with Confluent's API too; fetched the first time.")
-@click.option("--new-ports", is_flag=True, help="Take other free ports than the last time.")
-@click.option("--jars", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR", help="Jars in place of the cache.")
+@click.option("--registry", is_flag=True, help="Also a schema registry with Confluent's API; fetched the first time.")
+@click.option("--new-ports", is_flag=True, help="Use new free ports.")
+@click.option(
+    "--jars", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR", help="Use these jars instead of the cache."
+)
 @click.pass_obj
 def up(
     session: Session,
@@ -56,10 +58,10 @@ def up(
     new_ports: bool,
     jars: Path | None,
 ) -> None:
-    """Start a sandbox, with the data of the last time.
+    """Start a sandbox, with its data from last time.
 
-    It registers a context of its name, survives the shell, keeps its ports, and listens on 127.0.0.1 only. What it was once
-    given, Connect and the registry too, comes up with it every time.
+    It registers a context of its name, outlives the shell, keeps its ports, and listens on 127.0.0.1 only. Connect and the
+    registry, once added, start with it every time.
     """
     from kops.config.load import read_config
     from kops.operations.sandbox.manage import bring_up
@@ -78,12 +80,12 @@ def up(
     )
     _show(session, status)
     current = read_config(session.directories).current == name
-    session.note(f"{name} is the current context" if current else f"use it with -c {name}, or for good with: kops context use {name}")
+    session.note(f"{name} is the current context" if current else f"use it with -c {name}, or make it the default: kops context use {name}")
 
 
 @group.command("down")
 @_name
-@click.option("--delete", is_flag=True, help="Delete its data and its context too.")
+@click.option("--delete", is_flag=True, help="Also delete its data and its context.")
 @click.pass_obj
 def down(session: Session, *, name: str, delete: bool) -> None:
     """Stop a sandbox; its data stays unless --delete is given."""
@@ -102,7 +104,7 @@ def down(session: Session, *, name: str, delete: bool) -> None:
 @_name
 @click.pass_obj
 def status(session: Session, *, name: str) -> int:
-    """Say how a sandbox is; the exit code is 1 when not all of it runs."""
+    """Show the status of a sandbox; exit code 1 if any part of it is not running."""
     from kops.operations.sandbox.manage import describe
 
     found = describe(session, name)
@@ -116,10 +118,10 @@ def status(session: Session, *, name: str) -> int:
 @click.option("--broker", type=int, metavar="N", help="Only this broker's.")
 @click.option("--worker", type=int, metavar="N", help="Only this Connect worker's.")
 @click.option("--registry", is_flag=True, help="Only the schema registry's.")
-@click.option("--lines", type=click.IntRange(min=0), default=100, show_default=True, help="How many of each, from the end.")
+@click.option("--lines", type=click.IntRange(min=0), default=100, show_default=True, help="How many of the last lines of each.")
 @click.pass_obj
 def logs(session: Session, *, name: str, follow: bool, broker: int | None, worker: int | None, registry: bool, lines: int) -> None:
-    """Show what the brokers logged, and the Connect workers and the registry where there are any."""
+    """Show the logs of the brokers, Connect workers and registry."""
     from kops.operations.sandbox.manage import describe, read_logs
     from kops.output.json_text import json_text
 

@@ -1,4 +1,4 @@
-"""``kops demo``: the tour."""
+"""``kops demo``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from kops.cli.frame.session import Session
 )
 @click.pass_obj
 def demo(session: Session, *, guarantee: str) -> None:
-    """Lose an application's state, and bring it back exactly: on a real Kafka.
+    """Lose an application's state on a real Kafka, and restore it exactly.
 
     Starts a Kafka and the Kafka Streams application of examples/prices on this machine, destroys the application's
     state, rebuilds it, and removes everything again. Takes about a minute.
     """
     from kops.core.extras import STATE, needs
 
-    needs(STATE, "the tour rebuilds state, which needs")
+    needs(STATE, "the demo rebuilds state, which needs")
     from kops.cli.sandbox.tour import take_the_tour
 
     take_the_tour(session.directories.cache, guarantee)

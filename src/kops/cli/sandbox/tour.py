@@ -1,4 +1,4 @@
-"""The steps of ``kops demo``: each said in a sentence, each kops command shown as it is typed."""
+"""The steps of ``kops demo``: each announced in a sentence, with the kops commands as typed."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _FOLDERS = {"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_DATA_HO
 def take_the_tour(cache: Path, guarantee: str) -> None:
     """Run the demo from the first step to the clean-up.
 
-    :param cache: kops' cache: the jars are shared, everything else is the demo's own
-    :raises KopsError: when a step does not do what it should; everything is cleaned up then too
+    :param cache: kops' cache: jars are shared, everything else is private to the demo
+    :raises KopsError: when a step fails; everything is cleaned up in that case, too
     """
     started = time.monotonic()
     with _own_folder(cache) as folder:
@@ -45,7 +45,7 @@ def take_the_tour(cache: Path, guarantee: str) -> None:
             tour.run()
         finally:
             tour.clean_up()
-    _say(f"Done in {time.monotonic() - started:.0f} s: the Kafka, the application and their files are gone again.")
+    _say(f"Done in {time.monotonic() - started:.0f} s: Kafka, the application and their files have been removed.")
 
 
 class Tour:
@@ -67,7 +67,7 @@ class Tour:
     def prepare(self) -> None:
         _say("1. A real Apache Kafka starts on this machine, in its own folder.")
         kops("sandbox", "up", "--name", SANDBOX)
-        _say("2. The topics of the example are created: what will be is shown before it is done.")
+        _say("2. The topics of the example are created: the plan is shown before it is applied.")
         kops("-c", SANDBOX, "topics", "create", "prices", TOTALS, "--partitions", PARTITIONS, "--yes")
         _say(f"3. The Kafka Streams application {APPLICATION} ({self.guarantee}) starts: its store `totals` sums prices by item.")
         source = examples_directory() / "prices"
@@ -84,18 +84,18 @@ class Tour:
         self.expect_outputs([2000.0, 4000.0, 6000.0])
 
     def lose_the_state(self) -> None:
-        _say("5. The accident: the application stops, somebody empties its changelog, and its disk is lost.")
+        _say("5. The accident: the application stops, its changelog is emptied, and its disk is lost.")
         self.stop()
         kops("-c", SANDBOX, "topics", "delete", CHANGELOG, "--confirm", CHANGELOG)
         kops("-c", SANDBOX, "topics", "create", CHANGELOG, "--partitions", PARTITIONS, "--compacted", "--yes")
         shutil.rmtree(self.application.state_directory)
-        _say("6. kops compares the changelog with what the input says that it should hold, and exits with 1:")
+        _say("6. kops compares the changelog with what the input implies, and exits with 1:")
         kops("-c", SANDBOX, "state", "verify", str(self.state_file), expect=1)
 
     def bring_it_back(self) -> None:
         _say("7. The state is rebuilt from the input, up to the offsets that the application has committed:")
         kops("-c", SANDBOX, "state", "rebuild", str(self.state_file), "--yes")
-        _say("8. Compared again, nothing differs:")
+        _say("8. A second comparison finds no difference:")
         kops("-c", SANDBOX, "state", "verify", str(self.state_file))
 
     def feed_the_fourth(self) -> None:
@@ -131,20 +131,20 @@ class Tour:
         offsets = self.session.kafka.offsets
         written = [partition for found in offsets.partitions_of([CHANGELOG, TOTALS]).values() for partition in found]
         ends = {partition: bound.log_end_offset for partition, bound in offsets.bounds(written).items()}
-        wait_until_stable(self.session, ends)  # brokers note there that a transaction is committed after its offsets say so
+        wait_until_stable(self.session, ends)  # commit markers are written after the offsets are committed
 
     def expect_total(self, total: float) -> None:
         """Show the store, and check the laptop total."""
         kops("-c", SANDBOX, "changelog", "inspect", CHANGELOG, "--key", "string", "--value", "double")
         found = self.laptops(CHANGELOG)[-1:]
         if found != [total]:
-            raise OperationFailed(f"the laptops' total is {found}, and should be {total}")
+            raise OperationFailed(f"the laptop total is {found}, not {total}")
 
     def expect_outputs(self, totals: list[float]) -> None:
         """Check that the application sent exactly these laptop totals."""
         found = self.laptops(TOTALS)
         if found != totals:
-            raise OperationFailed(f"{TOTALS} holds {found} for the laptop, and should hold {totals}")
+            raise OperationFailed(f"{TOTALS} holds {found} for the laptop, not {totals}")
 
     def laptops(self, topic: str) -> list[float]:
         offsets = self.session.kafka.offsets
@@ -163,7 +163,7 @@ def kops(*arguments: str, expect: int | None = 0) -> None:
     """Print a command and run it in this process.
 
     :param expect: its exit code; None: any
-    :raises OperationFailed: when it ends with another
+    :raises OperationFailed: when it exits with another
     """
     from kops.cli.frame.main import main
 
@@ -172,7 +172,7 @@ def kops(*arguments: str, expect: int | None = 0) -> None:
     sys.stdout.flush()
     code = main(arguments)
     if expect is not None and code != expect:
-        raise OperationFailed(f"`kops {shown}` ended with exit code {code}, and should have with {expect}", hint="see its error above")
+        raise OperationFailed(f"`kops {shown}` ended with exit code {code}, not {expect}", hint="see its error above")
 
 
 @contextlib.contextmanager
@@ -184,7 +184,7 @@ def _own_folder(cache: Path) -> Iterator[Path]:
         for name in [name for name in os.environ if name.startswith("KOPS_") and name != "KOPS_JARS_DIR"]:
             del os.environ[name]
         os.environ.update({name: str(folder / part) for name, part in _FOLDERS.items()}, KOPS_CACHE_DIR=str(cache))
-        assert directories(os.environ).state.is_relative_to(folder)  # noqa: S101 - never the user's journal
+        assert directories(os.environ).state.is_relative_to(folder)  # noqa: S101 - never touch the user's journal
         yield folder
     finally:
         os.environ.clear()

@@ -10,7 +10,7 @@ from kops.core.cluster.log_dirs import LogDir
 from kops.core.cluster.models import Quorum
 from kops.core.cluster.observed import Observed, PartitionTrouble, partition_trouble
 from kops.core.cluster.settings import setting_findings
-from kops.core.findings import Finding, Severity, command, counted, names_text, places_text
+from kops.core.findings import Finding, Severity, command, counted, names_text, partitions_text
 from kops.core.models import Partition, TopicPartition
 from kops.core.topics.settings import MIN_IN_SYNC
 
@@ -75,7 +75,7 @@ def _about(severity: Severity, check: str, places: Iterable[TopicPartition], sum
     some = sorted(places)
     topics = list(dict.fromkeys(place.topic for place in some))
     commands = (command("topics", "describe", *topics[:3]),)
-    return Finding(severity, check, places_text(some), summary, commands, {"partitions": list(map(str, some)), **facts})
+    return Finding(severity, check, partitions_text(some), summary, commands, {"partitions": list(map(str, some)), **facts})
 
 
 def _lower_minimum(observed: Observed, topic: str) -> str:

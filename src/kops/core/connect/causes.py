@@ -1,4 +1,4 @@
-"""Why a connector or a task failed, by the exceptions that its stack trace names, and what to do about it. Pure."""
+"""Why a connector or a task failed, judged by the exceptions in its stack trace, and what to do about it. Pure."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def cause_of(trace: str) -> Cause:
 def advice(name: str, group: str | None, trace: str, config: Mapping[str, str]) -> tuple[str, ...]:
     """Return the commands that help, best first.
 
-    :param group: that a sink connector reads as; None for a source
-    :param config: of the connector
+    :param group: the group of a sink connector; None for a source
+    :param config: the connector's configuration
     """
     cause, look = cause_of(trace), command("connect", "status", name, "--trace")
     if cause is Cause.PASSING:

@@ -1,4 +1,4 @@
-"""Connectors as files declare them: one document a connector, and documents that say which names the files own. Pure."""
+"""Connectors as declared in files: one document per connector, and documents that list the names that the files own. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WRAPPED = ("name", "config")
 class Declared:
     """A connector as declared in a file.
 
-    :param file: where it stands, as an absolute path
+    :param file: absolute path of the declaring file
     :param place: file and document, for messages
     """
 
@@ -31,7 +31,7 @@ class Declared:
 class Declaration:
     """The contents of the files of one command.
 
-    :param owns: globs of the names that belong to the files: other connectors under them may be pruned
+    :param owns: globs of the names that belong to the files: undeclared connectors among them may be pruned
     """
 
     connectors: tuple[Declared, ...] = ()
@@ -41,9 +41,9 @@ class Declaration:
 def parse_declaration(documents: Sequence[tuple[str, str, Any]]) -> Declaration:
     """Parse the documents of some files.
 
-    A document is what Connect's REST interface takes (``name`` and ``config``), or the settings alone with ``name`` among them.
+    A document is either what Connect's REST API accepts (``name`` and ``config``), or the settings including ``name``.
 
-    :param documents: the file and the place of each, and what is in it
+    :param documents: file, place (for messages) and content of each
     :raises ConfigError: naming the file and the setting
     """
     found: dict[str, Declared] = {}
@@ -55,7 +55,7 @@ def parse_declaration(documents: Sequence[tuple[str, str, Any]]) -> Declaration:
         one = _connector(file, place, body)
         if one.name in found:
             hint = f"see {found[one.name].place}"
-            raise ConfigError(f"{place}: name: {one.name} is declared already", hint=hint, file=place, field="name")
+            raise ConfigError(f"{place}: name: {one.name} is declared twice", hint=hint, file=place, field="name")
         found[one.name] = one
     return Declaration(tuple(found.values()), tuple(dict.fromkeys(owns)))
 
@@ -66,14 +66,14 @@ def _connector(file: str, place: str, body: Any) -> Declared:
     if isinstance(fields.body.get("config"), Mapping):
         for other in fields.body:
             if other not in _WRAPPED:
-                raise fields.wrong(other, "is next to config", "settings go inside config; next to it there is only the name")
+                raise fields.wrong(other, "is next to config", "move it inside config; only name belongs next to config")
         fields = fields.inside("config")
     config = {key: _text(fields, key) for key in fields.body if key != "name"}
     inner = fields.body.get("name")
     if inner is not None and str(inner) != name:
-        raise fields.wrong("name", f"is {inner}, and the document's name is {name}", "leave it away inside config")
+        raise fields.wrong("name", f"is {inner}, and the document's name is {name}", "remove it from config")
     if not config.get(CLASS):
-        raise fields.wrong(CLASS, "is missing", "the class of the connector; `kops connect plugins list` shows those that the workers have")
+        raise fields.wrong(CLASS, "is missing", "the class of the connector; `kops connect plugins list` shows the available ones")
     return Declared(name, config, file, place)
 
 
@@ -85,4 +85,4 @@ def _text(fields: Fields, name: str) -> str:
         return str(value)
     if isinstance(value, list) and all(isinstance(part, (str, int)) and not isinstance(part, bool) for part in value):
         return ",".join(map(str, value))
-    raise fields.wrong(name, "has no value that a setting can have", "a text, a number, true or false, or a list of words")
+    raise fields.wrong(name, "has an invalid value", "a string, a number, true or false, or a list of strings")

@@ -1,4 +1,4 @@
-"""Connectors of Kafka Connect and how they are. Pure."""
+"""Connectors of Kafka Connect and their states. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GROUP_PREFIX = "connect-"
 """Sink connectors read as the group ``connect-NAME`` unless their configuration says otherwise."""
 _CAUSE = "Caused by: "
 _LONGEST_CAUSE, _HEAD, _TAIL = 240, 110, 125
-"""Of a longer one head and tail: Debezium prints all that it knows in between, and then what to do."""
+"""Longer causes keep head and tail: Debezium prints all its details in between, and the advice last."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Connector:
     """A connector and its tasks.
 
     :param type: source or sink
-    :param url: of the worker that was asked
+    :param url: of the worker that reported it
     """
 
     name: str
@@ -132,5 +132,5 @@ def connector_findings(connector: Connector) -> Iterator[Finding]:
     idle = [task.id for task in connector.tasks if task.state == UNASSIGNED]
     if connector.state == UNASSIGNED or idle:
         text = "no worker runs " + ("the connector" if connector.state == UNASSIGNED else counted(len(idle), "task"))
-        text += ": Connect is rebalancing, or workers are gone"
+        text += ": Connect is rebalancing, or workers are down"
         yield Finding(Severity.WARNING, "connector_unassigned", subject, text, look, {**about, "tasks": idle})

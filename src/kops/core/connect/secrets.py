@@ -1,7 +1,7 @@
-"""Settings of connectors that nobody may see: which they are, and how they are shown. Pure.
+"""Secret settings of connectors: how to recognize and how to hide them. Pure.
 
 A setting is a secret when its plugin says so (Connect's type PASSWORD), by its name, or by the shape of its value. A reference such
-as ``${file:/run/db:password}`` is no secret: Connect's workers look it up, and nobody else.
+as ``${file:/run/db:password}`` is not a secret: only Connect's workers resolve it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from kops.core.secret_shapes import HIDDEN, is_secret_name, secrets_in, without_
 
 _REFERENCE = re.compile(r"\$\{[^}:]+:[^}]*\}")
 _SHORTEST = 3
-"""A shorter secret is not looked for in texts: it is part of half the words."""
+"""Shorter secrets are not searched for in texts: they occur in too many words."""
 _SHORTEST_LINE = 16
-"""A shorter line of a secret of several lines is not looked for by itself."""
+"""Shorter lines of a multi-line secret are not searched for on their own."""
 
 
 def has_reference(text: str) -> bool:
@@ -29,7 +29,7 @@ def has_reference(text: str) -> bool:
 def hidden_names(config: Mapping[str, str], passwords: Collection[str] = ()) -> set[str]:
     """Return the settings whose whole value is hidden.
 
-    :param passwords: settings of which the plugin says that they are secrets
+    :param passwords: settings that the plugin declares as secrets
     """
     return {
         name

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from kops.core.diagnosis.parts import longest, unread_text
-from kops.core.findings import Finding, Severity, command, counted, places_text, ranges_text
+from kops.core.findings import Finding, Severity, command, counted, partitions_text, ranges_text
 from kops.core.groups.history import Deletion, Jump, deletions, jumps
 from kops.core.groups.lag import age_text
 from kops.core.groups.look import CRASHES_WITHIN_MS, GroupLook, PartitionLook
@@ -100,7 +100,7 @@ def _options(partitions: Iterable[TopicPartition]) -> list[str]:
 
 def _jumped(look: GroupLook, some: Sequence[Jump], rest: int) -> Finding:
     name, first = look.group.group_id, min(jump.time for jump in some)
-    places = places_text(jump.partition for jump in some)
+    places = partitions_text(jump.partition for jump in some)
     by = sum(abs(jump.after - jump.before) for jump in some)
     forward = some[0].onward
     how, left = ("forward", "skipped unread") if forward else ("back", "still to be read again")
@@ -133,7 +133,7 @@ def _deleted(look: GroupLook, some: Sequence[Deletion], partitions: Sequence[Par
         return
     name, places = look.group.group_id, [one.partition for one, _ in missed]
     first, count = min(one.time for one, _ in missed), sum(count for _, count in missed)
-    text = f"commits of {places_text(places)} were deleted at {time_text(first)}"
+    text = f"commits of {partitions_text(places)} were deleted at {time_text(first)}"
     if recreated:
         changed = any(one.topic_id is not None for one, _ in missed)
         text += f": the topic was recreated, {'its id changed' if changed else 'its log ends before what was committed'}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kops.core.findings import Finding, Severity, counted, places_text, ranges_text
+from kops.core.findings import Finding, Severity, counted, partitions_text, ranges_text
 from kops.core.groups.lag import age_text
 from kops.core.groups.look import GroupLook, PartitionLook
 
@@ -27,7 +27,7 @@ def finding_about(
 
 def where(some: Sequence[PartitionLook]) -> str:
     """Return partitions for people: ``orders:0-3``."""
-    return places_text(one.partition for one in some)
+    return partitions_text(one.partition for one in some)
 
 
 def longest(some: Sequence[PartitionLook]) -> int:

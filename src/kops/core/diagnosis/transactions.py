@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kops.core.findings import Finding, Severity, command, places_text
+from kops.core.findings import Finding, Severity, command, partitions_text
 from kops.core.groups.lag import OpenTransaction, age_text
 from kops.core.models import TopicPartition
 
@@ -83,4 +83,4 @@ def _finding(partitions: list[TopicPartition], found: OpenTransaction, oldest: O
         "age_ms": age,
         "start_offset": found.start_offset,
     }
-    return Finding(severity, check, places_text(partitions), text, (command("topics", "offsets", *topics[:3]),), facts)
+    return Finding(severity, check, partitions_text(partitions), text, (command("topics", "offsets", *topics[:3]),), facts)

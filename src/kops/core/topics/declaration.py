@@ -65,7 +65,7 @@ def parse_declaration(documents: Sequence[tuple[str, Any]], *, also_known: Calla
         other = topics.get(topic.name) or metrics.get(metric_name(topic.name))
         if other is not None:
             what = (
-                "is declared already" if other.name == topic.name else f"collides with {other.name}: Kafka's metric names turn '.' into '_'"
+                "is declared twice" if other.name == topic.name else f"collides with {other.name}: Kafka's metric names turn '.' into '_'"
             )
             raise ConfigError(f"{place}: name: {topic.name} {what}", hint=f"see {other.place}", file=place, field="name")
         topics[topic.name] = metrics[metric_name(topic.name)] = topic
@@ -118,7 +118,7 @@ def _text(config: Fields, name: str) -> str:
         return str(value).lower()
     if isinstance(value, (str, int, float)):
         return str(value)
-    raise config.wrong(name, "has no value that a setting can have", "a text, a number, true or false, or a list of words")
+    raise config.wrong(name, "has an invalid value", "a string, a number, true or false, or a list of strings")
 
 
 def _owned(place: str, body: Mapping[str, Any]) -> list[str]:

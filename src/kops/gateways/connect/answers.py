@@ -1,4 +1,4 @@
-"""What workers answer: JSON, Connect's own errors, and what stands between us and them."""
+"""Answers of workers: JSON, Connect's errors, and errors of proxies in between."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LOST_LEADER = ("IO Error trying to forward REST request", "Cannot complete requ
 _TOO_SLOW = "Request timed out"
 
 
-class Again(Exception):
+class RetryLater(Exception):
     """The request may be retried later.
 
-    :param refused: whether nothing of it was done
+    :param refused: whether it is certain that nothing was executed
     """
 
     def __init__(self, error: KopsError, *, refused: bool) -> None:
@@ -32,26 +32,26 @@ class Again(Exception):
 def body_of(url: str, answer: Any) -> Any:
     """Return the JSON of an answer; None if it is empty.
 
-    :param url: as people may see it
-    :raises Again: when Connect is rebalancing
-    :raises KopsError: when it is an error, or no JSON
+    :param url: without credentials
+    :raises RetryLater: when Connect is rebalancing
+    :raises KopsError: when it is an error, or not JSON
     """
     status = answer.status_code
     if status == _UNAUTHORIZED:
-        raise AuthenticationFailed(f"Connect at {url} wants to know who we are", hint="set connect_username and connect_password_file")
+        raise AuthenticationFailed(f"Connect at {url} requires a login", hint="set connect_username and connect_password_file")
     if status == _FORBIDDEN:
-        raise AuthorizationFailed(f"Connect at {url} refuses: {said_by(answer)}")
+        raise AuthorizationFailed(f"Connect at {url} denies access: {short_message(answer)}")
     body, is_json = _json(answer)
     if _REDIRECT <= status < _BAD:
         where = re.sub(r"//[^/@]*@", "//", answer.headers.get("Location", "elsewhere")).split("?")[0]
-        raise OperationFailed(f"what answers at {url} is not Connect: it sends us to {where}", hint="see connect_urls of the context")
+        raise OperationFailed(f"the server at {url} is not Connect: it redirects to {where}", hint="check connect_urls of the context")
     if status >= _BAD:
-        raise _refusal(url, status, said_by(answer), from_connect=isinstance(body, dict) and "message" in body)
+        raise _refusal(url, status, short_message(answer), from_connect=isinstance(body, dict) and "message" in body)
     if not is_json:
-        said = said_by(answer)
+        message = short_message(answer)
         raise OperationFailed(
-            f"what answers at {url} is not Connect: it gives no JSON{f' but {said!r}' if said else ''}",
-            hint="see connect_urls of the context",
+            f"the server at {url} is not Connect: the answer is not JSON{f' but {message!r}' if message else ''}",
+            hint="check connect_urls of the context",
         )
     return body
 
@@ -65,34 +65,38 @@ def _json(answer: Any) -> tuple[Any, bool]:
         return None, False
 
 
-def _refusal(url: str, status: int, said: str, *, from_connect: bool) -> Exception:
+def _refusal(url: str, status: int, message: str, *, from_connect: bool) -> Exception:
     """Return the error for a rejected request: by its message if Connect wrote it, otherwise by its status."""
     details = {"status": status}
     if not from_connect:
-        in_place = f"something other than Connect answers {status} at {url}{f': {said}' if said else ''}"
-        hint = "a proxy that cannot reach its workers" if status in _GATEWAYS else "see connect_urls of the context"
+        in_place = f"something other than Connect answers {status} at {url}{f': {message}' if message else ''}"
+        hint = "probably a proxy that cannot reach its workers" if status in _GATEWAYS else "check connect_urls of the context"
         return OperationFailed(in_place, hint=hint, **details)
-    if status == _CONFLICT and any(sign in said.lower() for sign in _IS_REBALANCING):
-        return Again(StateMoved(f"Connect is rebalancing: {said}", hint="try again in a moment", **details), refused=True)
-    if any(sign in said for sign in _LOST_LEADER):
-        return Again(OperationFailed(f"Connect cannot reach its leader: {said}", hint="a worker may be down", **details), refused=False)
-    if _TOO_SLOW in said:
-        return TimedOut(f"Connect at {url} gave up: {said}", hint="`kops connect status` shows what is", **details)
-    return _BY_STATUS.get(status, _failed)(url, said, details)
+    if status == _CONFLICT and any(sign in message.lower() for sign in _IS_REBALANCING):
+        return RetryLater(StateMoved(f"Connect is rebalancing: {message}", hint="try again in a moment", **details), refused=True)
+    if any(sign in message for sign in _LOST_LEADER):
+        return RetryLater(
+            OperationFailed(f"Connect cannot reach its leader: {message}", hint="a worker may be down", **details), refused=False
+        )
+    if _TOO_SLOW in message:
+        return TimedOut(f"Connect at {url} gave up: {message}", hint="`kops connect status` shows the outcome", **details)
+    return _BY_STATUS.get(status, _failed)(url, message, details)
 
 
-def _failed(url: str, said: str, details: dict[str, Any]) -> KopsError:
-    return OperationFailed(f"Connect at {url} answers {details['status']}: {said}", **details)
+def _failed(url: str, message: str, details: dict[str, Any]) -> KopsError:
+    return OperationFailed(f"Connect at {url} answers {details['status']}: {message}", **details)
 
 
 _BY_STATUS: dict[int, Callable[[str, str, dict[str, Any]], KopsError]] = {
-    _CONFLICT: lambda _, said, details: StateMoved(f"Connect refuses: {said}", **details),
-    _NOT_FOUND: lambda _, said, details: NotFound(f"Connect says: {said}", hint="`kops connect list` shows the connectors", **details),
-    _METHOD: lambda _, said, details: OperationFailed(f"this Connect cannot do that: {said}", hint="it may be too old", **details),
+    _CONFLICT: lambda _, message, details: StateMoved(f"Connect refused: {message}", **details),
+    _NOT_FOUND: lambda _, message, details: NotFound(f"Connect: {message}", hint="`kops connect list` shows the connectors", **details),
+    _METHOD: lambda _, message, details: OperationFailed(
+        f"this Connect does not support that: {message}", hint="it may be too old", **details
+    ),
 }
 
 
-def said_by(answer: Any) -> str:
+def short_message(answer: Any) -> str:
     """Return the message of an answer on one short line: Connect's message, the title of a page, or its first words."""
     body, is_json = _json(answer)
     if is_json and isinstance(body, dict) and isinstance(body.get("message"), str):

@@ -1,7 +1,7 @@
-"""The calls of Connect's REST interface that kops makes.
+"""The requests of Connect's REST API that kops uses.
 
-Every call but those of :meth:`Connect.restart` and :meth:`Connect.create` may be sent twice: reading, and setting something to a value,
-may be done again.
+Every request may be sent twice, except those of :meth:`Connect.restart` and :meth:`Connect.create`: reading and setting a value
+are idempotent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kops.config.connection import Connection
 from kops.core.connect.models import Connector, connector_of
 from kops.core.errors import NotFound, OperationFailed
 from kops.gateways.connect.shapes import loggers_of, mapping_of, message_of, objects_with, offsets_of, shaped, validation_of
-from kops.gateways.connect.workers import Tell, Workers, without_login
+from kops.gateways.connect.workers import Notify, Workers, without_login
 
 T = TypeVar("T")
 Config = Mapping[str, str]
@@ -23,25 +23,25 @@ Config = Mapping[str, str]
 class Connect:
     """The Connect cluster of a connection.
 
-    :param tell: is told why a request is sent again, or to another worker
+    :param notify: receives the reason when a request is retried or sent to another worker
     """
 
-    def __init__(self, connection: Connection, tell: Tell | None = None) -> None:
-        self._workers = Workers(connection, tell)
+    def __init__(self, connection: Connection, notify: Notify | None = None) -> None:
+        self._workers = Workers(connection, notify)
         self._plugins: dict[bool, list[dict[str, Any]]] = {}
 
     def about(self) -> dict[str, Any]:
         """Return ``version``, ``commit`` and ``kafka_cluster_id`` of the worker that answers."""
         url, body = self._workers.ask("GET", "/")
         if not isinstance(body, dict) or "kafka_cluster_id" not in body:
-            raise OperationFailed(f"what answers at {without_login(url)} is not Connect", hint="see connect_urls of the context")
+            raise OperationFailed(f"the server at {without_login(url)} is not Connect", hint="check connect_urls of the context")
         return {**body, "url": without_login(url)}
 
     def connectors(self) -> tuple[Connector, ...]:
         """Return every connector with its tasks and configuration, in one request.
 
         :raises Unreachable: when no worker answers
-        :raises KopsError: when a worker refuses
+        :raises KopsError: when a worker reports an error
         """
         url, body = self._workers.ask("GET", "/connectors", parameters={"expand": ["status", "info"]})
         if not isinstance(body, dict):
@@ -88,7 +88,7 @@ class Connect:
     def create(self, name: str, config: Config, state: str | None = None) -> None:
         """Create a connector; never change one that was created by others in the meantime.
 
-        :param state: PAUSED or STOPPED: it does not run yet (KIP-980, since Kafka 3.7)
+        :param state: initial state, PAUSED or STOPPED (KIP-980, since Kafka 3.7)
         :raises StateMoved: when it exists already
         """
         body = {"name": name, "config": {**config, "name": name}} | ({"initial_state": state} if state else {})
@@ -141,7 +141,7 @@ class Connect:
     def _read(self, method: str, path: str, read: Callable[[Any], T], **how: Any) -> T:
         """Return the parsed answer to a request.
 
-        :raises OperationFailed: when it has a shape that ``read`` does not know
+        :raises OperationFailed: when ``read`` cannot parse it
         """
         url, body = self._workers.ask(method, path, **how)
         return shaped(without_login(url), f"{method} {path}", body, read)

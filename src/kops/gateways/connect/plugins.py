@@ -1,4 +1,4 @@
-"""Connect plugins of this machine's cache, by Maven coordinate."""
+"""Connect plugins in the cache of this machine, by Maven coordinate."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 from kops.core.errors import MissingRequirement, UsageProblem
 from kops.gateways.machine import ivy
-from kops.gateways.machine.archives import once, retrieved, unpack
+from kops.gateways.machine.archives import cached_folder, fetch_archive, unpack
 from kops.gateways.machine.ivy import Artifact, Report
 from kops.gateways.machine.jars import KAFKA_VERSION, repository
 from kops.gateways.machine.jdk import require_jdk
 
 FILE_STREAM = f"org.apache.kafka:connect-file:{KAFKA_VERSION}"
 ARCHIVES = (("plugin", "tar.gz"), ("plugin", "zip"), ("package", "tar.gz"))
-"""How plugins are packed on Maven Central: Debezium's and Aiven's, others', Camel's."""
+"""How plugins are packaged on Maven Central: Debezium and Aiven, others, Camel."""
 _OF_THE_WORKER = ("org.slf4j", "ch.qos.logback", "ch.qos.reload4j", "log4j", "org.apache.logging.log4j")
 _WORKER_JARS = re.compile(r"(connect-api|connect-json|connect-runtime|connect-transforms|kafka-clients|jakarta\.ws\.rs-api)-\d.*\.jar")
 _HINT = "check the coordinate, and the network (KOPS_MAVEN_REPOSITORY=URL names a mirror)"
@@ -31,7 +31,7 @@ def plugins_directory(cache_directory: Path) -> Path:
 def parse_coordinate(text: str) -> Artifact:
     """Parse ``GROUP:ARTIFACT:VERSION``.
 
-    :raises UsageProblem: when it is none
+    :raises UsageProblem: when it is not a coordinate
     """
     parts = text.split(":")
     if len(parts) != 3 or not all(_PART.fullmatch(part) for part in parts):  # noqa: PLR2004 - group, artifact, version
@@ -47,7 +47,7 @@ def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Report | 
 
     :param cache_directory: kops' cache, ``directories.cache``
     :raises UsageProblem: when it is not a Maven coordinate
-    :raises MissingRequirement: not there and cannot be fetched
+    :raises MissingRequirement: when it is neither present nor can be fetched
     """
     artifact = parse_coordinate(coordinate)
     report = progress or (lambda _line: None)
@@ -56,13 +56,13 @@ def plugin_folder(cache_directory: Path, coordinate: str, *, progress: Report | 
         report(f"fetching {coordinate}")
         for classifier, extension in ARCHIVES:
             try:
-                return unpack(retrieved(artifact, classifier, extension, work, report), work / "whole")
+                return unpack(fetch_archive(artifact, classifier, extension, work, report), work / "whole")
             except MissingRequirement:
                 continue
         return _jars(artifact, work, report)
 
     name = f"{_FOLDER}/{artifact.name}-{artifact.version}"
-    return once(cache_directory / "jars", name, make if fetch else None, report=report)
+    return cached_folder(cache_directory / "jars", name, make if fetch else None, report=report)
 
 
 def _jars(artifact: Artifact, work: Path, report: Report) -> Path:

@@ -1,4 +1,4 @@
-"""The shapes of Connect's answers. An answer of another shape ends as one error that shows it, never as a KeyError further on."""
+"""Parsers of Connect's answers. An unexpected answer becomes an error that shows it, never a KeyError later."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _LONGEST = 120
 def shaped(url: str, request: str, body: Any, read: Callable[[Any], T]) -> T:
     """Parse the JSON of an answer.
 
-    :param url: as people may see it
+    :param url: without credentials
     :param request: method and path
-    :raises OperationFailed: when the answer has another shape than ``read`` expects
+    :raises OperationFailed: when ``read`` cannot parse it
     """
     try:
         return read(body)
@@ -25,8 +25,8 @@ def shaped(url: str, request: str, body: Any, read: Callable[[Any], T]) -> T:
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         raise OperationFailed(
-            f"Connect at {url} answers {request} in a shape that kops does not know: {shown}",
-            hint="see connect_urls of the context; `kops connect workers` shows the version of each worker",
+            f"Connect at {url} answers {request} in an unexpected format: {shown}",
+            hint="check connect_urls of the context; `kops connect workers` shows the version of each worker",
         ) from broken
 
 

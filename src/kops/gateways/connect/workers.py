@@ -1,7 +1,7 @@
-"""Requests to the workers of a Connect cluster: whoever answers is asked, and what a rebalance refuses is asked again.
+"""Requests to the workers of a Connect cluster, with failover to another worker and retries during rebalances.
 
-Each worker answers for the whole cluster: it passes on what its leader must do. So a request goes to the worker that answered last,
-then to the others. A request that may already have been carried out is only sent again when doing it twice does no harm.
+Each worker answers for the whole cluster: it forwards requests to its leader. So a request goes to the worker that answered last,
+then to the others. A request that may have been executed is retried only if it is idempotent.
 """
 
 from __future__ import annotations
@@ -14,66 +14,66 @@ from typing import Any
 from kops.config.connection import Connection
 from kops.config.http import http_settings, no_login
 from kops.core.errors import KopsError, OperationFailed, TimedOut, Unreachable
-from kops.gateways.connect.answers import Again, body_of
+from kops.gateways.connect.answers import RetryLater, body_of
 
 _JSON = {"Accept": "application/json"}
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 2.0
 _LONG_AGO = 5.0
 _BROKEN = 500
-OUTCOME_UNKNOWN = "it may have been done all the same: `kops connect status` shows what is"
+OUTCOME_UNKNOWN = "it may have been executed: `kops connect status` shows the outcome"
 
-Tell = Callable[[str], None]
-"""Takes a sentence for the person who waits."""
+Notify = Callable[[str], None]
+"""Receives a sentence for the user."""
 
 
 class Workers:
     """The workers of a connection, queried over one HTTP session.
 
-    :param tell: is told why a request is sent again, or to another worker
+    :param notify: receives the reason when a request is retried or sent to another worker
     """
 
-    def __init__(self, connection: Connection, tell: Tell | None = None) -> None:
+    def __init__(self, connection: Connection, notify: Notify | None = None) -> None:
         self._urls = [url.rstrip("/") for url in connection.connect_urls]
         self._settings = http_settings(connection, "connect")
         self._patience: float = self._settings["timeout"]
-        self._tell = tell or _nobody
+        self._notify = notify or _ignore
         self._session: Any = None
-        self._told: dict[str, float] = {}
+        self._notified: dict[str, float] = {}
 
     def ask(
         self, method: str, path: str, *, parameters: Mapping[str, Any] | None = None, body: Any = None, repeatable: bool = True
     ) -> tuple[str, Any]:
         """Return the address of the worker that answered, and the JSON of its answer; None if it is empty.
 
-        While Connect rebalances (409), or its leader is gone, it is asked again for as long as one request may take.
+        While Connect rebalances (409) or has no leader, the request is retried for as long as one request may take.
 
-        :param repeatable: whether doing it twice is the same as doing it once
+        :param repeatable: whether the request is idempotent
         :raises Unreachable: when no worker answers
-        :raises TimedOut: when none answers in time; of a request that is not repeatable the outcome is unknown
-        :raises KopsError: when a worker refuses
+        :raises TimedOut: when none answers in time; the outcome of a request that is not repeatable is unknown
+        :raises KopsError: when a worker reports an error
         """
         deadline, wait = time.monotonic() + self._patience, _FIRST_WAIT
         while True:
             try:
                 return self._ask_one(method, path, parameters, body, repeatable=repeatable)
-            except Again as again:
-                if time.monotonic() + wait > deadline or not (repeatable or again.refused):
-                    raise again.error from again
-                self._tell_once(f"{again.error.message}; asking again for up to {self._patience:g} s")
+            except RetryLater as retry:
+                if time.monotonic() + wait > deadline or not (repeatable or retry.refused):
+                    raise retry.error from retry
+                self._notify_once(f"{retry.error.message}; retrying for up to {self._patience:g} s")
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    def _tell_once(self, text: str) -> None:
+    def _notify_once(self, text: str) -> None:
         """Say why a request is repeated, once for all requests that are in flight."""
         now = time.monotonic()
-        if now - self._told.get(text, -_LONG_AGO) > _LONG_AGO:
-            self._tell(text)
-        self._told[text] = now
+        if now - self._notified.get(text, -_LONG_AGO) > _LONG_AGO:
+            self._notify(text)
+        self._notified[text] = now
 
     def _ask_one(self, method: str, path: str, parameters: Mapping[str, Any] | None, body: Any, *, repeatable: bool) -> tuple[str, Any]:
         """Return the first answer that any worker gives.
 
-        :raises Again: when all that is wrong is the time
+        :raises RetryLater: during a rebalance or without a leader
         """
         last: KopsError = Unreachable("no Connect worker is known", hint="set connect_urls in the context, or KOPS_CONNECT_URLS")
         for at, url in enumerate(self._urls):
@@ -81,56 +81,57 @@ class Workers:
             try:
                 answer = self._send(method, url, path, parameters, body, repeatable=repeatable)
                 found = body_of(shown, answer)
-            except _Elsewhere as elsewhere:
-                last = elsewhere.error
+            except _TryNextWorker as next_worker:
+                last = next_worker.error
                 if at + 1 < len(self._urls):
-                    self._tell_once(f"{last.message}; asking the next worker")
+                    self._notify_once(f"{last.message}; trying the next worker")
             else:
                 if self._urls[0] != url:
-                    self._urls = [url, *(other for other in self._urls if other != url)]  # anew: others may be asking at the same time
+                    # a new list, because other threads may be iterating
+                    self._urls = [url, *(other for other in self._urls if other != url)]
                 return url, found
         raise last
 
     def _send(self, method: str, url: str, path: str, parameters: Mapping[str, Any] | None, body: Any, *, repeatable: bool) -> Any:
         """Send one request.
 
-        :raises _Elsewhere: when another worker may be asked in place of this one
+        :raises _TryNextWorker: when another worker may be tried
         """
         import requests
 
         if self._session is None:
             self._session = requests.Session()
             self._session.headers.update(_JSON)
-            self._session.auth = no_login  # else requests would send what ~/.netrc has for this host
+            self._session.auth = no_login  # otherwise requests would send credentials from ~/.netrc
         shown = without_login(url)
         try:
             answer = self._session.request(method, f"{url}{path}", params=parameters, json=body, allow_redirects=False, **self._settings)
         except requests.exceptions.ConnectTimeout as error:
-            raise _Elsewhere(_silent(shown, self._patience)) from error
+            raise _TryNextWorker(_no_answer(shown, self._patience)) from error
         except requests.Timeout as error:
-            raise _after_sending(_silent(shown, self._patience), repeatable=repeatable) from error
+            raise _after_sending(_no_answer(shown, self._patience), repeatable=repeatable) from error
         except requests.ConnectionError as error:
             if _was_sent(error):
-                cut_off = f"Connect at {shown} hung up before it answered"
-                raise _after_sending(Unreachable(cut_off, hint="its log says why"), repeatable=repeatable) from error
-            raise _Elsewhere(Unreachable(f"no Connect worker answers at {shown}", hint=_reason(error))) from error
+                cut_off = f"Connect at {shown} closed the connection before answering"
+                raise _after_sending(Unreachable(cut_off, hint="see its log"), repeatable=repeatable) from error
+            raise _TryNextWorker(Unreachable(f"no Connect worker answers at {shown}", hint=_hint(error))) from error
         except requests.RequestException as error:
-            raise OperationFailed(f"could not ask Connect at {shown}: {type(error).__name__}", hint="check connect_urls") from error
-        if is_no_worker(answer) and (len(self._urls) > 1 or not repeatable):
+            raise OperationFailed(f"request to Connect failed at {shown}: {type(error).__name__}", hint="check connect_urls") from error
+        if is_foreign(answer) and (len(self._urls) > 1 or not repeatable):
             try:
                 body_of(shown, answer)
             except KopsError as error:
-                raise (_after_sending(error, repeatable=repeatable) if answer.status_code >= _BROKEN else _Elsewhere(error)) from error
+                raise (_after_sending(error, repeatable=repeatable) if answer.status_code >= _BROKEN else _TryNextWorker(error)) from error
         return answer
 
 
-def is_no_worker(answer: Any) -> bool:
+def is_foreign(answer: Any) -> bool:
     """Whether something other than a worker answered: a proxy's error page, a login page, another service."""
     kind = answer.headers.get("Content-Type", "")
     return bool(answer.content) and "json" not in kind and answer.status_code not in (401, 403)
 
 
-class _Elsewhere(Exception):
+class _TryNextWorker(Exception):
     """One worker does not answer; another one may be tried."""
 
     def __init__(self, error: KopsError) -> None:
@@ -139,11 +140,11 @@ class _Elsewhere(Exception):
 
 def _after_sending(error: KopsError, *, repeatable: bool) -> Exception:
     """Classify a lost answer: try another worker, or report that the outcome is unknown."""
-    return _Elsewhere(error) if repeatable else TimedOut(error.message, hint=OUTCOME_UNKNOWN)
+    return _TryNextWorker(error) if repeatable else TimedOut(error.message, hint=OUTCOME_UNKNOWN)
 
 
-def _silent(url: str, seconds: float) -> TimedOut:
-    return TimedOut(f"Connect at {url} did not answer within {seconds:g} s", hint="--timeout gives more time")
+def _no_answer(url: str, seconds: float) -> TimedOut:
+    return TimedOut(f"Connect at {url} did not answer within {seconds:g} s", hint="increase --timeout")
 
 
 def _was_sent(error: Exception) -> bool:
@@ -157,14 +158,14 @@ def without_login(url: str) -> str:
     return re.sub(r"//[^/@]*@", "//", url)
 
 
-def _reason(error: Exception) -> str:
+def _hint(error: Exception) -> str:
     """Return why a worker is unreachable, without the nesting of the HTTP library."""
     text = str(error)
     if "CERTIFICATE_VERIFY_FAILED" in text:
         return "its certificate is not trusted: set http_ca_file"
     if "WRONG_VERSION_NUMBER" in text or "record layer failure" in text:
         return "it does not speak TLS: try http:// in connect_urls"
-    return "check connect_urls, and that the workers run"
+    return "check connect_urls, and that the workers are running"
 
 
-def _nobody(_text: str) -> None: ...
+def _ignore(_text: str) -> None: ...

@@ -52,7 +52,7 @@ _RESOLVED = "`kops context show --resolved` says where"
 _KINDS: tuple[tuple[tuple[str, ...], type[KopsError], str], ...] = (
     (_AUTHENTICATION, AuthenticationFailed, f"check the security settings: {_RESOLVED} each comes from"),
     (_UNREACHABLE, Unreachable, f"check the address and that the brokers run; {_RESOLVED} the address comes from"),
-    (_TIMED_OUT, TimedOut, "the outcome is unknown: look before trying again; --timeout gives more time"),
+    (_TIMED_OUT, TimedOut, "the outcome is unknown: look before trying again; increase --timeout"),
     (_NOT_FOUND, NotFound, "check the name; `kops topics list` and `kops groups list` show what there is"),
     (_AUTHORIZATION, AuthorizationFailed, "the principal of this context lacks the right; ask for an ACL"),
     (_GROUP_ACTIVE, GroupActive, "stop the application, then try again"),

@@ -1,4 +1,4 @@
-"""Programs that Maven repositories hold as archives: fetched once, unpacked whole or not at all."""
+"""Programs that Maven repositories provide as archives: fetched once and unpacked atomically."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def registry_folder(cache_directory: Path, *, progress: Report | None = None, fe
     """Return the directory of the schema registry, fetching it if necessary.
 
     :param cache_directory: kops' cache, ``directories.cache``
-    :raises MissingRequirement: not there and cannot be fetched
+    :raises MissingRequirement: when it is neither present nor can be fetched
     """
     jars = cache_directory / "jars"
     report = progress or _silent
 
     def unpacked(work: Path) -> Path:
         report(f"fetching the schema registry {REGISTRY_VERSION}, once (a minute or two)")
-        return unpack(retrieved(REGISTRY, "all", "tar.gz", work, report), work / "whole")
+        return unpack(fetch_archive(REGISTRY, "all", "tar.gz", work, report), work / "whole")
 
-    return once(jars, f"apicurio-registry-{REGISTRY_VERSION}", unpacked if fetch else None, report=report)
+    return cached_folder(jars, f"apicurio-registry-{REGISTRY_VERSION}", unpacked if fetch else None, report=report)
 
 
-def once(jars: Path, name: str, make: Callable[[Path], Path] | None, *, report: Report) -> Path:
+def cached_folder(jars: Path, name: str, make: Callable[[Path], Path] | None, *, report: Report) -> Path:
     """Return a directory below the jars of the cache, creating it if necessary; ``KOPS_JARS_DIR`` is searched first.
 
-    :param name: of the folder, relative to the jars
-    :param make: makes it somewhere under the folder that it is given, and returns where; None: it must be there
-    :raises MissingRequirement: when it is not there and must be
+    :param name: of the directory, relative to the jars
+    :param make: creates it somewhere under the given directory and returns its path; None: it must exist
+    :raises MissingRequirement: when it does not exist and must not be created
     """
     given = Path(os.environ["KOPS_JARS_DIR"]) / name if os.environ.get("KOPS_JARS_DIR") else None
     if given is not None and given.is_dir():
@@ -63,7 +63,7 @@ def once(jars: Path, name: str, make: Callable[[Path], Path] | None, *, report: 
     return folder
 
 
-def retrieved(artifact: Artifact, classifier: str, extension: str, work: Path, report: Report) -> Path:
+def fetch_archive(artifact: Artifact, classifier: str, extension: str, work: Path, report: Report) -> Path:
     """Fetch an archive into a directory.
 
     :raises MissingRequirement: when it cannot be fetched, or does not exist
@@ -91,7 +91,7 @@ def _extract(tarred: tarfile.TarFile, folder: Path) -> None:
 
     Python before 3.10.12 and 3.11.4 has no filter for that.
 
-    :raises MissingRequirement: on anything else in the archive, or a path that leads elsewhere
+    :raises MissingRequirement: for any other kind of member, or a path outside of ``folder``
     """
     if hasattr(tarfile, "data_filter"):
         tarred.extractall(folder, filter="data")
@@ -99,7 +99,9 @@ def _extract(tarred: tarfile.TarFile, folder: Path) -> None:
     root = folder.resolve()
     for member in tarred:
         if not (member.isreg() or member.isdir()) or not (folder / member.name).resolve().is_relative_to(root):
-            raise MissingRequirement(f"the archive has {member.name}, which is not unpacked", hint="use Python 3.10.12, 3.11.4 or newer")
+            raise MissingRequirement(
+                f"the archive contains {member.name}, which is not safe to unpack", hint="use Python 3.10.12, 3.11.4 or newer"
+            )
         tarred.extract(member, folder)
 
 

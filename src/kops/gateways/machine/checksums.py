@@ -1,7 +1,7 @@
-"""Checksums of the jars that kops fetches by default, which the repository that they come from has no say in.
+"""Checksums of the jars that kops fetches by default, independent of the repository.
 
-A mirror, or whoever answers in its place, gives jars and their checksums alike. Sets of other versions, archives and plugins have the
-repository's own checksums alone.
+A mirror, or whoever impersonates it, serves both jars and their checksums. Sets of other versions, archives and plugins are verified
+by the repository's own checksums only.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def pinned() -> dict[str, dict[str, str]]:
     return found
 
 
-def refuse_others(folder: str, files: Iterable[Path], repository: str) -> None:
+def verify_checksums(folder: str, files: Iterable[Path], repository: str) -> None:
     """Reject jars of a pinned set that are not those kops is tested with.
 
-    :param folder: of the set, such as ``kafka-4.3.1``
-    :param repository: where they were fetched from, as people may see it
-    :raises MissingRequirement: naming the first; none of them was put in place
+    :param folder: name of the set, such as ``kafka-4.3.1``
+    :param repository: where they were fetched from, without credentials
+    :raises MissingRequirement: naming the first mismatch; nothing was installed
     """
     known = pinned().get(folder)
     if known is None:
@@ -49,12 +49,12 @@ def refuse_others(folder: str, files: Iterable[Path], repository: str) -> None:
                 digest.update(part)
         if digest.hexdigest() != known[file.name]:
             raise _refusal(
-                f"another {file.name} than {folder} has: its SHA-256 is {digest.hexdigest()}, not {known[file.name]}", repository
+                f"a {file.name} that is not the one of {folder}: its SHA-256 is {digest.hexdigest()}, not {known[file.name]}", repository
             )
 
 
 def _refusal(what: str, repository: str) -> MissingRequirement:
     return MissingRequirement(
-        f"{repository} gives {what}",
-        hint="nothing of it was put in place: fetch from another repository (KOPS_MAVEN_REPOSITORY=URL), or name a folder with --jars",
+        f"{repository} serves {what}",
+        hint="nothing was installed: fetch from another repository (KOPS_MAVEN_REPOSITORY=URL), or name a folder with --jars",
     )

@@ -1,8 +1,8 @@
-"""Maven artifacts with all that they need, fetched by the Ivy that PySpark ships.
+"""Maven artifacts with their dependencies, fetched by the Ivy that PySpark ships.
 
 Nothing else is needed on the machine: no Maven, no Coursier. Ivy reads Maven's POMs and keeps what it fetched in its cache, so an
-interrupted run continues where it was. It checks the checksums that the same repository has: they tell a damaged file, and not a
-repository that lies; ``checksums`` does that for the sets that kops fetches by default, https for the rest.
+interrupted run resumes. It verifies the checksums of the same repository, which detect a damaged file but not a malicious
+repository; ``checksums`` does that for the sets that kops fetches by default, https for the rest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kops.core.extras import STATE, needs
 from kops.gateways.machine.jdk import FOR_A_SHORT_RUN
 
 Report = Callable[[str], None]
-"""Takes a line of progress."""
+"""Receives a line of progress."""
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2/"
 
@@ -69,7 +69,7 @@ _SIGNS_OF_FAILURE = (
     "[FAILED",
     "not found",
 )
-"""What Ivy's lines about a failure have in them, the most telling first."""
+"""Substrings of Ivy's lines about failures, the most specific first."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ def pyspark_jars() -> Path:
 
     :raises MissingRequirement: when PySpark is not installed, or without jars
     """
-    needs(STATE, "fetching jars needs those of PySpark, and so")
+    needs(STATE, "fetching jars uses Ivy from PySpark and needs")
     spec = importlib.util.find_spec("pyspark")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         if (Path(place) / "jars").is_dir():
             return Path(place) / "jars"
     raise MissingRequirement(
         "PySpark is not installed with its jars",
-        hint="install PySpark again in the environment of kops",
+        hint="reinstall PySpark in the environment of kops",
     )
 
 
@@ -131,7 +131,7 @@ def retrieve(
 ) -> Path:
     """Fetch one file of an artifact, such as its ``plugin`` as ``tar.gz``, without POMs and dependencies.
 
-    Its POM may name a parent that mirrors need not have, and an archive holds all that it needs.
+    Its POM may name a parent that a mirror lacks, and an archive is self-contained.
 
     :param work: folder for Ivy's cache, its own files, and the file
     :raises MissingRequirement: when it cannot be fetched, or does not exist
@@ -155,7 +155,7 @@ def retrieve(
 def _write_settings(file: Path, repository: str, *, poms: str, report: Report) -> None:
     """Write Ivy's settings, readable by this user only: the address of a repository can contain credentials."""
     if repository.startswith("http://") and not re.match(r"http://(?:[^/@]*@)?(?:localhost|127\.0\.0\.1|\[::1\])[:/]", repository):
-        report(f"warning: jars come from {shown(repository)} unencrypted, and their checksums from there too: use https://")
+        report(f"warning: jars come from {shown(repository)} unencrypted, and so do their checksums: use https://")
     file.unlink(missing_ok=True)
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as settings:
         settings.write(_SETTINGS.format(root=quoteattr(repository), poms=poms))
@@ -169,7 +169,7 @@ def shown(repository: str) -> str:
 def _command(java: Path, *arguments: str | Path) -> list[str]:
     ivy = sorted(pyspark_jars().glob("ivy-*.jar"))
     if not ivy:
-        raise MissingRequirement(f"there is no ivy jar in {pyspark_jars()}", hint="install PySpark again")
+        raise MissingRequirement(f"there is no ivy jar in {pyspark_jars()}", hint="reinstall PySpark")
     return [str(part) for part in (java, *FOR_A_SHORT_RUN, "-cp", ivy[-1], "org.apache.ivy.Main", *arguments)]
 
 
@@ -208,12 +208,12 @@ def _run(command: Sequence[str], report: Report) -> list[str]:
 
 def _reason(lines: Sequence[str], repository: str) -> str:
     """Find the line of Ivy's output that says why it failed, without the credentials of the repository's address."""
-    return _said(lines).replace(repository, shown(repository)).replace(repository.rstrip("/"), shown(repository.rstrip("/")))
+    return _failure_line(lines).replace(repository, shown(repository)).replace(repository.rstrip("/"), shown(repository.rstrip("/")))
 
 
-def _said(lines: Sequence[str]) -> str:
+def _failure_line(lines: Sequence[str]) -> str:
     for sign in _SIGNS_OF_FAILURE:
         for line in lines:
             if sign in line and not line.startswith("::::"):
                 return line.lstrip(":! ").strip()
-    return lines[-1] if lines else "Ivy said nothing"
+    return lines[-1] if lines else "Ivy printed nothing"

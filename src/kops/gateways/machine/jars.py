@@ -1,9 +1,9 @@
-"""Jars: Apache Kafka's own, and those that Spark needs to read Kafka; fetched once, then from the cache.
+"""The jars of Apache Kafka and those with which Spark reads Kafka; fetched once, then cached.
 
-A set lives in ``<cache>/jars/<set>-<version>/``. It is put together in a folder beside it and renamed, so a set is
-there whole or not at all, and a lock of its own keeps two kops from fetching it at once. For closed networks a folder of
-jars (``--jars DIR``, ``KOPS_JARS_DIR``) takes the cache's place: either laid out like it (copy ``<cache>/jars`` from
-another machine) or with the jars themselves.
+A set lives in ``<cache>/jars/<set>-<version>/``. It is assembled in a sibling directory and renamed, so a set is
+complete or absent, and a lock per set prevents concurrent fetches. For closed networks a directory of
+jars (``--jars DIR``, ``KOPS_JARS_DIR``) replaces the cache: either laid out like it (copy ``<cache>/jars`` from
+another machine) or holding the jars themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from kops.core.errors import MissingRequirement, UsageProblem
 from kops.gateways.machine import ivy
-from kops.gateways.machine.checksums import refuse_others
+from kops.gateways.machine.checksums import verify_checksums
 from kops.gateways.machine.ivy import Artifact, Report
 from kops.gateways.machine.jdk import require_jdk
 
@@ -30,7 +30,7 @@ KAFKA_VERSION = "4.3.1"
 _LOG4J_VERSION = "2.25.4"
 _LOCK_SECONDS = 1800.0
 OFFLINE_HINT = (
-    "run kops doctor --fetch where there is a network (KOPS_MAVEN_REPOSITORY=URL names a mirror),"
+    "run kops doctor --fetch on a machine with network access (KOPS_MAVEN_REPOSITORY=URL names a mirror),"
     " or copy the folder from another machine and name it with --jars DIR or KOPS_JARS_DIR"
 )
 
@@ -40,9 +40,9 @@ class JarSet:
     """Jars that belong together.
 
     :param name: ``kafka`` or ``spark-kafka``
-    :param artifacts: what was asked for; all that they need comes with them
-    :param exclude: organisations that are left out
-    :param beside: a folder whose jars are on the class path anyway, and are left out
+    :param artifacts: the requested ones; their dependencies are added
+    :param exclude: organisations to leave out
+    :param beside: a directory whose jars are on the class path anyway, and are left out
     """
 
     name: str
@@ -69,11 +69,11 @@ def kafka_set(version: str = KAFKA_VERSION) -> JarSet:
     if not re.fullmatch(r"(3\.[3-9]|[4-9]\.\d+)\.\d+", version):
         raise UsageProblem(
             f"'{version}' is not a version of Apache Kafka that kops can run",
-            hint=f"name one from 3.3.0 on, the first that runs without ZooKeeper, such as {KAFKA_VERSION}",
+            hint=f"use 3.3.0, the first that runs without ZooKeeper, or newer, such as {KAFKA_VERSION}",
         )
     names = ("kafka_2.13", "kafka-tools", "kafka-streams", "kafka-streams-test-utils")
     kafka = (*(Artifact("org.apache.kafka", name, version) for name in names), _log4j("log4j-slf4j-impl"))
-    if version.startswith("3."):  # these log by Log4j 1 themselves, and ZooKeeper, which comes with them, by Logback
+    if version.startswith("3."):  # Kafka 3 logs to Log4j 1, and its dependency ZooKeeper to Logback
         return JarSet("kafka", version, (*kafka, _log4j("log4j-1.2-api")), exclude=("ch.qos.logback", "ch.qos.reload4j", "log4j"))
     return JarSet("kafka", version, kafka)
 
@@ -110,10 +110,10 @@ def jars_of(
     """Return the jars of a set: from the given directory, otherwise from the cache, otherwise fetched into it (about 90 s for Kafka's).
 
     :param cache_directory: kops' cache, ``directories.cache``
-    :param progress: takes a line of progress
-    :param jars_directory: where the jars are instead; default ``KOPS_JARS_DIR``
-    :param fetch: False: never go to the network
-    :raises MissingRequirement: not there and cannot be fetched, or no Java to fetch them with
+    :param progress: receives a line of progress
+    :param jars_directory: used instead of the cache; default ``KOPS_JARS_DIR``
+    :param fetch: False: never use the network
+    :raises MissingRequirement: when they are neither present nor can be fetched, or without Java
     """
     jars_directory = jars_directory or _chosen_directory()
     if jars_directory is not None:
@@ -129,7 +129,7 @@ def jars_of(
         return _jars_in(jars / wanted.folder, wanted) or _fetch(wanted, jars, report)
 
 
-def are_here(wanted: JarSet, cache_directory: Path, *, jars_directory: Path | None = None) -> bool:
+def are_cached(wanted: JarSet, cache_directory: Path, *, jars_directory: Path | None = None) -> bool:
     """Whether the jars of a set are present; for the arguments see ``jars_of``."""
     return bool(jars_directory or _chosen_directory() or _jars_in(cache_directory / "jars" / wanted.folder, wanted))
 
@@ -170,13 +170,13 @@ def _fetch(wanted: JarSet, jars: Path, report: Report) -> list[Path]:
         if not any(re.match(re.escape(name) + r"-\d", jar) for jar in present):
             shutil.move(file, whole / file.name)
     try:
-        refuse_others(wanted.folder, sorted(whole.iterdir()), ivy.shown(repository()))
+        verify_checksums(wanted.folder, sorted(whole.iterdir()), ivy.shown(repository()))
     except MissingRequirement:
         shutil.rmtree(whole, ignore_errors=True)
-        shutil.rmtree(work, ignore_errors=True)  # Ivy would take the same files from its cache next time
+        shutil.rmtree(work, ignore_errors=True)  # otherwise Ivy would take the same files from its cache next time
         raise
     whole.rename(jars / wanted.folder)
-    shutil.rmtree(work, ignore_errors=True)  # only now: until a set is whole, the next run goes on from here
+    shutil.rmtree(work, ignore_errors=True)  # only now: until the set is complete, the next run resumes from here
     return _jars_in(jars / wanted.folder, wanted)
 
 
@@ -199,7 +199,7 @@ def locked(jars: Path, name: str, report: Report) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     raise MissingRequirement(
-                        f"another kops has been fetching {name} into {jars} for too long", hint="end it, then try again"
+                        f"another kops has been fetching {name} into {jars} for half an hour", hint="stop it, then retry"
                     ) from None
             if not waiting:
                 report(f"another kops is fetching {name}, waiting for it")

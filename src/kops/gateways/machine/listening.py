@@ -1,6 +1,6 @@
-"""What listens at an address, seen from outside: for the words of an error, and to wait for a server that starts.
+"""Probing an address from outside: to explain a connection error, and to wait for a server to start.
 
-A Kafka client that speaks the wrong protocol to a broker is only hung up on, and cannot tell that from a broker that is down.
+A broker just closes the connection of a client that speaks the wrong protocol, which looks like a broker that is down.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _OK = 200
 class Listening(Enum):
     """What was found at an address; the value is a phrase about it."""
 
-    UNKNOWN_HOST = "the name in {} is not known"
+    UNKNOWN_HOST = "the host name of {} cannot be resolved"
     NOTHING = "nothing listens at {}"
     TLS = "{} speaks TLS"
     NO_TLS = "{} does not speak TLS"
 
 
-def what_listens(address: str, timeout: float) -> Listening:
+def probe_address(address: str, timeout: float) -> Listening:
     """Connect to an address and offer TLS, without checking the certificate.
 
     :param address: ``host:port``, as brokers are written
@@ -36,12 +36,12 @@ def what_listens(address: str, timeout: float) -> Listening:
         return Listening.NOTHING
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # nothing is sent over it
+    context.verify_mode = ssl.CERT_NONE  # nothing is sent
     with connected:
         try:
             context.wrap_socket(connected, server_hostname=None).close()
         except ssl.SSLError as refused:
-            # A TLS alert is an answer in TLS too: the server wants a certificate of ours, or another version.
+            # A TLS alert also means TLS: the server wants a client certificate, or another version.
             return Listening.TLS if "ALERT" in (refused.reason or "") else Listening.NO_TLS
         except OSError:
             return Listening.NO_TLS

@@ -1,6 +1,6 @@
-"""A private folder of one run, for what Java reads from files: keys and tokens. It goes with the process.
+"""A private directory per process for what Java reads from files: keys and tokens.
 
-What a killed process left is deleted by the next one: a folder belongs to a process as long as that holds its lock.
+A directory belongs to the process that holds its lock; those of killed processes are deleted by the next run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 _LOCK = "lock"
 _YOUNG_SECONDS = 3600.0
-"""A folder without a lock may be about to get one."""
+"""A younger directory without a lock may be about to get one."""
 _SOONEST_SECONDS = 5.0
 _made: dict[Path, Path] = {}
 _held: list[int] = []
@@ -45,7 +45,7 @@ def _make(parent: Path) -> Path:
         if _locked(descriptor):
             _held.append(descriptor)  # until the process ends
             return folder
-        os.close(descriptor)  # it was taken for one that a killed process left
+        os.close(descriptor)  # another process mistook it for an abandoned one
 
 
 def _sweep(parent: Path) -> None:
@@ -78,8 +78,8 @@ def _locked(descriptor: int) -> bool:
 def keep_renewed(file: Path, expires: float, renew: Callable[[], float]) -> None:
     """Renew a file in the background before its contents expire, until the process ends; a second call for the same file does nothing.
 
-    :param expires: when what it holds now does, in seconds since the epoch
-    :param renew: writes it, and returns when that expires, in seconds since the epoch; an error leaves the file as it is until the next try
+    :param expires: when the current contents expire, in seconds since the epoch
+    :param renew: rewrites the file and returns the new expiry, in seconds since the epoch; an error keeps the file until the next attempt
     """
     with _guard:
         if file in _renewed:

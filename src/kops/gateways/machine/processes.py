@@ -1,7 +1,7 @@
-"""Processes of this machine: start one that outlives the shell, know it again, stop it.
+"""Local processes: start one that outlives the shell, recognize it later, stop it.
 
-A pid alone is not an identity: the number is used again after the process ends, and after a restart of the machine.
-A process is therefore remembered by its pid and the time it started, and nothing is ever signalled when they differ.
+A pid alone is not an identity: it is reused after the process ends, and after a reboot.
+A process is therefore identified by its pid and start time, and never signalled if they differ.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _POLL_SECONDS = 0.05
 _STATE_FIELD = 0
 _THREADS_FIELD = 17
 _START_TIME_FIELD = 19
-"""In ``/proc/PID/stat`` after the name in parentheses (proc(5): fields 3, 20 and 22)."""
+"""Positions in ``/proc/PID/stat`` after the name in parentheses (proc(5): fields 3, 20 and 22)."""
 
 
 _ended: dict[int, int] = {}
-"""What children of this process ended with, by pid, as :func:`os.waitstatus_to_exitcode` says it."""
+"""Exit codes of children by pid, as :func:`os.waitstatus_to_exitcode` returns them."""
 
 
 @dataclass(frozen=True)
 class ProcessIdentity:
     """One process, never another one that got the same pid later.
 
-    :param started: when it started, as :func:`start_time` tells it; opaque, compared for equality
+    :param started: start time as returned by :func:`start_time`; opaque, compared for equality
     """
 
     pid: int
@@ -50,7 +50,7 @@ class ProcessIdentity:
 def start_time(pid: int) -> str | None:
     """Return when the process with this pid started; None if there is none.
 
-    On Linux the boot id and the clock ticks since the boot; elsewhere what ``ps -o lstart`` says.
+    On Linux the boot id and the clock ticks since boot; elsewhere the output of ``ps -o lstart``.
     """
     _reap(pid)
     proc = Path("/proc")
@@ -62,8 +62,8 @@ def start_time(pid: int) -> str | None:
     except OSError:
         return None
     fields = stat.rpartition(")")[2].split()
-    # A process whose first thread is a zombie lives, and keeps its ports, until its other threads have ended too. They are counted here
-    # and not in PID/task: a listing of that breaks off at a thread that ends meanwhile, so that the process is gone, and there again.
+    # A process whose first thread is a zombie is alive, and keeps its ports, until its other threads have ended. They are counted here
+    # and not in PID/task, whose listing stops at a thread that ends meanwhile, so that the process would seem to vanish and return.
     ended = fields[_STATE_FIELD] in {"Z", "X"} and int(fields[_THREADS_FIELD]) <= 1
     return None if ended else f"{boot}:{fields[_START_TIME_FIELD]}"
 
@@ -87,7 +87,7 @@ def _reap(pid: int) -> None:
 def start_detached(command: Sequence[str], *, log: Path, directory: Path, environment: Mapping[str, str]) -> ProcessIdentity:
     """Start a process in its own session, so that it survives the shell and its Ctrl-C.
 
-    :param log: takes what the process prints, appended
+    :param log: the process's output is appended to it
     """
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -100,7 +100,7 @@ def start_detached(command: Sequence[str], *, log: Path, directory: Path, enviro
             start_new_session=True,
         )
     _ended.pop(process.pid, None)
-    process.returncode = 0  # it is not ours to wait for: no ResourceWarning, no reaping behind start_time's back
+    process.returncode = 0  # never waited for: no ResourceWarning, and only start_time reaps it
     return ProcessIdentity(process.pid, start_time(process.pid) or "ended")
 
 
@@ -118,7 +118,7 @@ def send(process: ProcessIdentity, number: signal.Signals) -> bool:
 def stop(process: ProcessIdentity, *, grace: float = 30.0) -> bool:
     """End a process: SIGTERM, then SIGKILL after the grace period in seconds; return when it has ended.
 
-    :returns: True when it ended by itself within the grace period, False when it had to be killed
+    :returns: True if it ended within the grace period, False if it had to be killed
     """
     if not send(process, signal.SIGTERM) or wait_until_gone(process, grace):
         return True

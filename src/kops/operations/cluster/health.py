@@ -9,7 +9,7 @@ from typing import Any
 from kops.core.cluster.health import cluster_findings
 from kops.core.cluster.observed import Observed, PartitionTrouble, partition_trouble
 from kops.core.errors import KopsError
-from kops.core.findings import Finding, Severity, by_severity, counted, for_connection, reaches
+from kops.core.findings import Finding, Severity, any_at_least, by_severity, counted, for_connection
 from kops.operations.cluster.observe import observe
 from kops.operations.services import Services
 
@@ -30,7 +30,7 @@ class Health:
 
     def healthy(self, least: Severity) -> bool:
         """Tell whether nothing of at least this severity was found."""
-        return not reaches(self.findings, least)
+        return not any_at_least(self.findings, least)
 
 
 def examine(services: Services, named: Sequence[str] = ()) -> Health:

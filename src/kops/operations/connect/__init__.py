@@ -1,1 +1,1 @@
-"""Kafka Connect: connectors looked at, validated, applied from files, told what to do, and their offsets moved."""
+"""Kafka Connect: show, validate, apply and control connectors, and move their offsets."""

@@ -1,4 +1,4 @@
-"""``kops connect apply``, ``alter`` and ``delete``: connectors made as files declare them, changed in part, or taken away."""
+"""``kops connect apply``, ``alter`` and ``delete``: create connectors from files, change settings, remove connectors."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kops.core.connect.models import own_config
 from kops.core.connect.secrets import hidden_names
 from kops.core.errors import UsageProblem
 from kops.core.plan import Plan
-from kops.operations.connect.change import Wish, plan_changes
+from kops.operations.connect.change import ConnectorChange, plan_changes
+from kops.operations.connect.describe import password_settings
 from kops.operations.connect.files import Difference, compare_files
-from kops.operations.connect.look import password_settings
 from kops.operations.connect.select import select_some
 from kops.operations.connect.validate import WARNING, problems, refuse_wrong
 from kops.operations.services import Services
@@ -21,56 +21,56 @@ from kops.operations.services import Services
 def plan_apply(services: Services, paths: Sequence[str], *, prune: bool = False, validate: bool = True) -> Plan:
     """Plan to bring connectors in line with the files that declare them.
 
-    :param prune: connectors that the files own and do not declare go
-    :param validate: ask the plugins about each configuration that is new
+    :param prune: delete connectors that the files own and do not declare
+    :param validate: let the plugins validate each new configuration
     :raises ConfigError: naming file and setting
-    :raises UsageProblem: when a plugin refuses a setting, or no worker has the plugin
+    :raises UsageProblem: when a plugin rejects a setting, or no worker has the plugin
     """
     comparison = compare_files(services, paths, prune=prune)
-    wishes = [_wish(found) for found in comparison.differences]
+    changes = [_change_of(found) for found in comparison.differences]
     warnings: list[str] = []
     if validate:
         rows = [row for found in comparison.differences if found.wanted for row in problems(services, found.wanted)]
         refuse_wrong(rows)
         warnings = [_warning(row) for row in rows if row["level"] == WARNING]
-    touched = {wish.name for wish in wishes}
+    touched = {change.name for change in changes}
     same = {one.name: "as declared" for one in comparison.declaration.connectors if one.name not in touched}
-    return plan_changes(services, wishes, same, warnings=tuple(warnings))
+    return plan_changes(services, changes, same, warnings=tuple(warnings))
 
 
-def _wish(found: Difference) -> Wish:
+def _change_of(found: Difference) -> ConnectorChange:
     config, file = (found.wanted.config, found.wanted.file) if found.wanted else (None, "")
-    return Wish(found.name, found.actual, config, file, found.passwords)
+    return ConnectorChange(found.name, found.actual, config, file, found.passwords)
 
 
-def plan_settings(
+def plan_alter_settings(
     services: Services, patterns: Sequence[str], settings: Mapping[str, str], remove: Sequence[str], *, regex: bool = False
 ) -> Plan:
     """Plan to change some settings of connectors; the others stay.
 
-    :param remove: settings to take away
-    :raises UsageProblem: for a secret that is written out, or when a plugin refuses a setting
+    :param remove: settings to remove
+    :raises UsageProblem: for a secret that is written out, or when a plugin rejects a setting
     """
     if not settings and not remove:
-        raise UsageProblem("nothing is to be changed", hint="--config KEY=VALUE sets, --delete-config KEY removes")
+        raise UsageProblem("nothing to change", hint="--config KEY=VALUE sets, --delete-config KEY removes")
     for name in hidden_names(settings):
         raise UsageProblem(
-            f"{name} is a secret, and secrets do not go on a command line",
-            hint=f"refer to it, as {name}=${{file:/path:key}}, or apply a file",
+            f"{name} is a secret, and secrets do not belong on a command line",
+            hint=f"use a reference such as {name}=${{file:/path:key}}, or apply a file",
         )
-    wishes, same, warnings = [], {}, []
+    changes, same, warnings = [], {}, []
     for connector in select_some(services, patterns, regex=regex):
         before = own_config(connector.config)
         after = {key: value for key, value in {**before, **settings}.items() if key not in remove}
         if after == before:
-            same[connector.name] = "already so"
+            same[connector.name] = "already set"
             continue
         rows = list(problems(services, Declared(connector.name, after, "", "--config")))
         refuse_wrong(rows)
         warnings += [_warning(row) for row in rows if row["setting"] in settings]
         passwords = frozenset(password_settings(services, connector.plugin))
-        wishes.append(Wish(connector.name, connector, after, "", passwords))
-    return plan_changes(services, wishes, same, warnings=tuple(warnings))
+        changes.append(ConnectorChange(connector.name, connector, after, "", passwords))
+    return plan_changes(services, changes, same, warnings=tuple(warnings))
 
 
 def _warning(row: Mapping[str, Any]) -> str:
@@ -84,4 +84,4 @@ def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = Fa
     """
     found = select_some(services, patterns, regex=regex)
     passwords = {plugin: frozenset(password_settings(services, plugin)) for plugin in {connector.plugin for connector in found}}
-    return plan_changes(services, [Wish(one.name, one, None, "", passwords[one.plugin]) for one in found], {})
+    return plan_changes(services, [ConnectorChange(one.name, one, None, "", passwords[one.plugin]) for one in found], {})

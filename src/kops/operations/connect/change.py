@@ -11,10 +11,10 @@ from kops.core.connect.models import PAUSED, RUNNING, STOPPED, Connector, own_co
 from kops.core.connect.secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.connect.files import CHANGE, CREATE, DELETE, read_declaration, shown_changes
-from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, done_unless_failed, each, look_until
+from kops.operations.connect.files import CHANGE, CREATE, DELETE, changed_settings, read_declaration
+from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, done_unless_failed, poll_until, run_each
+from kops.operations.connect.redaction import Sealed, config_digest, digest_key, seal
 from kops.operations.connect.restart import Watch
-from kops.operations.connect.sealed import Sealed, config_digest, digest_key, seal
 from kops.operations.connect.select import counted, named, select
 from kops.operations.connect.states import failures
 from kops.operations.protocol.engine import compare_guard
@@ -22,17 +22,17 @@ from kops.operations.services import Services
 
 NAME = "connect.change"
 SETTLE_SECONDS = 10.0
-LOST = "undo cannot give back {}: kops keeps no secrets; apply its file again, or refer to them as ${{file:...}}"
+LOST_SECRETS = "undo cannot restore {}: kops keeps no secrets; apply its file again, or use references such as ${{file:...}}"
 
 
 @dataclass(frozen=True)
-class Wish:
+class ConnectorChange:
     """A connector and its intended configuration.
 
-    :param actual: as it is; None when it does not exist
-    :param config: None: it is to go
-    :param file: where its secrets can be read again; empty when in no file
-    :param state: that it is created with
+    :param actual: the current connector; None when it does not exist
+    :param config: the intended configuration; None: delete it
+    :param file: where its secrets can be read again; empty if they are in no file
+    :param state: the initial state of a new connector
     """
 
     name: str
@@ -47,56 +47,56 @@ class Wish:
         return DELETE if self.config is None else CREATE if self.actual is None else CHANGE
 
 
-def plan_changes(services: Services, wishes: Sequence[Wish], unchanged: Mapping[str, str], **more: Any) -> Plan:
+def plan_changes(services: Services, changes: Sequence[ConnectorChange], unchanged: Mapping[str, str], **more: Any) -> Plan:
     """Plan changes to connectors.
 
-    :param unchanged: connectors to show that are left alone, and why
+    :param unchanged: connectors that stay as they are, with the reason to show
     """
     key = digest_key(services)
-    items = [_item(wish) for wish in wishes] + [Item(name, "none", reason=reason) for name, reason in unchanged.items()]
-    deleted = [wish.name for wish in wishes if wish.action == DELETE]
+    items = [_item(change) for change in changes] + [Item(name, "none", reason=reason) for name, reason in unchanged.items()]
+    deleted = [change.name for change in changes if change.action == DELETE]
     parts = []
     for action in (CREATE, CHANGE, DELETE):
-        names = [wish.name for wish in wishes if wish.action == action]
+        names = [change.name for change in changes if change.action == action]
         parts += [f"{action} {named(names)}"] if names else []
-    steps = [_step(wish, key) for wish in wishes]
+    steps = [_step(change, key) for change in changes]
     notes = list(more.pop("notes", ()))
     if deleted:
         notes.append("offsets stay where they are: a connector of the same name resumes from them")
     lost = {step["name"]: _lost(step) for step in steps if _lost(step)}
-    notes += [LOST.format(f"{', '.join(settings)} of {name}") for name, settings in lost.items()]
+    notes += [LOST_SECRETS.format(f"{', '.join(settings)} of {name}") for name, settings in lost.items()]
     return connect_plan(
         services,
         NAME,
-        ", ".join(parts) if parts else "every connector is as declared",
+        ", ".join(parts) if parts else "every connector is up to date",
         items,
         delete=deleted[0] if len(deleted) == 1 else counted(deleted) if deleted else "",
-        guard={wish.name: config_digest(None if wish.actual is None else wish.actual.config, key) for wish in wishes},
+        guard={change.name: config_digest(None if change.actual is None else change.actual.config, key) for change in changes},
         arguments={"steps": steps},
         notes=tuple(notes),
         **more,
     )
 
 
-def _item(wish: Wish) -> Item:
-    before = None if wish.actual is None else masked(own_config(wish.actual.config), wish.passwords)
-    after = None if wish.config is None else masked(wish.config, wish.passwords)
-    if wish.actual is not None and wish.config is not None:
-        old, new = shown_changes(own_config(wish.actual.config), wish.config, wish.passwords)
-        return Item(wish.name, CHANGE, {key: value for key, value in old.items() if value is not None}, new)
-    reason = f"as {wish.state}" if wish.action == CREATE and wish.state != RUNNING else ""
-    return Item(wish.name, wish.action, before, after, reason)
+def _item(change: ConnectorChange) -> Item:
+    before = None if change.actual is None else masked(own_config(change.actual.config), change.passwords)
+    after = None if change.config is None else masked(change.config, change.passwords)
+    if change.actual is not None and change.config is not None:
+        old, new = changed_settings(own_config(change.actual.config), change.config, change.passwords)
+        return Item(change.name, CHANGE, {key: value for key, value in old.items() if value is not None}, new)
+    reason = f"as {change.state}" if change.action == CREATE and change.state != RUNNING else ""
+    return Item(change.name, change.action, before, after, reason)
 
 
-def _step(wish: Wish, key: bytes) -> dict[str, Any]:
+def _step(change: ConnectorChange, key: bytes) -> dict[str, Any]:
     return {
-        "name": wish.name,
-        "action": wish.action,
-        "file": wish.file,
-        "state": wish.state if wish.actual is None else wish.actual.wanted_state,
-        "passwords": sorted(wish.passwords),
-        "after": None if wish.config is None else seal(wish.config, wish.passwords, key).as_json(),
-        "before": None if wish.actual is None else seal(wish.actual.config, wish.passwords, key).as_json(),
+        "name": change.name,
+        "action": change.action,
+        "file": change.file,
+        "state": change.state if change.actual is None else change.actual.wanted_state,
+        "passwords": sorted(change.passwords),
+        "after": None if change.config is None else seal(change.config, change.passwords, key).as_json(),
+        "before": None if change.actual is None else seal(change.actual.config, change.passwords, key).as_json(),
     }
 
 
@@ -118,41 +118,41 @@ class ChangeConnectors(ConnectMutation):
 
         :raises StateMoved: naming it
         """
-        key, found = digest_key(services), _now(services)
+        key, found = digest_key(services), _connectors(services)
         actual = {name: config_digest(found[name].config if name in found else None, key) for name in plan.guard}
         compare_guard(plan, actual, "a connector")
         for step in plan.arguments["steps"]:
-            _opened(step, found, key)
+            _with_secrets(step, found, key)
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        key, found = digest_key(services), _now(services)
+        key, found = digest_key(services), _connectors(services)
         steps = {step["name"]: step for step in plan.arguments["steps"]}
 
         def do(item: Item) -> None:
             step, config = steps[item.target], {}
             try:
-                config = _opened(step, found, key)
-                _carry_out(services, step, config)
+                config = _with_secrets(step, found, key)
+                _run_step(services, step, config)
             except KopsError as error:
                 error.message = scrubbed(error.message, secret_texts(config, step["passwords"]))
                 raise
 
-        return each(plan.changes, do)
+        return run_each(plan.changes, do)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the configurations back, and watch for a moment whether the tasks start."""
-        key, now = digest_key(services), _now(services)
+        key, now = digest_key(services), _connectors(services)
         steps = {step["name"]: step for step in plan.arguments["steps"]}
-        wanted = {name: _wanted_digest(step, now, key) for name, step in steps.items() if name in done(results)}
+        wanted = {name: _target_digest(step, now, key) for name, step in steps.items() if name in done(results)}
         watches = {name: Watch(()) for name in wanted if steps[name]["action"] == CHANGE and steps[name]["state"] == RUNNING}
 
-        def good(name: str, one: Connector | None) -> bool:
+        def reached(name: str, one: Connector | None) -> bool:
             if name not in watches:
-                return _is_as(one, wanted[name], key) and (one is None or _has_started(one))
-            watches[name].look(one, time.monotonic())  # its tasks start anew, and a failure may be the one from before
-            return _is_as(one, wanted[name], key) and watches[name].decided
+                return _has_config(one, wanted[name], key) and (one is None or _has_started(one))
+            watches[name].observe(one, time.monotonic())  # its tasks restart, and a failure may be an old one
+            return _has_config(one, wanted[name], key) and watches[name].decided
 
-        found = look_until(services, list(wanted), good, seconds=SETTLE_SECONDS)
+        found = poll_until(services, list(wanted), reached, seconds=SETTLE_SECONDS)
         return tuple(
             _verified(result, found.get(result.target), wanted[result.target], key, state=steps[result.target]["state"])
             if result.target in wanted
@@ -163,22 +163,22 @@ class ChangeConnectors(ConnectMutation):
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
         """Plan to restore the previous configurations.
 
-        :raises Refused: when one of their secrets is nowhere any more
+        :raises Refused: when one of their secrets can no longer be found
         """
-        key, found = digest_key(services), _now(services)
+        key, found = digest_key(services), _connectors(services)
         not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
-        wishes, unchanged = [], {}
+        changes, unchanged = [], {}
         losses = _changed_since(plan.arguments["steps"], found, not_done, key)
         for step in plan.arguments["steps"]:
             name, actual = step["name"], found.get(step["name"])
             if name in not_done:
                 continue
             if step["before"] is None and actual is None:
-                unchanged[name] = "gone already"
+                unchanged[name] = "already deleted"
                 continue
-            config = None if step["before"] is None else _earlier(step, actual, key)
-            wishes.append(Wish(name, actual, config, step["file"], frozenset(step["passwords"]), step["state"]))
-        return plan_changes(services, wishes, unchanged, losses=losses)
+            config = None if step["before"] is None else _previous_config(step, actual, key)
+            changes.append(ConnectorChange(name, actual, config, step["file"], frozenset(step["passwords"]), step["state"]))
+        return plan_changes(services, changes, unchanged, losses=losses)
 
     def can_be_undone(self, plan: Plan) -> bool:
         """Whether the secrets of the previous configurations can still be found afterwards."""
@@ -202,13 +202,13 @@ def _changed_since(
         name = step["name"]
         actual = found[name].config if name in found else None
         ours = [step[when] for when in ("after", "before")]
-        if name not in not_done and not any(_is_sealed(actual, one, key) for one in ours):
+        if name not in not_done and not any(_matches_sealed(actual, one, key) for one in ours):
             what = "was deleted" if actual is None else "was created" if step["after"] is None else "has another configuration"
             losses.append(f"connector {name} {what} since")
     return tuple(losses)
 
 
-def _is_sealed(config: Mapping[str, str] | None, sealed: Mapping[str, Any] | None, key: bytes) -> bool:
+def _matches_sealed(config: Mapping[str, str] | None, sealed: Mapping[str, Any] | None, key: bytes) -> bool:
     """Whether a configuration is the one that a plan holds without its secrets."""
     if config is None or sealed is None:
         return config is None and sealed is None
@@ -216,14 +216,14 @@ def _is_sealed(config: Mapping[str, str] | None, sealed: Mapping[str, Any] | Non
     return not missing and config_digest(opened, key) == config_digest(config, key)
 
 
-def _now(services: Services) -> dict[str, Connector]:
+def _connectors(services: Services) -> dict[str, Connector]:
     return {connector.name: connector for connector in services.connect.connectors()}
 
 
-def _opened(step: Mapping[str, Any], found: Mapping[str, Connector], key: bytes) -> dict[str, str]:
+def _with_secrets(step: Mapping[str, Any], found: Mapping[str, Connector], key: bytes) -> dict[str, str]:
     """Return the configuration that a step sets, including secrets.
 
-    :raises StateMoved: when one of them is not where it was when the plan was made
+    :raises StateMoved: when a secret is no longer where the plan found it
     """
     if step["after"] is None:
         return {}
@@ -234,26 +234,26 @@ def _opened(step: Mapping[str, Any], found: Mapping[str, Connector], key: bytes)
     if missing:
         raise StateMoved(
             f"{', '.join(missing)} of {step['name']} {'are' if len(missing) > 1 else 'is'} not in {step['file'] or 'Connect'} as planned",
-            hint="plans hold no secrets: make the plan again, on the machine that has its file",
+            hint="plans hold no secrets: plan again, on the machine that has its file",
         )
     return config
 
 
-def _earlier(step: Mapping[str, Any], actual: Connector | None, key: bytes) -> dict[str, str]:
+def _previous_config(step: Mapping[str, Any], actual: Connector | None, key: bytes) -> dict[str, str]:
     """Return the configuration from before a step.
 
-    :raises Refused: when a secret of it is nowhere any more
+    :raises Refused: when one of its secrets can no longer be found
     """
     config, missing = Sealed(**step["before"]).opened([actual.config] if actual is not None else [], key)
     if missing:
         raise Refused(
-            f"{', '.join(missing)} of {step['name']} cannot be given back: kops keeps no secrets",
-            hint="`kops connect apply` its file again, or refer to secrets as ${file:...}",
+            f"{', '.join(missing)} of {step['name']} cannot be restored: kops keeps no secrets",
+            hint="`kops connect apply` its file again, or use references such as ${file:...}",
         )
     return config
 
 
-def _carry_out(services: Services, step: Mapping[str, Any], config: Mapping[str, str]) -> None:
+def _run_step(services: Services, step: Mapping[str, Any], config: Mapping[str, str]) -> None:
     name = step["name"]
     if step["action"] == DELETE:
         services.connect.delete(name)
@@ -263,11 +263,11 @@ def _carry_out(services: Services, step: Mapping[str, Any], config: Mapping[str,
         services.connect.put(name, config)
 
 
-def _wanted_digest(step: Mapping[str, Any], found: Mapping[str, Connector], key: bytes) -> str | None:
-    return None if step["after"] is None else config_digest(_opened(step, found, key), key)
+def _target_digest(step: Mapping[str, Any], found: Mapping[str, Connector], key: bytes) -> str | None:
+    return None if step["after"] is None else config_digest(_with_secrets(step, found, key), key)
 
 
-def _is_as(found: Connector | None, wanted: str | None, key: bytes) -> bool:
+def _has_config(found: Connector | None, wanted: str | None, key: bytes) -> bool:
     return (None if found is None else config_digest(found.config, key)) == wanted
 
 
@@ -278,10 +278,10 @@ def _has_started(connector: Connector) -> bool:
 
 
 def _verified(result: ItemResult, found: Connector | None, wanted: str | None, key: bytes, *, state: str) -> ItemResult:
-    if _is_as(found, wanted, key):
+    if _has_config(found, wanted, key):
         return done_unless_failed(result.target, found, wanted=state)
-    what = "is still there" if wanted is None else "does not exist" if found is None else "has another configuration"
+    what = "still exists" if wanted is None else "does not exist" if found is None else "has another configuration"
     error = VerificationFailed(
-        f"connector {result.target} {what}", hint="`kops connect describe` shows it; somebody else may change it too"
+        f"connector {result.target} {what}", hint="`kops connect describe` shows it; it may have been changed by others"
     )
     return ItemResult(result.target, Status.FAILED, error=error.as_json())

@@ -1,4 +1,4 @@
-"""Files that declare connectors, read, and held against what there is."""
+"""Reading files that declare connectors, and comparing them with the actual connectors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kops.core.connect.models import Connector, own_config
 from kops.core.connect.secrets import is_masked, masked
 from kops.core.errors import ConfigError, UsageProblem
 from kops.core.selection import is_glob, names_matching
-from kops.operations.connect.look import password_settings
+from kops.operations.connect.describe import password_settings
 from kops.operations.services import Services
 from kops.operations.topics.declared import documents, files_at
 
@@ -25,9 +25,9 @@ CREATE, CHANGE, DELETE = "create", "update", "delete"
 class Difference:
     """A connector that differs from its declaration.
 
-    :param wanted: None: no file declares it, and it is to go
+    :param wanted: None: no file declares it, so it would be deleted
     :param actual: None: it does not exist
-    :param passwords: settings of which the plugin says that they are secrets
+    :param passwords: settings that the plugin declares as secrets
     """
 
     name: str
@@ -118,12 +118,12 @@ def difference_rows(comparison: Comparison) -> list[dict[str, Any]]:
         if found.wanted is None or found.actual is None:
             rows.append(row)
             continue
-        before, after = shown_changes(own_config(found.actual.config), found.wanted.config, found.passwords)
+        before, after = changed_settings(own_config(found.actual.config), found.wanted.config, found.passwords)
         rows += [{**row, "setting": key, "actual": before.get(key), "declared": after.get(key)} for key in {**before, **after}]
     return rows
 
 
-def shown_changes(
+def changed_settings(
     before: Mapping[str, str], after: Mapping[str, str], passwords: frozenset[str]
 ) -> tuple[dict[str, str | None], dict[str, str | None]]:
     """Return the settings that differ, before and after; secrets are hidden, but shown to differ."""

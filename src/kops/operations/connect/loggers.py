@@ -1,4 +1,4 @@
-"""``kops connect loggers``: what the workers log, looked at and set on all of them at once (KIP-976)."""
+"""``kops connect loggers``: show log levels, and set them on all workers at once (KIP-976)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _time(milliseconds: int | None) -> str | None:
 def plan_loggers(services: Services, names: Sequence[str], level: str) -> Plan:
     """Plan to set the level of loggers on every worker; loggers below them inherit it.
 
-    :raises UsageProblem: for a level that is none
+    :raises UsageProblem: for an invalid level
     """
     if level.upper() not in LEVELS:
         raise UsageProblem(f"{level} is not a valid level", hint=f"one of {', '.join(LEVELS)}")
@@ -50,7 +50,7 @@ def plan_loggers(services: Services, names: Sequence[str], level: str) -> Plan:
 def _plan(services: Services, wanted: dict[str, str]) -> Plan:
     now = _levels(services, wanted)
     items = [
-        Item(name, "none" if now[name] == level else "set", now[name], level, "already so" if now[name] == level else "")
+        Item(name, "none" if now[name] == level else "set", now[name], level, "already set" if now[name] == level else "")
         for name, level in wanted.items()
     ]
     changing = [item.target for item in items if item.changes]
@@ -98,9 +98,11 @@ class SetLoggers(ConnectMutation):
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
         """Plan to restore the previous levels."""
         names = done(results) or list(plan.arguments["levels"])
-        now, told = _levels(services, names), plan.arguments["levels"]
-        strayed = [f"logger {name} was set to {now[name]} since" for name in names if now[name] not in (told[name], plan.guard[name])]
-        return replace(_plan(services, {name: plan.guard[name] for name in names}), losses=tuple(strayed))
+        now, requested = _levels(services, names), plan.arguments["levels"]
+        changed_since = [
+            f"logger {name} was set to {now[name]} since" for name in names if now[name] not in (requested[name], plan.guard[name])
+        ]
+        return replace(_plan(services, {name: plan.guard[name] for name in names}), losses=tuple(changed_since))
 
 
 SET_LOGGERS = SetLoggers()
@@ -109,5 +111,5 @@ SET_LOGGERS = SetLoggers()
 def _verified(result: ItemResult, level: str, wanted: str) -> ItemResult:
     if level == wanted:
         return ItemResult(result.target, Status.DONE, value=level)
-    error = VerificationFailed(f"{result.target} is {level}, not {wanted}", hint="workers hear of it one after another: look again")
+    error = VerificationFailed(f"{result.target} is {level}, not {wanted}", hint="workers apply it one after another: check again")
     return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=level)

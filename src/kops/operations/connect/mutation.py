@@ -1,4 +1,4 @@
-"""What all changes of connectors have in common: the cluster that they are made for, and looking until they show."""
+"""What all changes of connectors share: the cluster that they apply to, and waiting for them to take effect."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def connect_plan(
 ) -> Plan:
     """Create a plan for the Connect cluster.
 
-    :param delete: what has to be typed to approve; empty when nothing is deleted
+    :param delete: what has to be typed to approve; empty if nothing is deleted
     """
     return Plan(
         operation=operation,
@@ -49,27 +49,27 @@ def connect_plan(
     )
 
 
-def look_until(
-    services: Services, names: Sequence[str], good: Callable[[str, Connector | None], bool], *, seconds: float
+def poll_until(
+    services: Services, names: Sequence[str], reached: Callable[[str, Connector | None], bool], *, seconds: float
 ) -> dict[str, Connector]:
-    """Poll all connectors until the named ones satisfy ``good``, or the time is over.
+    """Poll all connectors until the named ones satisfy ``reached``, or the time is over.
 
-    :returns: how they were at the last look; without those that do not exist
+    :returns: the connectors at the last poll, without those that do not exist
     """
     deadline = time.monotonic() + seconds
     while True:
         found = {connector.name: connector for connector in services.connect.connectors() if connector.name in names}
-        if all(good(name, found.get(name)) for name in names) or time.monotonic() > deadline:
+        if all(reached(name, found.get(name)) for name in names) or time.monotonic() > deadline:
             return found
         time.sleep(POLL_SECONDS)
 
 
-def each(items: Sequence[Item], do: Callable[[Item], None]) -> Iterator[ItemResult]:
+def run_each(items: Sequence[Item], do: Callable[[Item], None]) -> Iterator[ItemResult]:
     """Run ``do`` for each item, several at a time, and yield the results in order.
 
-    Connect rebalances after a change of its connectors; what reaches it together is done between two rebalances.
+    Connect rebalances after each change of connectors; concurrent changes are processed between two rebalances.
 
-    :param do: raises a KopsError when it fails
+    :param do: raises a KopsError if it fails
     """
 
     def result(item: Item) -> ItemResult:
@@ -100,8 +100,8 @@ def done_unless_failed(target: str, connector: Connector | None, *, wanted: str)
     traces += [task.trace for task in connector.tasks if task.state == FAILED]
     why = scrubbed(root_cause(next((trace for trace in traces if trace), "")), secret_texts(connector.config))
     error = OperationFailed(
-        f"{target} was changed as planned, and has failed: {why}",
-        hint=f"`kops connect status {target} --trace` shows all of it; `kops connect restart {target} --failed` once it is fixed",
+        f"{target} was changed as planned, but has failed since: {why}",
+        hint=f"`kops connect status {target} --trace` shows the whole trace; `kops connect restart {target} --failed` once it is fixed",
     )
     return ItemResult(target, Status.PARTIAL, error=error.as_json(), value=value)
 
@@ -109,7 +109,7 @@ def done_unless_failed(target: str, connector: Connector | None, *, wanted: str)
 def states_text(connector: Connector) -> str:
     """Format the states of a connector and its tasks in a few words."""
     states = [task.state for task in connector.tasks]
-    tasks = f", tasks {', '.join(states)}" if states else ", no task"
+    tasks = f", tasks {', '.join(states)}" if states else ", no tasks"
     return f"{connector.state}{tasks}"
 
 

@@ -1,4 +1,4 @@
-"""Offsets of connectors as they are: a source's own, and a sink's beside the ends of its partitions (KIP-875)."""
+"""``kops connect offsets show``: offsets of sources, and of sinks with the ends of their partitions (KIP-875)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ TOPIC, PARTITION, OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
 def offset_rows(services: Services, connectors: Sequence[Connector]) -> list[Row]:
     """Return the offsets of connectors, one row each.
 
-    A source's partition and offset are what its plugin makes of them; of a sink's the brokers tell how far they are from the end,
-    where brokers are known.
+    The format of a source's partitions and offsets depends on its plugin. For sinks the distance to the end is added
+    if brokers are configured.
     """
     found = [(connector, services.connect.offsets(connector.name)) for connector in connectors]
     sinks = {

@@ -1,4 +1,4 @@
-"""The mutation that moves a connector's offsets: stop, change, read back, resume; taken back when a step fails."""
+"""The mutation that moves a connector's offsets: stop, change, read back, resume; rolled back if a step fails."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any, ClassVar
 from kops.core.connect.models import PAUSED, RUNNING, STOPPED, Connector
 from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, TimedOut, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.connect.mutation import ConnectMutation, connect_plan, look_until, states_text
+from kops.operations.connect.mutation import ConnectMutation, connect_plan, poll_until, states_text
 from kops.operations.connect.offsets import name_of, shown_offset
 from kops.operations.connect.select import select
-from kops.operations.connect.states import VERBS, failures, has_settled
+from kops.operations.connect.states import VERBS, failures, has_reached
 from kops.operations.services import Services
 
 NAME = "connect.offsets"
 WAIT_SECONDS = 30.0
 _RETRY_SECONDS = 1.0
 _DOING = {RUNNING: "resuming", PAUSED: "pausing", STOPPED: "leaving stopped"}
-_LOG_BEHIND = {
-    "io.debezium.connector.postgresql.": "a replication slot does not go back behind what it has confirmed: with an offset before that the "
-    "task fails; `kops connect offsets reset` lets it read all rows again, where snapshot.mode says so"
+_CANNOT_REWIND = {
+    "io.debezium.connector.postgresql.": "a replication slot cannot rewind beyond what it has confirmed: with an earlier offset the "
+    "task fails; `kops connect offsets reset` makes it read all rows again, if snapshot.mode allows"
 }
-"""What stands behind the offsets of a plugin and does not move with them."""
-_NOT_YET = ("haven't stopped completely", "still active", "not empty", "UnknownMemberId", "zombie", "hasn't completely shut down")
+"""Warnings about external positions that do not move with a plugin's offsets."""
+_STILL_STOPPING = ("haven't stopped completely", "still active", "not empty", "UnknownMemberId", "zombie", "hasn't completely shut down")
 
 Offset = Mapping[str, Any] | None
 
@@ -46,8 +46,8 @@ class Move:
 def plan_moves(services: Services, connector: Connector, moves: Sequence[Move], *, reset: bool = False, state: str = "") -> Plan:
     """Plan to stop a connector, move its offsets, and restore its state.
 
-    :param reset: all offsets go, by the request for it
-    :param state: that the connector has afterwards; the one that it was last told to have when empty
+    :param reset: delete all offsets, by the request for that
+    :param state: the state afterwards; empty: the one that was last requested
     """
     changing = [move for move in moves if move.before != move.after]
     items = [_item(connector, move) for move in moves]
@@ -60,7 +60,7 @@ def plan_moves(services: Services, connector: Connector, moves: Sequence[Move], 
     return connect_plan(
         services,
         NAME,
-        f"{what} of connector {connector.name}{sequence}" if changing else f"every offset of {connector.name} is there already",
+        f"{what} of connector {connector.name}{sequence}" if changing else f"every offset of {connector.name} is already set",
         items,
         guard={"state": connector.wanted_state, "type": connector.type},
         arguments={
@@ -83,12 +83,12 @@ def _item(connector: Connector, move: Move) -> Item:
 
 def _warnings(connector: Connector, moves: Sequence[Move]) -> Iterator[str]:
     if any(move.after is None for move in moves):
-        start = "where its consumer's auto.offset.reset says" if connector.type == "sink" else "where its plugin begins without an offset"
-        yield f"{connector.name} begins {start}"
+        start = "where auto.offset.reset of its consumer says" if connector.type == "sink" else "where its plugin starts without an offset"
+        yield f"{connector.name} starts {start}"
     if connector.type == "source" and moves:
-        yield "a source may write records again, or leave some out; what it wrote before stays"
+        yield "a source may write records again or skip some; what it wrote before stays"
     if any(move.after is not None for move in moves):
-        yield from (text for plugin, text in _LOG_BEHIND.items() if connector.plugin.startswith(plugin))
+        yield from (text for plugin, text in _CANNOT_REWIND.items() if connector.plugin.startswith(plugin))
 
 
 class ChangeOffsets(ConnectMutation):
@@ -109,22 +109,22 @@ class ChangeOffsets(ConnectMutation):
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
         """Stop, change, read back, resume. If a step fails, restore offsets and state.
 
-        :raises KopsError: when nothing was changed in the end
+        :raises KopsError: when the change was rolled back
         """
         name, moves = plan.arguments["connector"], [Move(**move) for move in plan.arguments["offsets"]]
         services.progress.step(f"stopping {name}")
         stopped: dict[str, Offset] | None = None
         try:
-            _tell(services, name, STOPPED)
+            _set_state(services, name, STOPPED)
             stopped = _offsets(services, name)
             services.progress.step(f"changing offsets of {name}")
             _change(services, name, moves, reset=plan.arguments["reset"])
             _read_back(services, name, moves)
-        except BaseException as trouble:
-            _take_back(services, plan, moves, stopped, trouble)
+        except BaseException as cause:
+            _restore(services, plan, moves, stopped, cause)
             raise
         services.progress.step(f"{_DOING[plan.arguments['state']]} {name}")
-        _tell(services, name, plan.arguments["state"])
+        _set_state(services, name, plan.arguments["state"])
         for item, move in zip(plan.changes, moves, strict=True):
             yield ItemResult(item.target, Status.DONE, value={"before": (stopped or {}).get(move.name), "after": move.after})
 
@@ -145,22 +145,22 @@ class ChangeOffsets(ConnectMutation):
             before = values.get(item.target, {}).get("before", move["before"])
             here = now.get(name_of(move["partition"]))
             if here not in (move["after"], before):
-                losses.append(f"{item.target} went on since, from {shown_offset(move['after'])} to {shown_offset(here)}")
+                losses.append(f"{item.target} has moved since, from {shown_offset(move['after'])} to {shown_offset(here)}")
             wanted.append({**move, "after": before})
-        return replace(_again(services, plan, wanted, interrupted=not results), losses=tuple(losses))
+        return replace(_replan(services, plan, wanted, interrupted=not results), losses=tuple(losses))
 
     def resume(self, services: Services, plan: Plan) -> Plan:
         """Plan to do the rest, and to restore the state that the connector had at first."""
-        return _again(services, plan, plan.arguments["offsets"], interrupted=True)
+        return _replan(services, plan, plan.arguments["offsets"], interrupted=True)
 
 
 CHANGE_OFFSETS = ChangeOffsets()
 
 
-def _again(services: Services, plan: Plan, wanted: Sequence[Mapping[str, Any]], *, interrupted: bool) -> Plan:
+def _replan(services: Services, plan: Plan, wanted: Sequence[Mapping[str, Any]], *, interrupted: bool) -> Plan:
     """Plan to set offsets of an earlier plan, starting from the current ones.
 
-    :param interrupted: the earlier one may have left the connector stopped, so the plan gives it its state also where no offset changes
+    :param interrupted: the earlier plan may have left the connector stopped: restore its state even if no offset changes
     """
     connector = _found(services, plan)
     current, state = _offsets(services, connector.name), plan.arguments["state"] if interrupted else ""
@@ -182,16 +182,16 @@ def _offsets(services: Services, name: str) -> dict[str, Offset]:
     return {name_of(one["partition"]): one.get("offset") for one in services.connect.offsets(name)}
 
 
-def _tell(services: Services, name: str, state: str) -> None:
+def _set_state(services: Services, name: str, state: str) -> None:
     """Set the state of a connector and wait until it is reached.
 
-    :raises TimedOut: when it has not in time
+    :raises TimedOut: when it is not reached in time
     """
     services.connect.change_state(name, VERBS[state])
-    found = look_until(services, [name], lambda _, one: one is None or has_settled(one, state), seconds=WAIT_SECONDS)
+    found = poll_until(services, [name], lambda _, one: one is None or has_reached(one, state), seconds=WAIT_SECONDS)
     if name not in found:
         raise OperationFailed(f"connector {name} no longer exists")
-    if not has_settled(found[name], state):
+    if not has_reached(found[name], state):
         raise TimedOut(f"{name} is {states_text(found[name])} after {WAIT_SECONDS:g} s, not {state}", hint="`kops connect status` shows it")
 
 
@@ -201,24 +201,24 @@ def _change(services: Services, name: str, moves: Sequence[Move], *, reset: bool
     while True:
         try:
             if reset:
-                said = services.connect.reset_offsets(name)
+                message = services.connect.reset_offsets(name)
             else:
-                said = services.connect.alter_offsets(name, [{"partition": move.partition, "offset": move.after} for move in moves])
+                message = services.connect.alter_offsets(name, [{"partition": move.partition, "offset": move.after} for move in moves])
         except OperationFailed as error:
-            if time.monotonic() > deadline or not any(sign in error.message for sign in _NOT_YET):
+            if time.monotonic() > deadline or not any(sign in error.message for sign in _STILL_STOPPING):
                 raise
-            services.progress.step(f"{name} is stopping still; asking again")
+            services.progress.step(f"{name} is still stopping; retrying")
             time.sleep(_RETRY_SECONDS)
         else:
-            if "externally" in said:
-                services.progress.step(f"Connect says: {said.rstrip('.')}")
+            if "externally" in message:
+                services.progress.step(f"Connect: {message.rstrip('.')}")
             return
 
 
 def _read_back(services: Services, name: str, moves: Sequence[Move]) -> None:
     """Compare with what was written, while the connector is stopped.
 
-    :raises VerificationFailed: when an offset is another
+    :raises VerificationFailed: when an offset differs
     """
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
@@ -229,23 +229,23 @@ def _read_back(services: Services, name: str, moves: Sequence[Move]) -> None:
         if time.monotonic() > deadline:
             move = wrong[0]
             was = shown_offset(actual.get(move.name))
-            raise VerificationFailed(f"{name} {move.name} was set to {shown_offset(move.after)}, and read back as {was}")
+            raise VerificationFailed(f"{name} {move.name} was set to {shown_offset(move.after)}, but read back as {was}")
         time.sleep(_RETRY_SECONDS / 4)
 
 
-def _take_back(services: Services, plan: Plan, moves: Sequence[Move], stopped: dict[str, Offset] | None, trouble: BaseException) -> None:
+def _restore(services: Services, plan: Plan, moves: Sequence[Move], stopped: dict[str, Offset] | None, cause: BaseException) -> None:
     """Restore the connector's offsets and state; whatever cannot be restored is added to the error."""
-    name, left = plan.arguments["connector"], []
-    services.progress.step(f"taking back what was done to {name}")
+    name, unrestored = plan.arguments["connector"], []
+    services.progress.step(f"rolling back the changes to {name}")
     try:
         if stopped is not None and _offsets(services, name) != stopped:
             services.connect.alter_offsets(name, [{"partition": move.partition, "offset": stopped.get(move.name)} for move in moves])
     except KopsError as error:
-        left.append(f"its offsets may be changed ({error.message})")
+        unrestored.append(f"its offsets may have changed ({error.message})")
     try:
-        _tell(services, name, plan.guard["state"])
+        _set_state(services, name, plan.guard["state"])
     except KopsError as error:
-        left.append(f"it may not be {plan.guard['state']} ({error.message})")
-    if isinstance(trouble, KopsError):
-        so = f"; {'; '.join(left)}" if left else f"; {name} has its offsets and its state again"
-        trouble.message += so
+        unrestored.append(f"it may not be {plan.guard['state']} ({error.message})")
+    if isinstance(cause, KopsError):
+        outcome = f"; {'; '.join(unrestored)}" if unrestored else f"; {name} has its previous offsets and state"
+        cause.message += outcome

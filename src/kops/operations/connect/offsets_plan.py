@@ -1,4 +1,4 @@
-"""``kops connect offsets alter`` and ``reset``: which offsets of a connector are to become what."""
+"""``kops connect offsets alter`` and ``reset``: planning new offsets of a connector."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kops.operations.offsets.strategies import seeks_of
 from kops.operations.services import Services
 
 Pair = tuple[Mapping[str, Any], Mapping[str, Any] | None]
-"""A partition and the offset that it is to have; None deletes it."""
+"""A partition and its new offset; None deletes it."""
 
 
 def plan_alter(
@@ -35,10 +35,10 @@ def plan_alter(
 ) -> Plan:
     """Plan to set offsets of a connector.
 
-    :param positions: of a sink: ``orders:0=1200``, ``orders=@-1h``, ``orders:0=+1``, ``orders=start``
-    :param partition: of a source: JSON, with ``offset``
-    :param file: offsets as ``kops connect offsets show -o json`` prints them, or as Connect's REST interface takes them
-    :raises UsageProblem: for what cannot be read, or does not belong to a connector of this kind
+    :param positions: for a sink: ``orders:0=1200``, ``orders=@-1h``, ``orders:0=+1``, ``orders=start``
+    :param partition: for a source: JSON, together with ``offset``
+    :param file: offsets as ``kops connect offsets show -o json`` prints them, or as Connect's REST API accepts them
+    :raises UsageProblem: for input that is invalid, or belongs to another type of connector
     :raises NotFound: when there is no such connector
     """
     (connector,) = select(services, [name])
@@ -48,14 +48,15 @@ def plan_alter(
     elif partition is not None or offset is not None:
         if connector.type == "sink":
             raise UsageProblem(
-                f"{name} is a sink: its partitions are Kafka's", hint="name positions: orders:0=1200, orders=start, orders=@-1h"
+                f"{name} is a sink: its partitions are Kafka's", hint="pass positions: orders:0=1200, orders=start, orders=@-1h"
             )
         if partition is None or offset is None:
             raise UsageProblem("--partition and --offset belong together", hint="--offset null deletes the offset of a partition")
         pairs = [(_json(partition, "--partition"), _json(offset, "--offset", nothing=True))]
     elif connector.type != "sink":
         raise UsageProblem(
-            f"{name} is a source: its offsets are its plugin's", hint="--partition JSON --offset JSON; `kops connect offsets show` has both"
+            f"{name} is a source: its offsets are its plugin's",
+            hint="pass --partition JSON --offset JSON; `kops connect offsets show` prints both",
         )
     else:
         pairs = _positions(services, positions, current)
@@ -65,7 +66,7 @@ def plan_alter(
 def plan_reset(services: Services, name: str, only: Sequence[str]) -> Plan:
     """Plan to delete offsets of a connector: all, or those of some partitions.
 
-    :param only: of a sink: ``orders`` or ``orders:0,3-5``; of a source: JSON
+    :param only: for a sink: ``orders`` or ``orders:0,3-5``; for a source: JSON
     :raises NotFound: when there is no such connector, or it has no offset there
     """
     (connector,) = select(services, [name])
@@ -106,12 +107,12 @@ def _moves(pairs: Sequence[Pair], current: Mapping[str, Pair]) -> list[Move]:
 def _positions(services: Services, texts: Sequence[str], current: Mapping[str, Pair]) -> list[Pair]:
     """Resolve positions in topics to offsets; offsets outside of the log are refused."""
     if not texts:
-        raise UsageProblem("no position is named", hint="write it like orders:0=1200, orders=start, orders=end or orders=@-1h")
+        raise UsageProblem("no position is given", hint="write it like orders:0=1200, orders=start, orders=end or orders=@-1h")
     seeks = seeks_of(texts, services.now())
     strategies: dict[TopicPartition, Strategy] = {}
     for partitions, strategy in zip(selected(services, list(seeks)), seeks.values(), strict=True):
         if isinstance(strategy, SkipRecords):
-            raise UsageProblem("skip: is for groups only", hint="orders:0=+1 goes one offset on")
+            raise UsageProblem("skip: is for groups only", hint="orders:0=+1 moves one offset forward")
         for partition in partitions:
             if strategies.setdefault(partition, strategy) is not strategy:
                 raise UsageProblem(f"{partition} is named twice", hint="give one position to each partition")
@@ -130,21 +131,21 @@ def _positions(services: Services, texts: Sequence[str], current: Mapping[str, P
 def read_offsets(file: Path, name: str) -> list[Pair]:
     """Read offsets from a JSON file.
 
-    :param name: of the connector; rows of others are left out
-    :raises UsageProblem: when it cannot be read, or has none
+    :param name: of the connector; rows of others are ignored
+    :raises UsageProblem: when it cannot be read, or has no offsets
     """
     try:
         body = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageProblem(f"cannot read {file}: {error.strerror}") from error
     except ValueError as error:
-        raise UsageProblem(f"{file} is not JSON: {error}", hint="kops connect offsets show NAME -o json prints what it takes") from error
+        raise UsageProblem(f"{file} is not JSON: {error}", hint="`kops connect offsets show NAME -o json` prints the format") from error
     rows = body.get("offsets") if isinstance(body, dict) else body
     if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("partition"), dict) for row in rows):
-        raise UsageProblem(f"{file} has no offsets", hint='it is like [{"partition": {...}, "offset": {...}}]')
+        raise UsageProblem(f"{file} has no offsets", hint='the format is [{"partition": {...}, "offset": {...}}]')
     pairs = [(row["partition"], row.get("offset")) for row in rows if row.get("connector") in (None, name)]
     if not pairs:
-        raise UsageProblem(f"{file} has no offsets of {name}", hint="kops connect offsets show NAME -o json prints what it takes")
+        raise UsageProblem(f"{file} has no offsets of {name}", hint="`kops connect offsets show NAME -o json` prints the format")
     return pairs
 
 
@@ -152,7 +153,7 @@ def _json(text: str, option: str, *, nothing: bool = False) -> Any:
     try:
         body = json.loads(text)
     except ValueError as error:
-        raise UsageProblem(f"{option} is not JSON: {error}", hint='quote it for the shell: \'{"filename": "/in.txt"}\'') from error
+        raise UsageProblem(f"{option} is not JSON: {error}", hint='quote it in the shell: \'{"filename": "/in.txt"}\'') from error
     if not isinstance(body, dict) and not (nothing and body is None):
-        raise UsageProblem(f"{option} is {text}, no object", hint='such as \'{"filename": "/in.txt"}\'')
+        raise UsageProblem(f"{option} is {text}, not an object", hint='such as \'{"filename": "/in.txt"}\'')
     return body

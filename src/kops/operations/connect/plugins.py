@@ -1,4 +1,4 @@
-"""Plugins of the workers, with the settings that they take; and plugins fetched into the cache for the sandbox's workers."""
+"""``kops connect plugins``: the plugins of the workers with their settings, and plugins for the sandbox's workers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from kops.operations.services import Services
 
 Row = dict[str, Any]
 ALIKE = 0.85
-"""So alike are a slip and what was meant (``difflib``): names of classes have much in common."""
+"""Minimum similarity (``difflib``) of a suggestion: class names have much in common."""
 SETTING_COLUMNS = ("name", "type", "required", "default", "importance", "documentation")
 
 
 def plugin_rows(services: Services, kind: str | None = None, *, every: bool = False) -> list[Row]:
     """Return the plugins that the workers have.
 
-    :param kind: of this type only: source, sink, converter, transformation, predicate, header_converter
-    :param every: converters, transforms and predicates too
+    :param kind: only this type: source, sink, converter, transformation, predicate, header_converter
+    :param every: include converters, transforms and predicates
     """
     found = services.connect.plugins(connectors_only=not every and kind in (None, "source", "sink"))
     rows = [{"class": each["class"], "type": each.get("type"), "version": each.get("version")} for each in found]
@@ -31,7 +31,7 @@ def plugin_rows(services: Services, kind: str | None = None, *, every: bool = Fa
 def plugin_class(services: Services, name: str) -> str:
     """Resolve a plugin: a class, or one of the short forms that Connect accepts.
 
-    :raises NotFound: naming the plugins that look like it
+    :raises NotFound: suggesting similar plugins
     """
     classes = [str(each["class"]) for each in services.connect.plugins()]
     short = {form: each for each in classes for form in _short_forms(each)}
@@ -39,7 +39,7 @@ def plugin_class(services: Services, name: str) -> str:
         return name if name in classes else short[name]
     near = get_close_matches(name, [*classes, *short], n=2, cutoff=ALIKE)
     meant = f"did you mean {' or '.join(near)}? " if near else ""
-    raise NotFound(f"no worker has the plugin {name}", hint=f"{meant}`kops connect plugins list` shows those that they have", plugin=name)
+    raise NotFound(f"no worker has the plugin {name}", hint=f"{meant}`kops connect plugins list` shows the available ones", plugin=name)
 
 
 def _short_forms(name: str) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ def _setting(found: dict[str, Any]) -> Row:
 def add_plugins(services: Services, coordinates: Sequence[str]) -> list[Row]:
     """Fetch plugins into the cache, where the sandbox's workers find them.
 
-    :raises UsageProblem: for a text that is not a Maven coordinate
+    :raises UsageProblem: for an invalid Maven coordinate
     :raises MissingRequirement: when one cannot be fetched
     """
     rows = []

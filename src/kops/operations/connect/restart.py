@@ -1,4 +1,4 @@
-"""``kops connect restart``: connectors with their tasks, what has failed of them, or single tasks; then looked at until they run."""
+"""``kops connect restart``: restart connectors with their tasks, what has failed, or single tasks, and wait until they run."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from kops.core.connect.models import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNE
 from kops.core.connect.secrets import scrubbed, secret_texts
 from kops.core.errors import NotFound, OperationFailed, Refused, StateMoved, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done, each, states_text, states_value
+from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done, run_each, states_text, states_value
 from kops.operations.connect.select import named, select, select_some
 from kops.operations.services import Services
 
 NAME = "connect.restart"
 WAIT_MS = 30_000
 STEADY_SECONDS = 1.5
-"""A task that fails does so a moment after it runs: it has to run for so long."""
+"""How long a task has to run: one that fails does so a moment after its start."""
 STALE_SECONDS = 4.0
-"""So long a failure that is shown may be the one from before the restart."""
+"""For this long a reported failure may date from before the restart."""
 
 
 def plan_restart(
@@ -33,15 +33,15 @@ def plan_restart(
 ) -> Plan:
     """Plan to restart connectors.
 
-    :param only_failed: only what has failed: the connector, or tasks of it (KIP-745)
+    :param only_failed: only the connector or tasks that have failed (KIP-745)
     :param tasks: only these tasks
-    :param wait_ms: how long to look for them to run
+    :param wait_ms: how long to wait until they run
     :raises NotFound: for a plain name, or a task, that does not exist
     """
     found = select_some(services, patterns, regex=regex)
     items = [_item(connector, only_failed=only_failed, tasks=tasks) for connector in found]
     changing = [item.target for item in items if item.changes]
-    what = f"restart {'what has failed of ' if only_failed else ''}{named(changing)}" if changing else "nothing is to be restarted"
+    what = f"restart {'what has failed of ' if only_failed else ''}{named(changing)}" if changing else "nothing to restart"
     arguments = {"only_failed": only_failed, "tasks": list(tasks), "wait_ms": wait_ms}
     arguments["without_tasks"] = [connector.name for connector in found if not connector.tasks and connector.state == RUNNING]
     return connect_plan(services, NAME, what, items, arguments=arguments)
@@ -55,9 +55,9 @@ def _item(connector: Connector, *, only_failed: bool, tasks: Sequence[int]) -> I
             f"{connector.name} has no task {min(missing)}", hint=f"its tasks: {', '.join(str(t.id) for t in connector.tasks) or 'none'}"
         )
     if connector.state in (PAUSED, STOPPED):
-        return Item(connector.name, "none", states, reason=f"it is {connector.state}: `kops connect resume` lets it run")
+        return Item(connector.name, "none", states, reason=f"it is {connector.state}: use `kops connect resume`")
     if only_failed and not connector.failed:
-        return Item(connector.name, "none", states, reason="nothing of it has failed")
+        return Item(connector.name, "none", states, reason="nothing has failed")
     if only_failed:
         numbers = [str(task.id) for task in connector.tasks if task.state == FAILED and (not tasks or task.id in tasks)]
         parts = (["the connector"] if connector.state == FAILED else []) + [f"task {number}" for number in numbers]
@@ -81,7 +81,7 @@ class Restart(ConnectMutation):
         there = {connector.name for connector in select(services, ())}
         gone = [item.target for item in plan.changes if item.target not in there]
         if gone:
-            raise StateMoved(f"gone since the plan was made: {', '.join(gone)}", hint="run the command again")
+            raise StateMoved(f"deleted since the plan was made: {', '.join(gone)}", hint="run the command again")
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
         """Restart; not retried if the answer is lost."""
@@ -93,7 +93,7 @@ class Restart(ConnectMutation):
             for task in tasks:
                 services.connect.restart_task(item.target, task)
 
-        return each(plan.changes, do)
+        return run_each(plan.changes, do)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Poll until everything runs steadily, or has failed again."""
@@ -103,7 +103,7 @@ class Restart(ConnectMutation):
         while watches:
             found = {connector.name: connector for connector in select(services, ())}
             for name, watch in watches.items():
-                watch.look(found.get(name), time.monotonic())
+                watch.observe(found.get(name), time.monotonic())
             if all(watch.decided for watch in watches.values()) or time.monotonic() > deadline:
                 break
             time.sleep(POLL_SECONDS)
@@ -114,7 +114,7 @@ class Restart(ConnectMutation):
 
         :raises Refused: always
         """
-        raise Refused("a restart cannot be undone: it changed no setting and no offset")
+        raise Refused("a restart cannot be undone: it changes no settings or offsets")
 
     def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002
         return False
@@ -126,30 +126,30 @@ RESTART = Restart()
 class Watch:
     """Follows one connector while it, or some of its tasks, restart, until they run steadily or have failed again.
 
-    :param tasks: only these; empty: all, and the connector
-    :param needs_tasks: without a task it does not run
+    :param tasks: only these; empty: the connector and all tasks
+    :param needs_tasks: whether it counts as running only with tasks
     """
 
     def __init__(self, tasks: Sequence[int], *, needs_tasks: bool = True) -> None:
         self._tasks = tuple(tasks)
         self._needs_tasks = needs_tasks
-        self._began: float | None = None
+        self._started: float | None = None
         self._running_since: float | None = None
-        self._was_other = False
+        self._recovered = False
         self._last: Connector | None = None
         self.decided = False
 
-    def look(self, connector: Connector | None, now: float) -> None:
+    def observe(self, connector: Connector | None, now: float) -> None:
         """Process one more poll."""
-        self._began = now if self._began is None else self._began
+        self._started = now if self._started is None else self._started
         self._last = connector
         states = [] if connector is None else self._states(connector)
         runs = (
             bool(states) and all(state == RUNNING for state in states) and (bool(self._tasks) or len(states) > 1 or not self._needs_tasks)
         )
         self._running_since = (self._running_since or now) if runs else None
-        self._was_other = self._was_other or not any(state == FAILED for state in states)
-        again = any(state == FAILED for state in states) and (self._was_other or now - self._began > STALE_SECONDS)
+        self._recovered = self._recovered or not any(state == FAILED for state in states)
+        again = any(state == FAILED for state in states) and (self._recovered or now - self._started > STALE_SECONDS)
         steady = self._running_since is not None and now - self._running_since >= STEADY_SECONDS
         self.decided = connector is None or again or steady
 
@@ -170,6 +170,6 @@ class Watch:
         waiting = [f"{what} is {state}" for what, state, _ in broken if state not in (FAILED, RUNNING)]
         hint = f"kops connect status {one.target} --trace"
         if not again and UNASSIGNED in {state for _, state, _ in broken}:
-            hint = "Connect is rebalancing, or workers are gone: look again with kops connect status"
-        error = VerificationFailed(f"{one.target}: {'; '.join(again or waiting or ['it has no task'])}", hint=hint)
+            hint = "Connect is rebalancing, or workers are down: check again with kops connect status"
+        error = VerificationFailed(f"{one.target}: {'; '.join(again or waiting or ['it has no tasks'])}", hint=hint)
         return ItemResult(one.target, Status.FAILED, error=error.as_json(), value=value)

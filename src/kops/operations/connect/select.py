@@ -1,4 +1,4 @@
-"""Which connectors a command is about."""
+"""Selecting the connectors of a command."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kops.core.connect.models import Connector
 from kops.core.errors import NotFound, UsageProblem
 from kops.core.selection import names_matching
 
-if TYPE_CHECKING:  # looking at connectors starts in a fraction of a second: no journal, no brokers
+if TYPE_CHECKING:  # listing connectors starts fast: it loads neither the journal nor Kafka clients
     from kops.operations.services import Services
 
 
@@ -25,8 +25,8 @@ def select(services: Services, patterns: Sequence[str], *, regex: bool = False) 
 def matching(patterns: Sequence[str], names: Iterable[str], what: str, command: str, *, regex: bool = False) -> list[str]:
     """Return the names that match patterns.
 
-    :param command: lists what there is
-    :raises NotFound: for a plain name that is not there
+    :param command: lists the existing names
+    :raises NotFound: for a plain name that does not exist
     """
     try:
         return names_matching(patterns, names, regex=regex, what=what)
@@ -38,11 +38,11 @@ def matching(patterns: Sequence[str], names: Iterable[str], what: str, command: 
 def select_some(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[Connector]:
     """Return the connectors that match names and globs; at least one is required.
 
-    :raises UsageProblem: without a name: nothing is done to all connectors by leaving a word away
+    :raises UsageProblem: without a name, so that a missing argument never means all connectors
     :raises NotFound: for a plain name that does not exist
     """
     if not patterns:
-        raise UsageProblem("which connector?", hint="name it; a glob such as '*' names many")
+        raise UsageProblem("which connector?", hint="name one or more; globs such as '*' are allowed")
     return select(services, patterns, regex=regex)
 
 

@@ -1,4 +1,4 @@
-"""``kops connect pause``, ``resume`` and ``stop``: told to the workers, then looked at until it is so."""
+"""``kops connect pause``, ``resume`` and ``stop``: request a state, then wait until it is reached."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kops.operations.connect.mutation import (
     connect_plan,
     done,
     done_unless_failed,
-    each,
-    look_until,
+    poll_until,
+    run_each,
     states_text,
     states_value,
 )
@@ -34,7 +34,7 @@ def plan_state(services: Services, patterns: Sequence[str], verb: str, *, regex:
     """Plan to pause, resume or stop connectors.
 
     :param verb: pause, resume or stop
-    :param wait_ms: how long to look for the states to become so
+    :param wait_ms: how long to wait for the states
     :raises NotFound: for a plain name that does not exist
     """
     found = select_some(services, patterns, regex=regex)
@@ -60,7 +60,7 @@ def _plan(services: Services, found: Sequence[Connector], wanted: Mapping[str, s
 
 def _item(connector: Connector, wanted: str) -> Item:
     if connector.wanted_state == wanted:
-        reason = f"already {wanted}" if connector.state == wanted else f"already to be {wanted}, and {connector.state}"
+        reason = f"already {wanted}" if connector.state == wanted else f"{wanted} already requested, currently {connector.state}"
         return Item(connector.name, "none", connector.state, connector.state, reason)
     return Item(connector.name, VERBS[wanted], connector.state, wanted)
 
@@ -75,13 +75,13 @@ class ChangeStates(ConnectMutation):
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
         wanted = plan.arguments["states"]
-        return each(plan.changes, lambda item: services.connect.change_state(item.target, VERBS[wanted[item.target]]))
+        return run_each(plan.changes, lambda item: services.connect.change_state(item.target, VERBS[wanted[item.target]]))
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Poll until connectors and tasks have the requested states."""
         wanted, names = plan.arguments["states"], done(results)
-        found = look_until(
-            services, names, lambda name, one: one is None or has_settled(one, wanted[name]), seconds=plan.arguments["wait_ms"] / 1000
+        found = poll_until(
+            services, names, lambda name, one: one is None or has_reached(one, wanted[name]), seconds=plan.arguments["wait_ms"] / 1000
         )
         return tuple(
             _verified(result, found.get(result.target), wanted[result.target]) if result.target in names else result for result in results
@@ -92,11 +92,11 @@ class ChangeStates(ConnectMutation):
         names = set(done(results)) or {item.target for item in plan.changes}
         found = [connector for connector in select(services, ()) if connector.name in names and connector.name in plan.guard]
         if not found:
-            raise Refused("the connectors are gone", hint="`kops connect list` shows what there is")
-        told, before = plan.arguments["states"], plan.guard
-        strayed = [one for one in found if one.wanted_state not in (told.get(one.name), before[one.name])]
+            raise Refused("the connectors no longer exist", hint="`kops connect list` shows what there is")
+        requested, before = plan.arguments["states"], plan.guard
+        changed_since = [one for one in found if one.wanted_state not in (requested.get(one.name), before[one.name])]
         back = _plan(services, found, {one.name: before[one.name] for one in found}, wait_ms=plan.arguments["wait_ms"])
-        return replace(back, losses=tuple(f"connector {one.name} was set to {one.wanted_state} since" for one in strayed))
+        return replace(back, losses=tuple(f"connector {one.name} was set to {one.wanted_state} since" for one in changed_since))
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:
         """Report tasks that do not run although their connector was resumed."""
@@ -107,7 +107,7 @@ class ChangeStates(ConnectMutation):
 CHANGE_STATES = ChangeStates()
 
 
-def has_settled(connector: Connector, wanted: str) -> bool:
+def has_reached(connector: Connector, wanted: str) -> bool:
     """Whether a connector and its tasks have reached a state, or have failed, which is final too."""
     if connector.state not in (wanted, FAILED):
         return False
@@ -118,17 +118,17 @@ def has_settled(connector: Connector, wanted: str) -> bool:
 
 def failures(connectors: Iterator[Connector] | Sequence[Connector]) -> tuple[str, ...]:
     """Describe each failed connector and task."""
-    said = []
+    warnings = []
     for connector in connectors:
         secrets = secret_texts(connector.config)
         parts = [(connector.name, connector)] + [(f"{connector.name} task {task.id}", task) for task in connector.tasks]
-        said += [f"warning: {what} FAILED: {scrubbed(root_cause(one.trace), secrets)}" for what, one in parts if one.state == FAILED]
-    return tuple(said)
+        warnings += [f"warning: {what} FAILED: {scrubbed(root_cause(one.trace), secrets)}" for what, one in parts if one.state == FAILED]
+    return tuple(warnings)
 
 
 def _verified(result: ItemResult, found: Connector | None, wanted: str) -> ItemResult:
     if found is not None and found.wanted_state == wanted and (found.state == wanted or found.failed):
         return done_unless_failed(result.target, found, wanted=wanted)
     what = "no longer exists" if found is None else f"is {states_text(found)}"
-    error = VerificationFailed(f"{result.target} {what}, not {wanted}", hint="`kops connect status` shows it; --wait gives it more time")
+    error = VerificationFailed(f"{result.target} {what}, not {wanted}", hint="`kops connect status` shows it; increase --wait")
     return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=states_value(found))

@@ -1,4 +1,4 @@
-"""``kops connect validate``: what the plugins on the workers say of configurations, setting by setting."""
+"""``kops connect validate``: configurations validated by the plugins on the workers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from kops.core.connect.files import CLASS, Declared
-from kops.core.connect.plugins import how_to_get
+from kops.core.connect.plugins import install_hint
 from kops.core.connect.secrets import has_reference, masked, scrubbed, secret_texts
 from kops.core.errors import NotFound, OperationFailed, UsageProblem
 from kops.gateways.machine.jars import KAFKA_VERSION
@@ -18,7 +18,7 @@ from kops.operations.services import Services
 Row = dict[str, Any]
 ERROR, WARNING = "error", "warning"
 _MOST_RECOMMENDED = 20
-_REFERENCES = "each worker looks references up for itself: what they name has to be there, and their provider in config.providers"
+_REFERENCES = "each worker resolves references itself: their targets must exist there, and their provider must be in config.providers"
 _PASSED_ON = ("transforms.", "predicates.", "producer.override.", "consumer.override.", "admin.override.", "topic.creation.")
 _CONVERTERS = ("key.converter.", "value.converter.", "header.converter.", "config.providers")
 
@@ -38,7 +38,7 @@ def problems(services: Services, declared: Declared) -> Iterator[Row]:
         plugin_class(services, declared.config[CLASS])
     except NotFound as missing:
         meant = [f"{text.split('? ')[0]}?" for text in [missing.hint or ""] if "? " in text]
-        yield _row(declared, CLASS, ERROR, missing.message, " ".join([*meant, how_to_get(declared.config[CLASS], KAFKA_VERSION)]))
+        yield _row(declared, CLASS, ERROR, missing.message, " ".join([*meant, install_hint(declared.config[CLASS], KAFKA_VERSION)]))
         return
     try:
         answer = services.connect.validate(declared.config[CLASS], {**declared.config, "name": declared.name})
@@ -78,7 +78,9 @@ def _unknown(declared: Declared, known: set[str]) -> Iterator[Row]:
         if name not in known and not name.startswith((*_PASSED_ON, *_CONVERTERS)):
             near = get_close_matches(name, known, n=1)
             if near and near[0] not in declared.config:
-                yield _row(declared, name, WARNING, "no plugin knows this setting, so it does nothing", f"did you mean {near[0]}?")
+                yield _row(
+                    declared, name, WARNING, "the plugin does not know this setting, so it has no effect", f"did you mean {near[0]}?"
+                )
 
 
 def _row(declared: Declared, setting: str, level: str, message: str, hint: str | None = None) -> Row:
@@ -104,6 +106,6 @@ def refuse_wrong(rows: Sequence[Mapping[str, Any]]) -> None:
         first, more = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise UsageProblem(
             f"{first['place']}: {first['connector']}: {first['setting']}: {first['message']}{more}",
-            hint=first["hint"] or "`kops connect validate` shows each, with the values that are recommended",
+            hint=first["hint"] or "`kops connect validate` shows all of them, with recommended values",
             problems=[dict(row) for row in wrong],
         )

@@ -1,4 +1,4 @@
-"""What kops needs of this machine: is it there, and what to do when it is not."""
+"""``kops doctor``: what kops needs on this machine, and how to get what is missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kops.operations.services import Services
 OK, MISSING, OPTIONAL = "ok", "missing", "optional"
 PLAIN, CONNECT, REGISTRY, ALL = "kafka", "connect", "registry", "all"
 FETCHES = (PLAIN, CONNECT, REGISTRY, ALL)
-"""What ``--fetch`` fetches: what a plain set-up needs, and what the sandbox fetches when it is asked for Connect or a registry."""
+"""Choices of ``--fetch``: a plain installation, or what the sandbox needs for Connect or a registry."""
 
 MINIMUM_PYTHON = (3, 10)
 MINIMUM_DISK = 2 * 1024**3
@@ -34,9 +34,9 @@ MINIMUM_DISK = 2 * 1024**3
 class Check:
     """One requirement of kops.
 
-    :param status: ok, missing, or optional: not there, and fetched when it is first used
-    :param found: what is there, or what is wrong
-    :param hint: what to do when it is missing
+    :param status: ok, missing, or optional: absent, but not required or fetched on first use
+    :param found: what was found, or what is wrong
+    :param hint: what to do about it
     """
 
     name: str
@@ -48,8 +48,8 @@ class Check:
 def examine(services: Services, *, fetch: str | None = None, jars_directory: Path | None = None) -> Iterator[Check]:
     """Check this machine.
 
-    :param fetch: one of FETCHES: what to fetch when it is not in the cache; None: nothing
-    :param jars_directory: check this folder of jars in place of the cache
+    :param fetch: one of FETCHES: what to fetch if it is not cached; None: nothing
+    :param jars_directory: check this directory of jars instead of the cache
     """
     directories = services.directories
     yield _checked("python", _python)
@@ -82,7 +82,7 @@ def _extra(extra: str) -> Check:
     versions = {name: _version(name) for name in map(extras.distribution, extras.MODULES[extra])}
     pyspark = versions.get("pyspark", "4.")
     if pyspark[0].isdigit() and not pyspark.startswith("4."):
-        return Check(name, MISSING, f"PySpark {pyspark} is installed, 4.x is needed", extras.how_to_add(extra))
+        return Check(name, MISSING, f"PySpark {pyspark} is installed, but 4.x is needed", extras.how_to_add(extra))
     return Check(name, OK, ", ".join(f"{name} {version}" for name, version in versions.items()))
 
 
@@ -105,7 +105,7 @@ def _optional(name: str, find: Callable[[], str], what: str, *, needed: bool) ->
     found = _checked(name, find)
     if found.status == OK or needed:
         return found
-    return Check(name, OPTIONAL, f"not fetched yet: kops sandbox up --{what} fetches it, or kops doctor --fetch {what}")
+    return Check(name, OPTIONAL, f"not fetched yet: kops sandbox up --{what} or kops doctor --fetch {what} fetches it")
 
 
 def _connect(services: Services, fetch: bool, jars_directory: Path | None) -> str:
@@ -144,7 +144,9 @@ def _disk(directories: Directories) -> str:
         frees[there] = shutil.disk_usage(there).free
     tight = min(frees, key=lambda there: frees[there])
     if frees[tight] < MINIMUM_DISK:
-        raise MissingRequirement(f"{_gigabytes(frees[tight])} free in {tight}", hint=f"make room: {_gigabytes(MINIMUM_DISK)} are needed")
+        raise MissingRequirement(
+            f"{_gigabytes(frees[tight])} free in {tight}", hint=f"free some space: {_gigabytes(MINIMUM_DISK)} are needed"
+        )
     return f"{_gigabytes(frees[tight])} free in {tight}"
 
 

@@ -1,4 +1,4 @@
-"""Contexts: what is configured, and what that comes to."""
+"""``kops context``: list, show, add and import contexts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 class Saved:
     """The outcome of saving a context.
 
-    :param notes: what the person should know, a sentence each
+    :param notes: sentences for the user
     """
 
     name: str
@@ -58,12 +58,12 @@ def show_context(directories: Directories, name: str | None = None) -> Row:
     """Return a context as stored in the file.
 
     :param name: the current one when None
-    :raises NotFound: when there is none
+    :raises NotFound: when it does not exist
     """
     file = read_config(directories)
     chosen = name or file.current
     if not chosen:
-        raise NotFound("there is no current context", hint="kops context use NAME, or name one: kops context show NAME")
+        raise NotFound("there is no current context", hint="choose one with kops context use NAME, or pass its name")
     if chosen not in file.contexts:
         known = ", ".join(sorted(file.contexts)) or "none"
         raise NotFound(f"there is no context {chosen!r} in {file.path}", hint=f"known contexts: {known}")
@@ -92,8 +92,8 @@ def add_context(
     """Save a context after checking that its settings fit together.
 
     :param table: keys as in the file
-    :raises Refused: when there is one of this name, and ``replace`` is not given
-    :raises ConfigError: when settings miss or contradict each other
+    :raises Refused: when the name is in use and ``replace`` is not set
+    :raises ConfigError: when settings are missing or contradictory
     """
     _refuse_existing(directories, name, replace=replace)
     layer = layers.from_table(table, f"context {name}", name, Path.cwd())
@@ -116,8 +116,8 @@ def import_context(
     """Create a context from a Java ``client.properties``. Secrets in it go into files that only this user can read.
 
     :param bootstrap_servers: for files that name no brokers
-    :raises Refused: when there is one of this name, and ``replace`` is not given
-    :raises ConfigError: when kops cannot do what the file says
+    :raises Refused: when the name is in use and ``replace`` is not set
+    :raises ConfigError: when kops does not support what the file asks for
     """
     from kops.config.java_import import read_client_properties
 
@@ -146,7 +146,7 @@ def import_context(
 def _refuse_existing(directories: Directories, name: str, *, replace: bool) -> None:
     check_context_name(name)
     if not replace and name in read_config(directories).contexts:
-        raise Refused(f"there is a context {name} already", hint="add --replace, or take another name")
+        raise Refused(f"context {name} exists already", hint="pass --replace, or use another name")
 
 
 def _checked(layer: Layer, name: str, environ: Mapping[str, str]) -> Connection:

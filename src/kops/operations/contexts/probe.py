@@ -1,4 +1,4 @@
-"""Whether a context connects, to what, and as whom."""
+"""``kops context test``: connect, and report the cluster and our principal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kops.operations.services import Services
 def probe(services: Services) -> dict[str, Any]:
     """Connect, and return which cluster it is and who we are to it.
 
-    :raises Unreachable: when no broker answers, or the brokers refuse who we are
+    :raises Unreachable: when no broker answers, or the login is rejected
     """
     connection = services.connection
     started = time.monotonic()
@@ -39,7 +39,7 @@ def probe(services: Services) -> dict[str, Any]:
 def authenticated_as(connection: Connection) -> str:
     """Return the identity that we log in with; the brokers do not report what their principal rules make of it."""
     if connection.uses_sasl and connection.sasl_mechanism == "OAUTHBEARER":
-        return connection.oauth.client_id or "the bearer of a token"
+        return connection.oauth.client_id or "the principal of the token"
     if connection.uses_sasl:
         return connection.username or ""
     if connection.uses_tls and (connection.certificate_file or connection.keystore_file):
@@ -49,9 +49,9 @@ def authenticated_as(connection: Connection) -> str:
 
 def _explained(error: Unreachable, connection: Connection) -> Unreachable:
     """Probe each address, to tell a broker that is down from one that expects another protocol."""
-    from kops.gateways.machine.listening import Listening, what_listens
+    from kops.gateways.machine.listening import Listening, probe_address
 
-    found = {server: what_listens(server, min(connection.timeout, 5.0)) for server in connection.bootstrap_servers}
+    found = {server: probe_address(server, min(connection.timeout, 5.0)) for server in connection.bootstrap_servers}
     said = "; ".join(one.value.format(server) for server, one in found.items())
     hint = error.hint
     if Listening.TLS in found.values() and not connection.uses_tls:
@@ -60,5 +60,5 @@ def _explained(error: Unreachable, connection: Connection) -> Unreachable:
         hint = f"security_protocol is {connection.security_protocol}; without TLS it is PLAINTEXT or SASL_PLAINTEXT"
     elif Listening.TLS in found.values() or Listening.NO_TLS in found.values():
         login = "a login (SASL)" if not connection.uses_sasl else "no login"
-        hint = f"security_protocol is {connection.security_protocol}; the brokers may want {login}, or it is another service"
+        hint = f"security_protocol is {connection.security_protocol}; the brokers may require {login}, or this is another service"
     return Unreachable(f"{error.message}: {said}", hint=hint, **error.details)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kops.core.connect.models import Connector
 from kops.core.errors import NotFound
 from kops.core.models import Group, TopicPartition
-from kops.core.own_names import is_meant
+from kops.core.own_names import may_match
 from kops.core.selection import is_glob, names_matching
 from kops.operations.groups.matching import WITH_OFFSETS, similar
 from kops.operations.services import Services
@@ -46,7 +46,7 @@ def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, c
     :param connectors: all that there are
     :raises NotFound: for a plain name that is none of these
     """
-    listed = {group.group_id: group for group in services.kafka.groups.listed() if is_meant(group.group_id, names)}
+    listed = {group.group_id: group for group in services.kafka.groups.listed() if may_match(group.group_id, names)}
     if not names:
         return Scope(dict.fromkeys(_with_offsets(listed, listed)), (), listed, whole=True)
     topics, by_name = services.kafka.topics.names(), {connector.name: connector for connector in connectors}
@@ -65,7 +65,7 @@ def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, c
         readers = readers_of(services, named_topics)
         for topic in named_topics:
             for group_id in (*readers.committed[topic], *readers.active[topic]):
-                if not is_meant(group_id, names):
+                if not may_match(group_id, names):
                     continue
                 wanted[group_id] = (wanted.get(group_id) or frozenset()) | {topic}
     wanted |= {group_id: None for group_id in groups if group_id is not None}

@@ -10,7 +10,7 @@ from typing import Any
 from kops.core.errors import AuthorizationFailed, GroupActive, KopsError, NotFound, Refused, UsageProblem
 from kops.core.groups.models import WorkingGroup, WorkingMember, ranges_text
 from kops.core.models import Group, Member
-from kops.core.own_names import is_meant
+from kops.core.own_names import may_match
 from kops.core.selection import names_matching
 from kops.operations.groups.unlisted import is_settling
 from kops.operations.services import Services
@@ -57,7 +57,7 @@ def list_groups(
     """
     wanted_states = {_state(state) for state in states}
     wanted_types = {name.lower() for name in types}
-    groups = {group.group_id: group for group in services.kafka.groups.listed() if own or is_meant(group.group_id, patterns)}
+    groups = {group.group_id: group for group in services.kafka.groups.listed() if own or may_match(group.group_id, patterns)}
     return [
         {"group": name, "type": groups[name].type, "state": groups[name].state}
         for name in names_matching(patterns, groups, regex=regex, what="group")
@@ -94,7 +94,7 @@ def matching_listed(services: Services, patterns: Sequence[str], *, regex: bool 
     :raises NotFound: for a plain name that is no group's
     :raises AuthorizationFailed: for a plain name of a group that we may not describe
     """
-    known = {group.group_id: group for group in services.kafka.groups.listed() if is_meant(group.group_id, patterns)}
+    known = {group.group_id: group for group in services.kafka.groups.listed() if may_match(group.group_id, patterns)}
     deadline = time.monotonic() + _SETTLING_SECONDS
     while True:
         try:

@@ -12,7 +12,7 @@ from kops.core.findings import counted
 from kops.core.models import Bounds, Group, TopicPartition
 from kops.core.offsets.arithmetic import ToTime
 from kops.core.offsets.moves import ABSENT, GroupMoves
-from kops.core.own_names import is_meant
+from kops.core.own_names import may_match
 from kops.core.plan import Plan
 from kops.core.selection import is_glob, names_matching
 from kops.core.streams.topics import looks_like_streams
@@ -61,7 +61,7 @@ def choose_groups(
     deadline = time.monotonic() + wait_milliseconds / 1000
     plain = frozenset(() if regex else (name for name in names if not is_glob(name)))
     while True:
-        listed = {group.group_id: group for group in services.kafka.groups.listed() if is_meant(group.group_id, names)}
+        listed = {group.group_id: group for group in services.kafka.groups.listed() if may_match(group.group_id, names)}
         absent = plain - listed.keys()
         if absent and not new_group:
             _refuse_absent(services, sorted(absent))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from kops.core.errors import UndecodableRecord, UsageProblem
 from kops.core.models import Bounds, TopicPartition
-from kops.core.progress import Progress, Silent
+from kops.core.progress import NoProgress, Progress
 from kops.core.records.filters import Filter, compile_filters
 from kops.core.records.models import Ranges, Record, latest_by_key, newest
 from kops.core.records.ranges import END, Span, resolve_span
@@ -54,7 +54,7 @@ class Stream:
     """
 
     topic: str
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = field(default_factory=NoProgress)
     read: int = 0
     given: int = 0
     notes: list[str] = field(default_factory=list)

@@ -11,7 +11,7 @@ from kops.core.errors import AuthorizationFailed, KopsError, Refused, StateMoved
 from kops.core.models import Topic, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.plan import Item, ItemResult, Plan, Status
-from kops.core.progress import Progress, Silent
+from kops.core.progress import NoProgress, Progress
 from kops.core.topics.names import is_kafkas_own
 from kops.operations.protocol.engine import Mutation
 from kops.operations.records.input import Entry
@@ -37,7 +37,7 @@ class Outgoing:
     source: str
     partitioner: str = "murmur2"
     acks: str = "all"
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = field(default_factory=NoProgress)
     stopped: BaseException | None = None
 
 

@@ -1,4 +1,4 @@
-"""The applications under ``examples/``: compiled with the JDK, started against a cluster, stopped in order."""
+"""The applications under ``examples/``: compile them with the JDK, and start them against a cluster."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from kops.gateways.machine.processes import ProcessIdentity, start_detached, sto
 
 READY = "READY"
 JVM_OPTIONS = ("-Xmx256m", *FOR_A_SHORT_RUN)
-"""Small and quick to start: an example processes a handful of records."""
+"""Optimized for a fast start: an example processes a handful of records."""
 
 
 def examples_directory() -> Path:
     """Return the directory of the examples: in the source tree or in the installation.
 
-    :raises MissingRequirement: when this installation came without them
+    :raises MissingRequirement: when the installation does not include them
     """
     places = (Path(kops.__file__).parents[2] / "examples", Path(sys.prefix) / "share" / "kops" / "examples")
     for place in places:
@@ -60,13 +60,13 @@ class Application:
         command = [str(javac), "-cp", class_path(self.jars), "-d", str(self.directory / "classes"), str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
         if done.returncode:
-            raise OperationFailed(f"{source.name} does not compile: {done.stderr.strip()}", hint="is a JDK 17 or newer in use?")
+            raise OperationFailed(f"{source.name} does not compile: {done.stderr.strip()}", hint="use JDK 17 or newer")
 
     def start(self, bootstrap_servers: str, *options: str, patience: float = 60.0) -> ProcessIdentity:
         """Start the application and wait until it processes records.
 
-        :param patience: seconds until it has to be ready
-        :raises OperationFailed: when it ends before that, with the end of its log
+        :param patience: seconds to wait until it is ready
+        :raises OperationFailed: when it ends before that, with the last lines of its log
         """
         self.log.unlink(missing_ok=True)
         path = os.pathsep.join([str(self.directory / "classes"), class_path(self.jars)])
@@ -76,7 +76,7 @@ class Application:
         deadline = time.monotonic() + patience
         while READY not in self.log.read_text(errors="replace"):
             if not process.running:
-                raise OperationFailed(f"{self.main_class} ended at once: {self._last_lines()}", hint=f"its log is {self.log}")
+                raise OperationFailed(f"{self.main_class} ended immediately: {self._last_lines()}", hint=f"its log is {self.log}")
             if time.monotonic() > deadline:
                 stop(process)
                 raise TimedOut(
@@ -92,8 +92,8 @@ class Application:
 def wait_until_processed(kafka: Kafka, application_id: str, topics: Sequence[str], *, patience: float = 60.0) -> None:
     """Wait until an application has committed the end of every partition of its topics.
 
-    :param topics: its input topics, its repartition topics among them
-    :raises TimedOut: when it has not after so many seconds
+    :param topics: its input topics, including repartition topics
+    :raises TimedOut: when it has not after ``patience`` seconds
     """
     deadline = time.monotonic() + patience
     while True:

@@ -1,4 +1,4 @@
-"""The sandbox as the command line sees it: by name, in kops' data folder, with a context of the same name."""
+"""``kops sandbox``: sandboxes by name, in kops' data directory, each with a context of the same name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kops.core.errors import ConfigError, NotFound, Refused, UsageProblem
 from kops.core.extras import STATE, needs
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder, plugins_directory
 from kops.gateways.machine.archives import registry_folder
-from kops.gateways.machine.jars import KAFKA_VERSION, are_here, connect_set, jars_of, kafka_set
+from kops.gateways.machine.jars import KAFKA_VERSION, are_cached, connect_set, jars_of, kafka_set
 from kops.gateways.machine.jdk import require_jdk
 from kops.operations.services import Services
 from kops.sandbox import cluster, logs
@@ -37,15 +37,15 @@ def bring_up(
 ) -> cluster.Status:
     """Create a sandbox, or restart the one of this name with its data, and register its context.
 
-    :param brokers: of a new sandbox, 1 when None; an existing one keeps what it was made with, and so for the next two
+    :param brokers: of a new sandbox, default 1; an existing one cannot change it, nor the next two
     :param new_ports: give a stopped sandbox other ports
-    :param connect_workers: that it has at least; those that it has stay
-    :param registry: whether it has a schema registry; one that it has stays
-    :param plugins: folders of folders with Connect plugins, beside those of the cache
-    :param jars_directory: jars in place of the cache
-    :raises UsageProblem: when the sandbox was made with other settings
-    :raises Refused: when a port is taken, or the context's name is another cluster's
-    :raises MissingRequirement: no Java, or no jars and no network
+    :param connect_workers: minimum number; existing ones are kept
+    :param registry: add a schema registry; an existing one is kept
+    :param plugins: directories of Connect plugin directories, in addition to the cache
+    :param jars_directory: used instead of the cache
+    :raises UsageProblem: when the sandbox was created with other settings
+    :raises Refused: when a port is in use, or the context belongs to another cluster
+    :raises MissingRequirement: without Java, or with neither jars nor network
     """
     wanted = {"--brokers": brokers, "--kafka-version": kafka_version, "--security": security}
     directory = folder(services, name)
@@ -54,13 +54,13 @@ def bring_up(
         _refuse_other_settings(found, wanted)
     _refuse_foreign_context(services, name, found)
     version = found.kafka_version if found else kafka_version or KAFKA_VERSION
-    if not are_here(kafka_set(version), services.directories.cache, jars_directory=jars_directory):
+    if not are_cached(kafka_set(version), services.directories.cache, jars_directory=jars_directory):
         needs(STATE, "fetching the jars of Kafka needs")
     require_jdk()
     programs = _programs(services, found, version, connect=bool(connect_workers), registry=registry, jars_directory=jars_directory)
     if found is None:
         found = cluster.make(directory, name=name, kafka_version=version, brokers=brokers or 1, security=security or PLAINTEXT)
-        _refuse_other_settings(found, wanted)  # another kops may have made it just now
+        _refuse_other_settings(found, wanted)  # another kops may just have created it
     elif new_ports:
         found = cluster.move_ports(found)
     cache = services.directories.cache
@@ -68,7 +68,7 @@ def bring_up(
     paths = [str(folder.resolve()) for folder in (*own, *plugins)]
     found = cluster.add(found, connect_workers=connect_workers, registry=registry, plugin_path=paths)
     _register(services, found)
-    cluster.all_up(found, programs, tell=services.progress.step)
+    cluster.all_up(found, programs, report=services.progress.step)
     return cluster.status(found)
 
 
@@ -92,8 +92,8 @@ def _programs(
 def take_down(services: Services, name: str, *, delete: bool = False) -> cluster.Status:
     """Stop a sandbox; unless ``delete`` is set, its data and its context stay.
 
-    :returns: what it was before
-    :raises NotFound: when there is none of this name
+    :returns: the status before
+    :raises NotFound: when it does not exist of this name
     """
     sandbox = existing(services, name)
     before = cluster.status(sandbox)
@@ -114,7 +114,7 @@ def read_logs(
 ) -> Iterator[logs.LogLine]:
     """Return the last lines of the parts' logs, and with ``follow`` new ones.
 
-    :param broker: only of this one, and likewise ``worker`` and ``registry``; all parts when none is named
+    :param broker: only this one, as with ``worker`` and ``registry``; by default all parts
     :raises ConfigError: when the sandbox has no such part
     """
     return logs.read(_named_parts(existing(services, name), broker, worker, registry=registry), lines=lines, follow=follow)
@@ -136,15 +136,15 @@ def existing(services: Services, name: str) -> Sandbox:
     found = cluster.find(folder(services, name))
     if found is None:
         others = sorted(file.parent.name for file in (services.directories.data / "sandbox").glob("*/sandbox.json"))
-        known = f"there is {', '.join(others)}; " if others else ""
-        raise NotFound(f"there is no sandbox named {name}", hint=f"{known}make it: kops sandbox up{_named(name)}")
+        known = f"existing: {', '.join(others)};  " if others else ""
+        raise NotFound(f"there is no sandbox named {name}", hint=f"{known}create it: kops sandbox up{_named(name)}")
     return found
 
 
 def folder(services: Services, name: str) -> Path:
     """Return the directory of a sandbox, which may not exist.
 
-    :raises ConfigError: when the name is none: it would lead to another folder
+    :raises ConfigError: when the name is invalid: it could lead to another directory
     """
     check_context_name(name)
     return services.directories.data / "sandbox" / name
@@ -180,8 +180,8 @@ def _refuse_other_settings(found: Sandbox, wanted: Mapping[str, int | str | None
     for option, value in wanted.items():
         if value is not None and value != actual[option]:
             raise UsageProblem(
-                f"sandbox {found.name} was made with {option} {actual[option]}, so it cannot have {option} {value}",
-                hint=f"take another --name, or delete it first: kops sandbox down{_named(found.name)} --delete",
+                f"sandbox {found.name} was created with {option} {actual[option]}, and cannot have {option} {value}",
+                hint=f"use another --name, or delete it first: kops sandbox down{_named(found.name)} --delete",
             )
 
 
@@ -192,8 +192,8 @@ def _refuse_foreign_context(services: Services, name: str, found: Sandbox | None
         return
     if found is None or not _is_context_of(table, found):
         raise Refused(
-            f"the context {name} is another cluster's, and a sandbox registers a context with its own name",
-            hint=f"take another --name, or remove the context: kops context remove {name}",
+            f"context {name} belongs to another cluster, and a sandbox registers a context of its own name",
+            hint=f"use another --name, or remove the context: kops context remove {name}",
         )
 
 

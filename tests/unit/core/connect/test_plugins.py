@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from kops.core.connect.plugins import how_to_get
+from kops.core.connect.plugins import install_hint
 from kops.gateways.connect.plugins import FILE_STREAM, parse_coordinate
 from kops.gateways.machine.jars import KAFKA_VERSION
 from support.faulty_connect import Answer, faulty_worker
@@ -22,18 +22,18 @@ __all__ = ["faulty_worker"]
         ("io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector", "io.aiven:s3-connector-for-apache-kafka:2.15.0"),
     ],
 )
-def test_those_of_maven_central_come_by_their_coordinate(plugin, coordinate):
-    assert f"kops connect plugins add {coordinate}, then start them again" in how_to_get(plugin, KAFKA_VERSION)
+def test_install_hint_names_maven_coordinate(plugin, coordinate):
+    assert f"kops connect plugins add {coordinate}, then restart them" in install_hint(plugin, KAFKA_VERSION)
     parse_coordinate(coordinate)
 
 
-def test_others_are_somewhere_else_or_nobody_knows():
-    assert "not on Maven Central, the releases of Aiven-Open" in how_to_get("io.aiven.connect.jdbc.JdbcSourceConnector", KAFKA_VERSION)
-    assert "Confluent Hub has it; for the sandbox's: kops sandbox up --connect --plugins" in how_to_get("io.confluent.X", KAFKA_VERSION)
-    assert "kops connect plugins add GROUP:ARTIFACT:VERSION" in how_to_get("org.example.NoSink", KAFKA_VERSION)
+def test_install_hint_for_plugins_outside_maven_central():
+    assert "not on Maven Central, the releases of Aiven-Open" in install_hint("io.aiven.connect.jdbc.JdbcSourceConnector", KAFKA_VERSION)
+    assert "Confluent Hub has it; for the sandbox: kops sandbox up --connect --plugins" in install_hint("io.confluent.X", KAFKA_VERSION)
+    assert "kops connect plugins add GROUP:ARTIFACT:VERSION" in install_hint("org.example.NoSink", KAFKA_VERSION)
 
 
-def test_a_reference_that_workers_cannot_look_up_is_one_wrong_setting(faulty_worker, run_kops, monkeypatch, tmp_path):
+def test_unresolvable_reference_is_one_invalid_setting(faulty_worker, run_kops, monkeypatch, tmp_path):
     said = "org.apache.kafka.common.config.ConfigException: Could not read properties from file /run/shop.properties"
     fine = Answer(200, {"error_count": 0, "configs": []})
     worker = faulty_worker(Answer(200, [{"class": "a.B", "type": "source"}]), Answer(500, {"error_code": 500, "message": said}), fine)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kops.core.connect.secrets import digest, masked, scrubbed, secret_texts
 from kops.core.secret_shapes import HIDDEN, is_secret_name, without_secrets
-from kops.operations.connect.sealed import Sealed, digest_key, seal
+from kops.operations.connect.redaction import Sealed, digest_key, seal
 
 KEY = b"k" * 32
 SECRETS = """
@@ -80,7 +80,7 @@ def test_what_is_shown():
     assert scrubbed("jdbc:x://u:pw@h", ()) == f"jdbc:x://u:{HIDDEN}@h"
 
 
-def test_a_sealed_configuration_opens_only_with_the_very_secrets():
+def test_sealed_config_opens_only_with_same_secrets():
     config = {"name": "c", "connection.password": "hunter2", "url": "x://u:pw@h", "topics": "t"}
     sealed = Sealed(**seal(config, (), KEY).as_json())
     assert "hunter2" not in str(sealed)
@@ -141,7 +141,7 @@ secret_word = st.text("abcdefgXYZ0123456789+/_-.~!$%^:@", min_size=8, max_size=3
 @given(secret_word)
 @example("s3cr00000://")
 @example("s3cr-a://b@c://d")
-def test_a_secret_of_any_kind_is_shown_nowhere(secret):
+def test_secrets_of_any_shape_are_hidden(secret):
     url = secret.replace("@", "")
     config = {
         "name": "c",
@@ -179,7 +179,7 @@ def services(folder):
     return SimpleNamespace(directories=SimpleNamespace(state=folder))
 
 
-def test_the_key_of_digests_is_whole_and_private(tmp_path):
+def test_digest_key_is_complete_and_private(tmp_path):
     keys = []
     threads = [threading.Thread(target=lambda: keys.append(digest_key(services(tmp_path / "s")))) for _ in range(8)]
     for thread in threads:
@@ -194,7 +194,7 @@ def test_the_key_of_digests_is_whole_and_private(tmp_path):
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_empty_key_of_a_killed_process_is_replaced(tmp_path):
+def test_truncated_digest_key_is_replaced(tmp_path):
     file = tmp_path / "connect-digests.key"
     file.write_bytes(b"")
     assert len(digest_key(services(tmp_path))) == 32

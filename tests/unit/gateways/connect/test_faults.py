@@ -28,7 +28,7 @@ def connect():
     return make
 
 
-def test_a_rebalance_is_waited_for_and_told_once(faulty_worker, connect):
+def test_rebalance_is_retried_and_reported_once(faulty_worker, connect):
     worker = faulty_worker(Answer(409, REBALANCING), Answer(409, REBALANCING), Answer(200, {}))
     assert connect(worker).connectors() == ()
     assert len(worker.asked) == 3
@@ -36,21 +36,21 @@ def test_a_rebalance_is_waited_for_and_told_once(faulty_worker, connect):
     assert "Connect is rebalancing: Cannot complete request momentarily" in said
 
 
-def test_a_rebalance_that_does_not_end(faulty_worker, connect):
+def test_endless_rebalance_fails(faulty_worker, connect):
     worker = faulty_worker(Answer(409, REBALANCING))
     with pytest.raises(StateMoved, match="Connect is rebalancing") as refused:
         connect(worker, timeout=2.0).put("c", {})
     assert refused.value.details == {"status": 409}
 
 
-def test_another_conflict_is_not_asked_again(faulty_worker, connect):
+def test_other_conflicts_are_not_retried(faulty_worker, connect):
     worker = faulty_worker(Answer(409, {"error_code": 409, "message": "Connector c already exists"}))
     with pytest.raises(StateMoved, match="already exists"):
         connect(worker).create("c", {}, "STOPPED")
     assert len(worker.asked) == 1
 
 
-def test_a_leader_that_is_gone_is_waited_for_where_that_does_no_harm(faulty_worker, connect):
+def test_lost_leader_is_retried_only_if_idempotent(faulty_worker, connect):
     worker = faulty_worker(Answer(500, LOST_LEADER), Answer(200, {"name": "c"}))
     connect(worker).put("c", {"a": "b"})
     assert worker.asked == ["PUT /connectors/c/config"] * 2
@@ -60,17 +60,17 @@ def test_a_leader_that_is_gone_is_waited_for_where_that_does_no_harm(faulty_work
     assert worker.asked == ["POST /connectors/c/restart?includeTasks=true&onlyFailed=false"]
 
 
-def test_the_next_worker_is_asked_and_then_first(faulty_worker, connect):
+def test_next_worker_is_tried_and_preferred_later(faulty_worker, connect):
     good = faulty_worker(Answer(200, {}))
     client = connect("http://127.0.0.1:1", good)
     client.connectors()
     client.connectors()
     assert len(connect.said) == 1
-    assert "no Connect worker answers at http://127.0.0.1:1; asking the next worker" in connect.said[0]
+    assert "no Connect worker answers at http://127.0.0.1:1; trying the next worker" in connect.said[0]
     assert len(good.asked) == 2
 
 
-def test_a_worker_that_dies_between_two_calls(faulty_worker, connect):
+def test_worker_that_dies_between_requests(faulty_worker, connect):
     first, second = faulty_worker(Answer(200, {})), faulty_worker(Answer(200, {}))
     client = connect(first, second)
     client.connectors()
@@ -79,18 +79,18 @@ def test_a_worker_that_dies_between_two_calls(faulty_worker, connect):
     assert (len(first.asked), len(second.asked)) == (1, 1)
 
 
-def test_a_worker_that_hangs_up(faulty_worker, connect):
+def test_worker_that_closes_connection(faulty_worker, connect):
     bad, good = faulty_worker(Answer(body=HANG_UP)), faulty_worker(Answer(200, {}))
     connect(bad, good).put("c", {})
     assert good.asked == ["PUT /connectors/c/config"]
-    assert "hung up before it answered" in connect.said[0]
+    assert "closed the connection before answering" in connect.said[0]
 
 
-def test_what_may_have_been_done_is_not_sent_twice(faulty_worker, connect):
+def test_request_with_unknown_outcome_is_not_repeated(faulty_worker, connect):
     bad, good = faulty_worker(Answer(body=HANG_UP)), faulty_worker(Answer(202, {}))
-    with pytest.raises(TimedOut, match="hung up") as unknown:
+    with pytest.raises(TimedOut, match="closed the connection") as unknown:
         connect(bad, good).restart("c")
-    assert "it may have been done all the same" in unknown.value.hint
+    assert "it may have been executed" in unknown.value.hint
     page = faulty_worker(Answer(504, b"<title>504 Gateway Time-out</title>"))
     with pytest.raises(TimedOut, match="504 Gateway Time-out"):  # the proxy may have passed it on
         connect(page, good).restart("c")
@@ -99,47 +99,47 @@ def test_what_may_have_been_done_is_not_sent_twice(faulty_worker, connect):
     assert len(good.asked) == 1
 
 
-def test_silence(faulty_worker, connect):
+def test_silent_worker_times_out(faulty_worker, connect):
     silent, good = faulty_worker(Answer(body=SLEEP)), faulty_worker(Answer(200, {}))
     connect(silent, good, timeout=3.0).connectors()
-    assert "did not answer within 3 s; asking the next worker" in connect.said[0]
+    assert "did not answer within 3 s; trying the next worker" in connect.said[0]
     with pytest.raises(TimedOut, match="did not answer"):
         connect(silent, timeout=0.3).connectors()
     with pytest.raises(TimedOut) as unknown:
         connect(silent, good, timeout=0.3).restart_task("c", 0)
-    assert "it may have been done" in unknown.value.hint
+    assert "it may have been executed" in unknown.value.hint
 
 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
         (Answer(502, PROXY), "something other than Connect answers 502 at http://127.0.0.1:PORT: 502 Bad Gateway"),
-        (Answer(200, b"<html><title>Sign in</title></html>"), "is not Connect: it gives no JSON but 'Sign in'"),
+        (Answer(200, b"<html><title>Sign in</title></html>"), "is not Connect: the answer is not JSON but 'Sign in'"),
         (
             Answer(302, b"", {"Location": "https://me:pw@sso.example/login?next=x"}),
-            "is not Connect: it sends us to https://sso.example/login",
+            "is not Connect: it redirects to https://sso.example/login",
         ),
-        (Answer(200, b"{"), "is not Connect: it gives no JSON"),
+        (Answer(200, b"{"), "is not Connect: the answer is not JSON"),
         (Answer(200, ["a", "b"]), "does not expand its list of connectors"),
         (Answer(500, {"error_code": 500, "message": "Request timed out"}), "gave up: Request timed out"),
         (Answer(500, {"error_code": 500, "message": "boom"}), "answers 500: boom"),
-        (Answer(405, {"error_code": 405, "message": "HTTP 405"}), "this Connect cannot do that"),
+        (Answer(405, {"error_code": 405, "message": "HTTP 405"}), "this Connect does not support that"),
     ],
 )
-def test_what_is_no_answer(faulty_worker, connect, answer, said):
+def test_invalid_answers_are_rejected(faulty_worker, connect, answer, said):
     worker = faulty_worker(answer)
     with pytest.raises(KopsError) as caught:
         connect(worker).connectors()
     assert said.replace("127.0.0.1:PORT", worker.url.removeprefix("http://")) in caught.value.message
 
 
-def test_a_proxys_page_is_no_worker_so_the_next_is_asked(faulty_worker, connect):
+def test_proxy_error_page_fails_over_to_next_worker(faulty_worker, connect):
     page, good = faulty_worker(Answer(503, PROXY)), faulty_worker(Answer(200, {}))
     connect(page, good).connectors()
-    assert "502 Bad Gateway; asking the next worker" in connect.said[0]
+    assert "502 Bad Gateway; trying the next worker" in connect.said[0]
 
 
-def test_nothing_there(faulty_worker, connect):
+def test_unreachable_worker(faulty_worker, connect):
     worker = faulty_worker(Answer(404, {"error_code": 404, "message": "No status found for connector c"}))
     with pytest.raises(NotFound, match="No status found for connector c"):
         connect(worker).connector("c")
@@ -148,7 +148,7 @@ def test_nothing_there(faulty_worker, connect):
         connect().connectors()
 
 
-def test_one_session_for_all_requests_and_names_are_quoted(faulty_worker, connect):
+def test_session_is_shared_and_names_are_quoted(faulty_worker, connect):
     worker = faulty_worker(Answer(200, {"offsets": []}))
     connect(worker).offsets("a b/c?")
     assert worker.asked == ["GET /connectors/a%20b%2Fc%3F/offsets"]
@@ -182,7 +182,7 @@ def certificate(tmp_path):
     return file
 
 
-def test_tls_and_a_login(faulty_worker, certificate):
+def test_tls_and_basic_auth(faulty_worker, certificate):
     worker, said = faulty_worker(Answer(200, {}), certificate=certificate), []
     login = Http(ca_file=str(certificate), connect_username="me", connect_password=Secret("test", lambda: "hunter2"))
     trusting = Connection(("b:1",), connect_urls=(worker.url,), http=login, timeout=60.0)

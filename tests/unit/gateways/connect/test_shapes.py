@@ -26,7 +26,7 @@ def ask(faulty_worker, run_kops, monkeypatch):
     return run
 
 
-def test_offsets_of_a_sink_that_are_not_a_sinks_are_shown_as_they_are(ask):
+def test_unexpected_sink_offsets_are_shown_unchanged(ask):
     answers = [SINK, {"offsets": [*OTHERS, KNOWN]}]
     rows = ask(answers, "offsets", "show", "s", "-o", "json").ok().json
     assert [row["partition"] for row in rows if row["lag"] is None] == [row["partition"] for row in rows]
@@ -36,7 +36,7 @@ def test_offsets_of_a_sink_that_are_not_a_sinks_are_shown_as_they_are(ask):
     assert "orders:0" in table
 
 
-def test_positions_leave_them_alone(ask):
+def test_positions_keep_unexpected_sink_offsets(ask):
     """Those that are known can be reset by name; those that are not have no name, and no number to count from."""
     answers = [SINK, {"offsets": [*OTHERS, KNOWN]}, ABOUT]
     planned = ask(answers, "offsets", "reset", "s", "--topic", "orders", "--dry-run", "-o", "json").ok().json
@@ -44,9 +44,9 @@ def test_positions_leave_them_alone(ask):
 
 
 @pytest.mark.parametrize("offsets", [["x"], [{"offset": {}}], [{"partition": "p"}], [{"partition": {}, "offset": 7}], "none", 7])
-def test_offsets_that_are_none(ask, offsets):
+def test_malformed_offsets_are_rejected(ask, offsets):
     refused = ask([SINK, {"offsets": offsets}], "offsets", "show", "s")
-    assert (refused.code, "answers GET /connectors/s/offsets in a shape that kops does not know" in refused.err) == (1, True)
+    assert (refused.code, "answers GET /connectors/s/offsets in an unexpected format" in refused.err) == (1, True)
     assert "bug" not in refused.err
 
 
@@ -65,13 +65,13 @@ def test_offsets_that_are_none(ask, offsets):
         (["offsets", "show", "s"], [SINK, None]),
     ],
 )
-def test_other_answers(ask, arguments, answers):
+def test_malformed_answers_are_rejected(ask, arguments, answers):
     refused = ask(answers, *arguments)
-    assert (refused.code, "in a shape that kops does not know: " in refused.err) == (1, True)
+    assert (refused.code, "in an unexpected format: " in refused.err) == (1, True)
 
 
-def test_a_validation_without_definitions(ask, tmp_path):
+def test_validation_without_definitions_is_rejected(ask, tmp_path):
     file = tmp_path / "c.yaml"
     file.write_text("name: s\nconnector.class: a.B\n")
     refused = ask([[{"class": "a.B"}], {"configs": [{"value": {}}]}], "validate", str(file))
-    assert (refused.code, "in a shape that kops does not know: " in refused.err) == (1, True)
+    assert (refused.code, "in an unexpected format: " in refused.err) == (1, True)

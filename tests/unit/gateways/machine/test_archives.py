@@ -27,14 +27,14 @@ def packed(path, *names, kind=tarfile.REGTYPE):
 
 
 @pytest.mark.usefixtures("any_python")
-def test_files_are_unpacked(tmp_path):
+def test_archive_is_unpacked(tmp_path):
     found = unpack(packed(tmp_path / "a.tar.gz", "one/two.txt"), tmp_path / "out")
     assert (found / "one" / "two.txt").read_text() == "abc"
 
 
 @pytest.mark.usefixtures("any_python")
 @pytest.mark.parametrize(("name", "kind"), [("../away.txt", tarfile.REGTYPE), ("link", tarfile.SYMTYPE)])
-def test_nothing_leads_out_of_the_folder(tmp_path, name, kind):
+def test_archive_cannot_escape_directory(tmp_path, name, kind):
     with pytest.raises((MissingRequirement, tarfile.TarError)):
         unpack(packed(tmp_path / "a.tar.gz", name, kind=kind), tmp_path / "out")
     assert not (tmp_path / "away.txt").exists()

@@ -28,7 +28,7 @@ def fake_jdk(folder: Path, version: str, *tools: str) -> Path:
         ("command not found", 0),
     ],
 )
-def test_the_major_version(text, version):
+def test_parse_version(text, version):
     assert jdk.parse_version(text) == version
 
 
@@ -41,7 +41,7 @@ def test_java_home_comes_before_the_path(tmp_path, monkeypatch):
     assert found.tool("javac") == tmp_path / "home" / "bin" / "javac"
 
 
-def test_no_java_at_all(monkeypatch, tmp_path):
+def test_missing_java(monkeypatch, tmp_path):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingRequirement, match="no java on the PATH") as missing:
@@ -49,19 +49,19 @@ def test_no_java_at_all(monkeypatch, tmp_path):
     assert "install a JDK 17" in missing.value.hint
 
 
-def test_a_java_home_without_java(monkeypatch, tmp_path):
+def test_java_home_without_java(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(MissingRequirement, match=f"JAVA_HOME is {tmp_path}"):
         jdk.require_jdk()
 
 
-def test_a_java_that_is_too_old(monkeypatch, tmp_path):
+def test_old_java_is_rejected(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path, "11.0.2")))
     with pytest.raises(MissingRequirement, match="is Java 11, and 17 or newer is needed"):
         jdk.require_jdk()
 
 
-def test_a_jre_has_no_compiler(monkeypatch, tmp_path):
+def test_jre_without_compiler_is_rejected(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path, "17.0.1")))
     with pytest.raises(MissingRequirement, match="no javac"):
         jdk.require_jdk().tool("javac")

@@ -27,7 +27,7 @@ def child(parent):
     return process, Path(process.stdout.readline().strip())
 
 
-def test_a_folder_goes_with_its_process_and_that_of_a_killed_one_with_the_next(tmp_path):
+def test_run_folder_is_deleted_with_its_process_or_by_the_next(tmp_path):
     parent = tmp_path / "spark"
     first, one = child(parent)
     second, two = child(parent)
@@ -48,13 +48,13 @@ def test_a_folder_goes_with_its_process_and_that_of_a_killed_one_with_the_next(t
     assert list(parent.iterdir()) == []
 
 
-def test_one_folder_a_process(tmp_path):
+def test_one_run_folder_per_process(tmp_path):
     assert run_folder(tmp_path / "a") == run_folder(tmp_path / "a")
     assert run_folder(tmp_path / "a") != run_folder(tmp_path / "b")
     assert str(os.getpid()) in run_folder(tmp_path / "a").name
 
 
-def test_a_token_is_renewed_before_it_expires(tmp_path, monkeypatch):
+def test_token_is_renewed_before_expiry(tmp_path, monkeypatch):
     slept, renewed, gone = [], [], threading.Event()
     file = tmp_path / "run" / "token.jwt"
     file.parent.mkdir()

@@ -24,18 +24,18 @@ def process(tmp_path):
         kill(identity)
 
 
-def test_a_started_process_is_known_by_its_pid_and_start(process):
+def test_process_is_identified_by_pid_and_start_time(process):
     running = process()
     assert running.running
     assert ProcessIdentity(running.pid, start_time(running.pid)) == running
 
 
-def test_a_process_is_detached_from_the_terminal_of_its_starter(process):
+def test_process_is_detached_from_terminal(process):
     running = process()
     assert os.getsid(running.pid) == running.pid != os.getsid(0)
 
 
-def test_a_pid_that_is_now_another_process_is_never_signalled(process):
+def test_reused_pid_is_never_signalled(process):
     bystander = process()
     stale = ProcessIdentity(bystander.pid, "another start")
     assert not stale.running
@@ -45,21 +45,21 @@ def test_a_pid_that_is_now_another_process_is_never_signalled(process):
     assert bystander.running
 
 
-def test_a_pid_without_a_process_is_gone():
+def test_unused_pid_is_not_running():
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     assert start_time(ended.pid) is None
 
 
-def test_a_child_that_ended_and_was_not_waited_for_is_gone(process):
+def test_zombie_child_is_not_running(process):
     assert wait_until_gone(process("pass"), 20)
 
 
-def test_a_process_that_listens_to_sigterm_ends_by_itself(process):
+def test_stop_is_graceful_on_sigterm(process):
     assert stop(process(), grace=20) is True
 
 
-def test_a_process_that_ignores_sigterm_is_killed_after_the_grace(process, tmp_path):
+def test_stop_kills_after_grace_period(process, tmp_path):
     ready = tmp_path / "ready"
     stubborn = process(
         f"import pathlib, signal, time; signal.signal(15, signal.SIG_IGN); pathlib.Path({str(ready)!r}).touch(); time.sleep(600)"
@@ -71,13 +71,13 @@ def test_a_process_that_ignores_sigterm_is_killed_after_the_grace(process, tmp_p
     assert not stubborn.running
 
 
-def test_what_it_prints_goes_to_the_log(process, tmp_path):
+def test_output_goes_to_log(process, tmp_path):
     assert wait_until_gone(process("print('hello')"), 20)
     assert (tmp_path / "log").read_text() == "hello\n"
 
 
 @pytest.mark.parametrize(("code", "ended_with"), [("raise SystemExit(3)", 3), ("import os; os.kill(os.getpid(), 9)", -9)])
-def test_what_a_child_ended_with_is_remembered(process, code, ended_with):
+def test_exit_code_of_child_is_remembered(process, code, ended_with):
     running = process()
     assert running.ended_with is None
     ended = process(code)
@@ -87,7 +87,7 @@ def test_what_a_child_ended_with_is_remembered(process, code, ended_with):
     assert running.ended_with == -signal.SIGKILL
 
 
-def test_a_process_that_dies_with_many_threads_is_not_gone_and_there_again(process, tmp_path):
+def test_dying_process_with_many_threads_does_not_reappear(process, tmp_path):
     ready = tmp_path / "ready"
     sleeping = "[threading.Thread(target=time.sleep, args=(600,)).start() for _ in range(200)]"
     for _ in range(10):

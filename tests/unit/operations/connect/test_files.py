@@ -23,7 +23,7 @@ owns: [shop-*]
 """
 
 
-def test_both_forms_in_yaml_and_json(tmp_path):
+def test_both_document_forms_in_yaml_and_json(tmp_path):
     (tmp_path / "a.yaml").write_text(YAML)
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "b.json").write_text(json.dumps([{"name": "json", "config": {"connector.class": "a.D", "name": "json"}}]))
@@ -42,25 +42,25 @@ def test_both_forms_in_yaml_and_json(tmp_path):
     [
         ("name: a", "connector.class is missing"),
         ("connector.class: a.B", "name is missing"),
-        ("name: a\nconnector.class: a.B\nx: {y: 1}", "x has no value that a setting can have"),
-        ("name: a\nconnector.class: a.B\nx: null", "x has no value"),
+        ("name: a\nconnector.class: a.B\nx: {y: 1}", "x has an invalid value"),
+        ("name: a\nconnector.class: a.B\nx: null", "x has an invalid value"),
         ("name: a\nconfig: {connector.class: a.B}\ntasks.max: 1", "tasks.max is next to config"),
         ("name: a\nconfig: {connector.class: a.B, name: b}", "name is b, and the document's name is a"),
-        ("name: a\nconnector.class: a.B\n---\nname: a\nconnector.class: a.B", "a is declared already"),
+        ("name: a\nconnector.class: a.B\n---\nname: a\nconnector.class: a.B", "a is declared twice"),
         ("owns: ['*']", "would own every connector"),
         ("- a", "must be a mapping"),
         ("name: [", "not YAML"),
         ("", "no connector is declared"),
     ],
 )
-def test_mistakes_are_named(tmp_path, text, said):
+def test_invalid_declarations_name_file_and_setting(tmp_path, text, said):
     (tmp_path / "a.yaml").write_text(text)
     with pytest.raises(ConfigError, match=said.replace("*", r"\*")) as wrong:
         read_declaration([str(tmp_path / "a.yaml")])
     assert wrong.value.exit_code == 2
 
 
-def test_json_that_is_none(tmp_path):
+def test_invalid_json_is_rejected(tmp_path):
     (tmp_path / "a.json").write_text("{")
     with pytest.raises(ConfigError, match="is not JSON"):
         read_declaration([str(tmp_path)])

@@ -12,7 +12,7 @@ TRACE = "a.B: outer\n\tat x\nCaused by: java.io.IOException: disk full, password
 
 def look(watch, second, *tasks, state="RUNNING"):
     config = {"connector.class": "a.B", "db.password": "s3cret9"}
-    watch.look(connector_of("c", expanded("c", *tasks, state=state, trace=TRACE, config=config)), 100.0 + second)
+    watch.observe(connector_of("c", expanded("c", *tasks, state=state, trace=TRACE, config=config)), 100.0 + second)
     return watch.decided
 
 
@@ -20,7 +20,7 @@ def result(watch):
     return watch.result(ItemResult("c", Status.DONE))
 
 
-def test_running_for_a_while_is_done():
+def test_restart_is_done_after_running_steadily():
     watch = Watch((), needs_tasks=True)
     assert not look(watch, 0, "RUNNING", "RUNNING")
     assert not look(watch, STEADY_SECONDS - 0.1, "RUNNING", "RUNNING")
@@ -28,7 +28,7 @@ def test_running_for_a_while_is_done():
     assert (result(watch).status, result(watch).value) == (Status.DONE, {"state": "RUNNING", "tasks": ["RUNNING", "RUNNING"]})
 
 
-def test_a_failure_from_before_is_waited_out():
+def test_stale_failure_is_ignored():
     watch = Watch((), needs_tasks=True)
     assert not look(watch, 0, "FAILED")
     assert not look(watch, STALE_SECONDS - 0.1, "FAILED")
@@ -38,7 +38,7 @@ def test_a_failure_from_before_is_waited_out():
 
 
 @pytest.mark.parametrize("between", ["RUNNING", "RESTARTING", "UNASSIGNED"])
-def test_failing_again_is_told_with_its_cause_and_without_secrets(between):
+def test_new_failure_is_reported_without_secrets(between):
     watch = Watch((), needs_tasks=True)
     assert not look(watch, 0, "FAILED", "RUNNING")
     assert not look(watch, 0.3, between, "RUNNING")
@@ -48,25 +48,25 @@ def test_failing_again_is_told_with_its_cause_and_without_secrets(between):
     assert failed.error["message"] == "c: task 0 failed again: java.io.IOException: disk full, password=********"
 
 
-def test_a_failure_that_never_went_away_is_one():
+def test_persistent_failure_is_reported():
     watch = Watch((), needs_tasks=True)
     look(watch, 0, "FAILED")
     assert look(watch, STALE_SECONDS + 0.1, "FAILED")
     assert result(watch).status is Status.FAILED
 
 
-def test_only_the_tasks_that_were_named_count():
+def test_only_requested_tasks_count():
     watch = Watch((1,), needs_tasks=True)
     look(watch, 0, "FAILED", "RUNNING")
     assert look(watch, STEADY_SECONDS, "FAILED", "RUNNING")
     assert result(watch).status is Status.DONE
 
 
-def test_tasks_that_do_not_come_back_and_connectors_without_any():
+def test_missing_tasks_and_connectors_without_tasks():
     watch = Watch((), needs_tasks=True)
     look(watch, 0)
     assert not look(watch, 60)
-    assert result(watch).error["message"] == "c: it has no task"
+    assert result(watch).error["message"] == "c: it has no tasks"
     watch = Watch((), needs_tasks=False)
     look(watch, 0)
     assert look(watch, STEADY_SECONDS)

@@ -1,4 +1,4 @@
-"""The names that a command line may be completed with."""
+"""Names for the completion of command lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def names(services: Services, kind: str, prefix: str, *, seconds: float) -> list
     """Return the names of one kind that begin with a prefix; Kafka's own topics only if the prefix asks for them.
 
     :param kind: topics, groups, contexts, subjects or connectors
-    :param seconds: that the brokers may take for one answer
+    :param seconds: timeout of one request to the brokers
     """
     if kind == CONTEXTS:
         return sorted(name for name in read_config(services.directories).contexts if name.startswith(prefix))

@@ -28,7 +28,7 @@ def ask(run_kops, monkeypatch):
     return run
 
 
-def test_two_hundred_connectors_are_one_request(faulty_worker, ask):
+def test_list_of_two_hundred_connectors_is_one_request(faulty_worker, ask):
     many = {f"c{number:03}": expanded(f"c{number:03}", "RUNNING", "RUNNING") for number in range(200)}
     worker = faulty_worker(Answer(200, many))
     status = ask(worker, "status", "-o", "json").ok().json
@@ -39,7 +39,7 @@ def test_two_hundred_connectors_are_one_request(faulty_worker, ask):
     assert "200 connectors: 200 RUNNING; 400 tasks: 400 RUNNING" in ask(worker, "status").ok().err
 
 
-def test_what_failed_is_told_with_its_cause_and_without_secrets(faulty_worker, ask):
+def test_status_shows_causes_without_secrets(faulty_worker, ask):
     failed = expanded("bad", "RUNNING", "FAILED", trace=TRACE, config={"connector.class": "a.B", "connection.password": "s3cret9"})
     worker = faulty_worker(Answer(200, {"bad": failed, "good": expanded("good", "RUNNING", kind="source")}))
     shown = ask(worker, "status")
@@ -58,7 +58,7 @@ def test_what_failed_is_told_with_its_cause_and_without_secrets(faulty_worker, a
     assert ask(worker, "status", "good").code == 0
 
 
-def test_watching_tells_what_changes(faulty_worker, ask):
+def test_watch_reports_changes(faulty_worker, ask):
     good, bad = expanded("c", "RUNNING"), expanded("c", "FAILED", trace=TRACE)
     page = Answer(502, b"<title>Bad Gateway</title>")
     worker = faulty_worker(Answer(200, {"c": good}), Answer(200, {"c": good}), page, Answer(200, {"c": bad}))
@@ -72,7 +72,7 @@ def test_watching_tells_what_changes(faulty_worker, ask):
     assert [json.loads(look)["connectors"][0]["tasks"][0]["state"] for look in looks] == ["FAILED", "FAILED"]
 
 
-def test_a_name_that_is_not_there(faulty_worker, ask):
+def test_unknown_name_is_rejected(faulty_worker, ask):
     worker = faulty_worker(Answer(200, {}))
     missing = ask(worker, "status", "nobody")
     assert (missing.code, "there is no connector nobody" in missing.err) == (1, True)
@@ -80,7 +80,7 @@ def test_a_name_that_is_not_there(faulty_worker, ask):
     assert ask(worker, "list", "-o", "json").ok().json == []
 
 
-def test_names_are_completed(faulty_worker, monkeypatch):
+def test_connector_names_are_completed(faulty_worker, monkeypatch):
     worker = faulty_worker(Answer(200, {name: expanded(name, "RUNNING") for name in ("orders-sink", "orders-source", "other")}))
     words = {
         "KOPS_COMPLETION_SECONDS": "60",
@@ -93,7 +93,7 @@ def test_names_are_completed(faulty_worker, monkeypatch):
     assert done.stdout.split() == ["plain,orders-sink", "plain,orders-source"]
 
 
-def test_each_worker_is_asked_for_itself(faulty_worker, run_kops, monkeypatch):
+def test_workers_are_queried_separately(faulty_worker, run_kops, monkeypatch):
     about = {"version": "4.3.1", "commit": "c0ffee", "kafka_cluster_id": "id"}
     good, page = faulty_worker(Answer(200, about)), faulty_worker(Answer(502, b"<title>Bad Gateway</title>"))
     monkeypatch.setenv("KOPS_CONNECT_URLS", f"{good.url},{page.url},http://127.0.0.1:1")
@@ -106,7 +106,7 @@ def test_each_worker_is_asked_for_itself(faulty_worker, run_kops, monkeypatch):
     ]
 
 
-def test_offsets_without_brokers(faulty_worker, ask, run_kops):
+def test_offsets_show_without_brokers(faulty_worker, ask, run_kops):
     place, at = {"kafka_topic": "orders", "kafka_partition": 0}, {"kafka_offset": 7}
     worker = faulty_worker(Answer(200, {"c": expanded("c", "RUNNING")}), Answer(200, {"offsets": [{"partition": place, "offset": at}]}))
     shown = ask(worker, "offsets", "show", "c")

@@ -1,4 +1,4 @@
-"""Connectors as they are: listed, with states and errors, and one of them whole. Secrets never show."""
+"""``kops connect list``, ``status``, ``describe`` and ``workers``. Secrets are always hidden."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def list_row(connector: Connector) -> Row:
 def status_body(connector: Connector, *, trace: bool = False) -> Row:
     """Return a connector with its tasks.
 
-    :param trace: with whole stack traces
+    :param trace: include whole stack traces
     """
     traces = connector.trace or any(task.trace for task in connector.tasks)
-    secrets = secret_texts(connector.config) if traces else set()  # of hundreds of connectors only those that failed are searched
+    secrets = secret_texts(connector.config) if traces else set()  # only failed connectors are searched: there may be hundreds
     return {
         "name": connector.name,
         "type": connector.type,
@@ -72,8 +72,8 @@ def summary(connectors: Sequence[Connector]) -> str:
     states = Counter(connector.state for connector in connectors)
     tasks = Counter(task.state for connector in connectors for task in connector.tasks)
     number = sum(tasks.values())
-    said = [f"{counted(connectors)}{_counts(states)}", f"{number} task{'' if number == 1 else 's'}{_counts(tasks)}"]
-    return "; ".join(said)
+    parts = [f"{counted(connectors)}{_counts(states)}", f"{number} task{'' if number == 1 else 's'}{_counts(tasks)}"]
+    return "; ".join(parts)
 
 
 def _counts(states: Counter[str]) -> str:
@@ -83,7 +83,7 @@ def _counts(states: Counter[str]) -> str:
 def describe_body(services: Services, connector: Connector, *, trace: bool = False) -> Row:
     """Return everything about a connector: status, plugin, topics, and its configuration with secrets hidden.
 
-    The plugin is asked which settings are secrets, beside those whose names say so.
+    The plugin is asked which settings are secrets, in addition to those with telling names.
     """
     passwords = password_settings(services, connector.plugin)
     return {

@@ -26,7 +26,7 @@ SHORTEST_MS = 100
 @group.command("workers")
 @click.pass_obj
 def workers(session: Session, /) -> int:
-    """Ask each worker of connect_urls for its version and its Kafka; the exit code is 1 when one does not answer."""
+    """Ask each worker of connect_urls for its version and Kafka cluster; exit code 1 if one does not answer."""
     from kops.operations.connect.workers import worker_rows
 
     rows = worker_rows(session)
@@ -40,7 +40,7 @@ def workers(session: Session, /) -> int:
 @click.pass_obj
 def list_connectors(session: Session, /, *, patterns: tuple[str, ...], regex: bool) -> None:
     """List connectors: all of them, or those that names and globs match. One request, however many there are."""
-    from kops.operations.connect.look import list_row
+    from kops.operations.connect.describe import list_row
     from kops.operations.connect.select import select
 
     rows = [list_row(connector) for connector in select(session, patterns, regex=regex)]
@@ -55,8 +55,8 @@ def list_connectors(session: Session, /, *, patterns: tuple[str, ...], regex: bo
 @connectors(required=False)
 @click.option("--failed", is_flag=True, help="Only connectors that have failed, or whose tasks have.")
 @click.option("--trace", is_flag=True, help="Whole stack traces instead of the last cause.")
-@click.option("--watch", is_flag=True, help="Look again and again, until Ctrl-C; a line for each change, or JSON for each look.")
-@click.option("--interval", default="2s", show_default=True, metavar="DURATION", help="How often to look, with --watch.")
+@click.option("--watch", is_flag=True, help="Poll until Ctrl-C; one line per change, or JSON per poll.")
+@click.option("--interval", default="2s", show_default=True, metavar="DURATION", help="How often to poll with --watch.")
 @click.option("--count", type=click.IntRange(min=1), metavar="N", help="End --watch after N polls.")
 @click.pass_obj
 def status(session: Session, /, *, patterns: tuple[str, ...], regex: bool, failed: bool, watch: bool, **options: Any) -> int:
@@ -82,7 +82,7 @@ def status(session: Session, /, *, patterns: tuple[str, ...], regex: bool, faile
 
 def show_status(session: Session, found: Sequence[Connector], *, trace: bool) -> None:
     """Write states to stdout and a summary to stderr."""
-    from kops.operations.connect.look import status_body, status_rows, summary
+    from kops.operations.connect.describe import status_body, status_rows, summary
 
     bodies = [status_body(connector, trace=trace) for connector in found]
     if session.output_format in ("json", "yaml", "name"):
@@ -109,13 +109,13 @@ def _watched(session: Session, look: Any, interval: str, count: int | None, *, t
     from kops.core.durations import parse_duration
     from kops.core.errors import KopsError, UsageProblem
     from kops.core.times import time_text, to_milliseconds
-    from kops.operations.connect.look import status_body, summary
+    from kops.operations.connect.describe import status_body, summary
 
     milliseconds = parse_duration(interval, what="interval")
     if milliseconds < SHORTEST_MS:
-        raise UsageProblem(f"{interval} is too short an interval", hint=f"{SHORTEST_MS}ms is the shortest")
+        raise UsageProblem(f"{interval} is too short", hint=f"{SHORTEST_MS}ms is the shortest")
     if session.written_format not in ("table", "json"):
-        raise UsageProblem(f"--watch has no {session.written_format}", hint="it writes lines for people, or one JSON object a look")
+        raise UsageProblem(f"--watch has no {session.written_format}", hint="it writes lines for people, or one JSON object per poll")
     before: dict[str, str] = {}
     looks, code = 0, 0
     while True:
@@ -167,7 +167,7 @@ def _changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
 @click.pass_obj
 def describe(session: Session, /, *, patterns: tuple[str, ...], regex: bool, trace: bool) -> None:
     """Show everything about connectors: states, plugin, group and topics, and the configuration, secrets hidden."""
-    from kops.operations.connect.look import describe_body, status_rows
+    from kops.operations.connect.describe import describe_body, status_rows
     from kops.operations.connect.select import select_some
 
     bodies = [describe_body(session, connector, trace=trace) for connector in select_some(session, patterns, regex=regex)]

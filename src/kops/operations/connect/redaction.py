@@ -1,7 +1,7 @@
-"""Configurations in plans and in the journal: secrets stay out, and are found again where they are when a plan is carried out.
+"""Configurations in plans and in the journal: secrets are removed, and looked up again when a plan is applied.
 
-In place of a secret a plan has its digest, made with a key that only this user has. The secret itself is in the file that the plan was
-made from, or in the connector's configuration as Connect has it; what is found there is used only when it has that digest.
+A plan contains a digest in place of a secret, with a key that only this user has. The secret itself is in the file that the plan was
+made from, or in the connector's current configuration; a value from there is used only if its digest matches.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _KEY_BYTES = 32
 class Sealed:
     """A configuration without its secrets.
 
-    :param shown: every setting, secrets hidden
-    :param digests: of the settings that are hidden, wholly or in part
+    :param shown: all settings, secrets hidden
+    :param digests: of the settings that are hidden fully or partly
     """
 
     shown: Mapping[str, str]
@@ -51,7 +51,7 @@ class Sealed:
 def seal(config: Mapping[str, str], passwords: Collection[str], key: bytes) -> Sealed:
     """Remove the secrets from a configuration.
 
-    :param passwords: settings of which the plugin says that they are secrets
+    :param passwords: settings that the plugin declares as secrets
     """
     own = own_config(config)
     return Sealed(masked(own, passwords), {name: digest(own[name], key) for name in sorted(own) if is_masked(name, own, passwords)})
@@ -67,7 +67,7 @@ def digest_key(services: Services) -> bytes:
     file: Path = services.directories.state / "connect-digests.key"
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if file.exists() and len(file.read_bytes()) != _KEY_BYTES:
-        file.unlink()  # cut short when it was made: whatever was sealed with that could be guessed
+        file.unlink()  # truncated when it was written: digests with it could be guessed
     if not file.exists():
         whole = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
         with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as made:
@@ -75,7 +75,7 @@ def digest_key(services: Services) -> bytes:
             made.flush()
             os.fsync(made.fileno())
         try:
-            with suppress(FileExistsError):  # another kops was faster, and its key is the one
+            with suppress(FileExistsError):  # another kops was faster: use its key
                 os.link(whole, file)
         finally:
             whole.unlink()
