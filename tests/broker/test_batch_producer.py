@@ -14,7 +14,7 @@ from kops.formats.batches.header import Producer as Identity
 from kops.gateways.wire import batch_producer
 from kops.gateways.wire.batch_producer import BatchProducer, write_batches
 from kops.gateways.wire.connections import can_connect
-from kops.sandbox import storage
+from kops.sandbox import brokers
 
 PARTITIONS = 3
 
@@ -148,9 +148,9 @@ def own_topic():
 
 
 def test_requests_are_no_larger_than_the_broker_takes(own_broker, own_topic, monkeypatch):
-    original = storage.server_settings
+    original = brokers.server_settings
     monkeypatch.setattr(
-        storage, "server_settings", lambda *given, **more: original(*given, **more) | {"socket.request.max.bytes": "1000000"}
+        brokers, "server_settings", lambda *given, **more: original(*given, **more) | {"socket.request.max.bytes": "1000000"}
     )
     own = own_broker()
     name = own_topic(own, partitions=8)

@@ -23,7 +23,7 @@ from kops.core.models import Committed, NewRecord, TopicPartition
 from kops.core.models import NewTopic as Topic
 from kops.core.topics.settings import own_settings
 from kops.gateways.kafka import Kafka
-from kops.sandbox import storage
+from kops.sandbox import brokers
 from kops.sandbox.model import USERNAME
 from support.programs import Program
 from support.streams_apps import wait_for
@@ -42,8 +42,8 @@ PLACES = {TopicPartition(SEEN, 0): Committed(0), TopicPartition(HIDDEN, 0): Comm
 def secured(own_brokers):
     """A broker that checks every right, with two topics, a group in each, and a group in both."""
     with pytest.MonkeyPatch.context() as patch:
-        plain = storage.server_settings
-        patch.setattr(storage, "server_settings", lambda *at, **options: plain(*at, **options) | AUTHORIZER)
+        plain = brokers.server_settings
+        patch.setattr(brokers, "server_settings", lambda *at, **options: plain(*at, **options) | AUTHORIZER)
         own = own_brokers(security="sasl-ssl")
         admin = AdminClient(own.client)
         for made in admin.create_topics([NewTopic(SEEN, 1), NewTopic(HIDDEN, 1)], operation_timeout=30).values():

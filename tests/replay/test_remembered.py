@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from kops.sandbox import storage
+from kops.sandbox import brokers
 from support.programs import Record
 from support.streams_apps import SECONDS, Cluster, wait_for, without_offsets
 
@@ -26,8 +26,8 @@ COUNT, SIZE, SLOW = 6000, 1000, 50_000
 def forgetful(own_brokers):
     """A broker that forgets committed offsets after a minute."""
     with pytest.MonkeyPatch.context() as patch:
-        plain = storage.server_settings
-        patch.setattr(storage, "server_settings", lambda *at, **options: plain(*at, **options) | FORGETFUL)
+        plain = brokers.server_settings
+        patch.setattr(brokers, "server_settings", lambda *at, **options: plain(*at, **options) | FORGETFUL)
         yield own_brokers()
 
 

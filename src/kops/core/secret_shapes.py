@@ -60,6 +60,11 @@ def without_secrets(text: str, kept: Callable[[str], bool] = lambda _: False) ->
     return text
 
 
+def without_login(url: str) -> str:
+    """Return a URL without credentials."""
+    return re.sub(r"//[^/@]*@", "//", url)
+
+
 def secrets_in(text: str) -> Iterator[str]:
     """Yield the secrets that can be recognized by their shape, exactly as they are written."""
     yield from (found[0] for found in _PRIVATE_KEY.finditer(text))

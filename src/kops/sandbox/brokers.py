@@ -1,18 +1,25 @@
-"""The brokers of a sandbox as processes."""
+"""The brokers of a sandbox: their files, and their processes."""
 
 from __future__ import annotations
 
+import os
+import secrets
+import shlex
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kops.core.errors import KopsError
+from kops.core.errors import KopsError, OperationFailed
+from kops.gateways.machine.jars import class_path
 from kops.gateways.machine.jdk import Jdk
 from kops.gateways.machine.processes import ProcessIdentity
 from kops.sandbox import parts, ports
-from kops.sandbox.model import HOST, Node, Sandbox
+from kops.sandbox.files import argument_lines, property_lines, write_whole
+from kops.sandbox.model import HOST, SASL_MECHANISM, USERNAME, Node, Sandbox
 from kops.sandbox.parts import Part, PartStatus
-from kops.sandbox.storage import prepare
+from kops.sandbox.settings import LOG4J2, client_settings, server_settings
+from kops.sandbox.tls import make_certificates
 
 _ATTEMPT_SECONDS = 5.0
 
@@ -68,3 +75,61 @@ def _seen_by(sandbox: Sandbox, port: int) -> set[int]:
         return {broker.id for broker in Kafka(connection).cluster().brokers}
     except KopsError:
         return set()
+
+
+def prepare(sandbox: Sandbox, node: Node, *, jars: Sequence[Path], jdk: Jdk) -> None:
+    """Write the settings of one broker, and format its data directory the first time.
+
+    :raises OperationFailed: when Kafka's StorageTool or the JDK's keytool fails
+    """
+    password = store_password = ""
+    if sandbox.secured:
+        make_certificates(sandbox.directory / "tls", jdk)
+        if not sandbox.password_file.exists():
+            write_whole(sandbox.password_file, secrets.token_urlsafe(24) + "\n", mode=0o600)
+        password = sandbox.password_file.read_text(encoding="utf-8").strip()
+        store_password = (sandbox.directory / "tls" / "store-password").read_text(encoding="utf-8").strip()
+    folder = sandbox.folder(node)
+    settings = server_settings(sandbox, node, password=password, store_password=store_password)
+    write_whole(folder / "server.properties", property_lines(settings), mode=0o600)
+    write_whole(folder / "log4j2.xml", LOG4J2)
+    write_whole(folder / "java.args", argument_lines(java_options(sandbox, node, jars)))
+    write_whole(sandbox.directory / "client.properties", property_lines(client_settings(sandbox, password)), mode=0o600)
+    if not (folder / "data" / "meta.properties").exists():
+        _format(sandbox, node, jdk, password)
+
+
+def java_options(sandbox: Sandbox, node: Node, jars: Sequence[Path]) -> list[str]:
+    """Return the options of a broker's Java: a small heap, a log file, the class path.
+
+    Performance options come from ``$KAFKA_JVM_PERFORMANCE_OPTS``, as in Kafka's own start scripts.
+    """
+    return [
+        f"-Xmx{sandbox.heap_megabytes}m",
+        "-Xms64m",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.awt.headless=true",
+        *shlex.split(os.environ.get("KAFKA_JVM_PERFORMANCE_OPTS", "")),
+        f"-Dlog4j2.configurationFile={sandbox.folder(node) / 'log4j2.xml'}",
+        f"-Dkops.log={sandbox.log_file(node)}",
+        "-cp",
+        class_path(jars),
+    ]
+
+
+def _format(sandbox: Sandbox, node: Node, jdk: Jdk, password: str) -> None:
+    """Format the data directory with Kafka's own tool; the password is in a private file, not on the command line."""
+    folder = sandbox.folder(node)
+    arguments = ["kafka.tools.StorageTool", "format", "--config", str(folder / "server.properties")]
+    arguments += ["--cluster-id", sandbox.cluster_id, "--ignore-formatted"]
+    if sandbox.secured:
+        arguments += ["--add-scram", f"{SASL_MECHANISM}=[name={USERNAME},password={password}]"]
+    file = folder / "format.args"
+    write_whole(file, (folder / "java.args").read_text(encoding="utf-8") + argument_lines(arguments), mode=0o600)
+    try:
+        done = subprocess.run([jdk.java, f"@{file}"], capture_output=True, text=True, check=False)
+    finally:
+        file.unlink()
+    if done.returncode:
+        said = (done.stdout + done.stderr).replace(password, "***") if password else done.stdout + done.stderr
+        raise OperationFailed(f"the data directory of broker {node.id} cannot be formatted: {said.strip()}")

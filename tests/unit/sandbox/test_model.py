@@ -5,9 +5,9 @@ import pytest
 
 from kops.core.errors import ConfigError, UsageProblem
 from kops.sandbox import cluster
+from kops.sandbox.brokers import java_options
 from kops.sandbox.model import Node, Sandbox, load, save
 from kops.sandbox.settings import client_settings, server_settings
-from kops.sandbox.storage import java_options
 
 ONE = Sandbox(Path("/data/x"), "x", "4.3.1", "id", (Node(1, 21001, 21002),))
 THREE = Sandbox(Path("/data/x"), "x", "4.3.1", "id", (Node(1, 21001, 21002), Node(2, 21003, 21004), Node(3, 21005, 21006)), "sasl-ssl")

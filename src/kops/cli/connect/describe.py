@@ -27,7 +27,7 @@ SHORTEST_MS = 100
 @click.pass_obj
 def workers(session: Session, /) -> int:
     """Ask each worker of connect_urls for its version and Kafka cluster; exit code 1 if one does not answer."""
-    from kops.operations.connect.workers import worker_rows
+    from kops.operations.connect.describe import worker_rows
 
     rows = worker_rows(session)
     columns = ["url", "version", "commit", "kafka_cluster_id", "problem"]

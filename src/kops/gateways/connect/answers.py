@@ -1,14 +1,21 @@
-"""Answers of workers: JSON, Connect's errors, and errors of proxies in between."""
+"""Answers of workers: JSON of the expected format, Connect's errors, and errors of proxies in between.
+
+An unexpected answer becomes an error that shows it, never a KeyError later.
+"""
 
 from __future__ import annotations
 
 import html
+import json
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from kops.core.errors import AuthenticationFailed, AuthorizationFailed, KopsError, NotFound, OperationFailed, StateMoved, TimedOut
+from kops.core.secret_shapes import without_login
 
+T = TypeVar("T")
+_LONGEST_BODY = 120
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _METHOD, _CONFLICT, _BAD, _REDIRECT = 401, 403, 404, 405, 409, 400, 300
 _GATEWAYS = (502, 503, 504)
 _LONGEST = 300
@@ -43,7 +50,7 @@ def body_of(url: str, answer: Any) -> Any:
         raise AuthorizationFailed(f"Connect at {url} denies access: {short_message(answer)}")
     body, is_json = _json(answer)
     if _REDIRECT <= status < _BAD:
-        where = re.sub(r"//[^/@]*@", "//", answer.headers.get("Location", "elsewhere")).split("?")[0]
+        where = without_login(answer.headers.get("Location", "elsewhere")).split("?")[0]
         raise OperationFailed(f"the server at {url} is not Connect: it redirects to {where}", hint="check connect_urls of the context")
     if status >= _BAD:
         raise _refusal(url, status, short_message(answer), from_connect=isinstance(body, dict) and "message" in body)
@@ -106,3 +113,69 @@ def short_message(answer: Any) -> str:
         text = html.unescape(title[1]) if title else re.sub(r"<[^>]*>", " ", answer.text)
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def shaped(url: str, request: str, body: Any, read: Callable[[Any], T]) -> T:
+    """Parse the JSON of an answer.
+
+    :param url: without credentials
+    :param request: method and path
+    :raises OperationFailed: when ``read`` cannot parse it
+    """
+    try:
+        return read(body)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as broken:
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        shown = text if len(text) <= _LONGEST_BODY else f"{text[:_LONGEST_BODY]}..."
+        raise OperationFailed(
+            f"Connect at {url} answers {request} in an unexpected format: {shown}",
+            hint="check connect_urls of the context; `kops connect workers` shows the version of each worker",
+        ) from broken
+
+
+def mapping_of(body: Any) -> dict[str, Any]:
+    if not isinstance(body, dict):
+        raise TypeError("not an object")
+    return body
+
+
+def objects_with(key: str) -> Callable[[Any], list[dict[str, Any]]]:
+    """Return a parser for a list of JSON objects, each with this key."""
+
+    def read(body: Any) -> list[dict[str, Any]]:
+        if not isinstance(body, list):
+            raise TypeError("not a list")
+        for each in body:
+            mapping_of(each)[key]
+        return body
+
+    return read
+
+
+def offsets_of(body: Any) -> list[dict[str, Any]]:
+    """Parse ``GET /connectors/NAME/offsets``. Partitions and offsets are objects whose content is up to the plugin."""
+    found = objects_with("partition")(mapping_of(body).get("offsets") or [])
+    for one in found:
+        mapping_of(one["partition"])
+        if one.get("offset") is not None:
+            mapping_of(one["offset"])
+    return found
+
+
+def loggers_of(body: Any) -> dict[str, dict[str, Any]]:
+    """Parse ``GET /admin/loggers``: loggers by name, each with its ``level``."""
+    for each in mapping_of(body).values():
+        mapping_of(each)["level"]
+    return mapping_of(body)
+
+
+def validation_of(body: Any) -> dict[str, Any]:
+    """Parse ``PUT .../config/validate``: ``configs``, each with the ``definition`` of a setting."""
+    for each in objects_with("definition")(mapping_of(body).get("configs") or []):
+        mapping_of(each["definition"])["name"]
+    return mapping_of(body)
+
+
+def message_of(body: Any) -> str:
+    """Return Connect's ``message``; empty if there is none."""
+    return str(body.get("message", "")) if isinstance(body, Mapping) else ""

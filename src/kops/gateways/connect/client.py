@@ -13,8 +13,9 @@ from urllib.parse import quote
 from kops.config.connection import Connection
 from kops.core.connect.models import Connector, connector_of
 from kops.core.errors import NotFound, OperationFailed
-from kops.gateways.connect.shapes import loggers_of, mapping_of, message_of, objects_with, offsets_of, shaped, validation_of
-from kops.gateways.connect.workers import Notify, Workers, without_login
+from kops.core.secret_shapes import without_login
+from kops.gateways.connect.answers import loggers_of, mapping_of, message_of, objects_with, offsets_of, shaped, validation_of
+from kops.gateways.connect.workers import Notify, Workers
 
 T = TypeVar("T")
 Config = Mapping[str, str]

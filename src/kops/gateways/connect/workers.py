@@ -6,7 +6,6 @@ then to the others. A request that may have been executed is retried only if it 
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from kops.config.connection import Connection
 from kops.config.http import http_settings, no_login
 from kops.core.errors import KopsError, OperationFailed, TimedOut, Unreachable
+from kops.core.secret_shapes import without_login
 from kops.gateways.connect.answers import RetryLater, body_of
 
 _JSON = {"Accept": "application/json"}
@@ -151,11 +151,6 @@ def _was_sent(error: Exception) -> bool:
     """Whether the connection broke after the request was sent, so that the worker may have executed it."""
     text = str(error)
     return "Connection aborted" in text or "RemoteDisconnected" in text or "Connection broken" in text or "IncompleteRead" in text
-
-
-def without_login(url: str) -> str:
-    """Return a URL without credentials."""
-    return re.sub(r"//[^/@]*@", "//", url)
 
 
 def _hint(error: Exception) -> str:

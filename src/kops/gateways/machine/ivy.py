@@ -19,6 +19,7 @@ from xml.sax.saxutils import quoteattr
 
 from kops.core.errors import MissingRequirement
 from kops.core.extras import STATE, needs
+from kops.core.secret_shapes import without_login
 from kops.gateways.machine.jdk import FOR_A_SHORT_RUN
 
 Report = Callable[[str], None]
@@ -122,7 +123,7 @@ def resolve(
     files: tuple[str | Path, ...] = ("-settings", settings, "-ivy", module, "-cache", work / "cache", "-cachepath", listing)
     lines = _run(_command(java, *files, "-types", "jar", "bundle"), report)
     if not listing.exists():
-        raise MissingRequirement(f"the jars cannot be fetched from {shown(repository)}: {_reason(lines, repository)}")
+        raise MissingRequirement(f"the jars cannot be fetched from {without_login(repository)}: {_reason(lines, repository)}")
     return [Path(path) for path in listing.read_text(encoding="utf-8").strip().split(os.pathsep)]
 
 
@@ -148,22 +149,17 @@ def retrieve(
     files: tuple[str | Path, ...] = ("-settings", settings, "-ivy", module, "-cache", work / "cache", "-retrieve", pattern)
     lines = _run(_command(java, *files, "-types", extension), report)
     if not file.exists():
-        raise MissingRequirement(f"{file.name} cannot be fetched from {shown(repository)}: {_reason(lines, repository)}")
+        raise MissingRequirement(f"{file.name} cannot be fetched from {without_login(repository)}: {_reason(lines, repository)}")
     return file
 
 
 def _write_settings(file: Path, repository: str, *, poms: str, report: Report) -> None:
     """Write Ivy's settings, readable by this user only: the address of a repository can contain credentials."""
     if repository.startswith("http://") and not re.match(r"http://(?:[^/@]*@)?(?:localhost|127\.0\.0\.1|\[::1\])[:/]", repository):
-        report(f"warning: jars come from {shown(repository)} unencrypted, and so do their checksums: use https://")
+        report(f"warning: jars come from {without_login(repository)} unencrypted, and so do their checksums: use https://")
     file.unlink(missing_ok=True)
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as settings:
         settings.write(_SETTINGS.format(root=quoteattr(repository), poms=poms))
-
-
-def shown(repository: str) -> str:
-    """Return the address of a repository without credentials."""
-    return re.sub(r"//[^/@]*@", "//", repository)
 
 
 def _command(java: Path, *arguments: str | Path) -> list[str]:
@@ -208,7 +204,11 @@ def _run(command: Sequence[str], report: Report) -> list[str]:
 
 def _reason(lines: Sequence[str], repository: str) -> str:
     """Find the line of Ivy's output that says why it failed, without the credentials of the repository's address."""
-    return _failure_line(lines).replace(repository, shown(repository)).replace(repository.rstrip("/"), shown(repository.rstrip("/")))
+    return (
+        _failure_line(lines)
+        .replace(repository, without_login(repository))
+        .replace(repository.rstrip("/"), without_login(repository.rstrip("/")))
+    )
 
 
 def _failure_line(lines: Sequence[str]) -> str:

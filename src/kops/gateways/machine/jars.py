@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kops.core.errors import MissingRequirement, UsageProblem
+from kops.core.secret_shapes import without_login
 from kops.gateways.machine import ivy
 from kops.gateways.machine.checksums import verify_checksums
 from kops.gateways.machine.ivy import Artifact, Report
@@ -170,7 +171,7 @@ def _fetch(wanted: JarSet, jars: Path, report: Report) -> list[Path]:
         if not any(re.match(re.escape(name) + r"-\d", jar) for jar in present):
             shutil.move(file, whole / file.name)
     try:
-        verify_checksums(wanted.folder, sorted(whole.iterdir()), ivy.shown(repository()))
+        verify_checksums(wanted.folder, sorted(whole.iterdir()), without_login(repository()))
     except MissingRequirement:
         shutil.rmtree(whole, ignore_errors=True)
         shutil.rmtree(work, ignore_errors=True)  # otherwise Ivy would take the same files from its cache next time

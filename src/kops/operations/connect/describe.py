@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.connect.models import FAILED, RUNNING, Connector, Task, first_line, own_config, root_cause
 from kops.core.connect.secrets import masked, scrubbed, secret_texts
-from kops.core.errors import KopsError
+from kops.core.errors import KopsError, UsageProblem
 from kops.operations.connect.select import counted
 
 if TYPE_CHECKING:
     from kops.operations.services import Services
 
+_AT_ONCE = 8
 Row = dict[str, Any]
 
 
@@ -103,3 +104,30 @@ def password_settings(services: Services, plugin: str) -> set[str]:
         )
     except KopsError:
         return set()
+
+
+def worker_rows(services: Services) -> list[dict[str, Any]]:
+    """Query each address of ``connect_urls`` separately; ``problem`` says why one does not answer.
+
+    :raises UsageProblem: when the context has no Connect
+    """
+    from concurrent.futures import ThreadPoolExecutor
+    from dataclasses import replace
+
+    from kops.core.secret_shapes import without_login
+    from kops.gateways.connect import Connect
+
+    urls = services.connection.connect_urls
+    if not urls:
+        raise UsageProblem("no Connect worker is known", hint="set connect_urls in the context, or KOPS_CONNECT_URLS")
+
+    def row(url: str) -> dict[str, Any]:
+        found: dict[str, Any] = {"url": without_login(url), "version": None, "commit": None, "kafka_cluster_id": None, "problem": None}
+        try:
+            about = Connect(replace(services.connection, connect_urls=(url,))).about()
+        except KopsError as error:
+            return {**found, "problem": error.message}
+        return {**found, **{key: about.get(key) for key in ("version", "commit", "kafka_cluster_id")}}
+
+    with ThreadPoolExecutor(min(_AT_ONCE, len(urls))) as pool:
+        return list(pool.map(row, urls))

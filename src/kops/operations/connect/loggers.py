@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from typing import Any, ClassVar
 
 from kops.core.errors import KopsError, UsageProblem, VerificationFailed
 from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.times import time_text
 from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done
 from kops.operations.connect.select import matching
 from kops.operations.protocol.engine import failed
@@ -31,10 +31,7 @@ def logger_rows(services: Services, patterns: Sequence[str], *, regex: bool = Fa
 
 
 def _time(milliseconds: int | None) -> str | None:
-    if milliseconds is None:
-        return None
-    moment = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return None if milliseconds is None else time_text(milliseconds)
 
 
 def plan_loggers(services: Services, names: Sequence[str], level: str) -> Plan:

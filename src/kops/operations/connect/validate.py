@@ -7,12 +7,11 @@ from difflib import get_close_matches
 from typing import Any
 
 from kops.core.connect.files import CLASS, Declared
-from kops.core.connect.plugins import install_hint
 from kops.core.connect.secrets import has_reference, masked, scrubbed, secret_texts
 from kops.core.errors import NotFound, OperationFailed, UsageProblem
 from kops.gateways.machine.jars import KAFKA_VERSION
 from kops.operations.connect.files import read_declaration
-from kops.operations.connect.plugins import ALIKE, plugin_class
+from kops.operations.connect.plugins import ALIKE, install_hint, plugin_class
 from kops.operations.services import Services
 
 Row = dict[str, Any]

@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from kops.core.connect.plugins import install_hint
 from kops.gateways.connect.plugins import FILE_STREAM, parse_coordinate
 from kops.gateways.machine.jars import KAFKA_VERSION
+from kops.operations.connect.plugins import install_hint
 from support.faulty_connect import Answer, faulty_worker
 
 __all__ = ["faulty_worker"]
