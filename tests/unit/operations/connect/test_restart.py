@@ -73,5 +73,5 @@ def test_missing_tasks_and_connectors_without_tasks():
     waiting = Watch((), needs_tasks=True)
     look(waiting, 0, "UNASSIGNED")
     assert "Connect is rebalancing" in result(waiting).error["hint"]
-    waiting.look(None, 200.0)
+    waiting.observe(None, 200.0)
     assert (waiting.decided, result(waiting).status) == (True, Status.FAILED)
