@@ -8,6 +8,7 @@ from typing import Any
 
 from kops.core.errors import UsageProblem
 from kops.core.models import NewTopic, Setting
+from kops.core.plan import Arguments, Json
 from kops.core.topics.settings import POLICY, RETENTION, own_settings, same_value
 
 Settings = Mapping[str, "str | None"]
@@ -54,8 +55,8 @@ class TopicRequest:
 
 
 @dataclass(frozen=True)
-class Changes:
-    """What is to become of topics.
+class Changes(Arguments):
+    """What is to become of topics: the arguments of ``topics.change``, and of ``topics.create`` and ``topics.delete``.
 
     :param create: topics that do not exist
     :param alter: settings by topic
@@ -95,8 +96,7 @@ class Changes:
             delete=tuple(name for name in self.delete if name not in names),
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """Return JSON that :meth:`of_json` reads."""
+    def as_json(self) -> Json:
         return {
             "create": [new_topic_json(topic) for topic in self.create],
             "alter": {name: dict(settings) for name, settings in self.alter.items()},
@@ -105,8 +105,12 @@ class Changes:
         }
 
     @classmethod
-    def of_json(cls, body: Mapping[str, Any]) -> Changes:
-        """Read changes back."""
+    def of_json(cls, body: Json) -> Changes:
+        """Read changes back. kops 0.1 had ``{"topics": [...]}`` to create topics, and nothing to delete them: the guard has their ids."""
+        if not body:
+            return cls()
+        if "topics" in body:
+            return cls(create=tuple(NewTopic(**topic) for topic in body["topics"]))
         return cls(tuple(NewTopic(**topic) for topic in body["create"]), body["alter"], body["grow"], tuple(body["delete"]))
 
 

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from kops.core.errors import Refused, StateMoved
 from kops.core.findings import counted
-from kops.core.plan import ItemResult, Plan
+from kops.core.plan import Arguments, ItemResult, Json, Plan
 from kops.operations.replay.history import known_producers
 from kops.operations.replay.progress import forget_progress, progress_of
 from kops.operations.replay.proof import Seen, found_in_targets
 from kops.operations.services import Services
-from kops.operations.topics.truncate import TruncateTopics, plan_truncate_at
+from kops.operations.topics.truncate import TruncateTopics, Truncation, below_of_json, plan_truncate_at
 
 
-class TakeBack(TruncateTopics):
+@dataclass(frozen=True)
+class ReplayTruncation(Truncation):
+    """The records of a replay, and whose progress goes with them."""
+
+    replay: str
+    partitions: tuple[int, ...]
+
+    def as_json(self) -> Json:
+        return {**super().as_json(), "replay": self.replay, "partitions": list(self.partitions)}
+
+    @classmethod
+    def of_json(cls, body: Json) -> ReplayTruncation:
+        return cls(below_of_json(body["below"]), body["replay"], tuple(body["partitions"]))
+
+
+class TakeBack(TruncateTopics[ReplayTruncation]):
     """Deletes what a replay sent into topics of its own, and its progress."""
 
     name: ClassVar[str] = "replay.undo"
+    arguments: ClassVar[type[Arguments]] = ReplayTruncation
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[ReplayTruncation]) -> Iterator[ItemResult]:
         """Delete the records, then the groups that said how far it came."""
         yield from super().apply(services, plan)
-        forget_progress(services, plan.arguments["replay"], plan.arguments["partitions"])
+        forget_progress(services, plan.arguments.replay, plan.arguments.partitions)
 
 
 TAKE_BACK = TakeBack()
@@ -55,7 +71,7 @@ def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> 
             producers=sorted(producers),
         )
     back = plan_truncate_at(services, seen.ends)  # what came after it was looked at stays
-    arguments = back.arguments | {"replay": plan.arguments["replay"], "partitions": partitions}
+    arguments = ReplayTruncation(back.arguments.below, plan.arguments["replay"], tuple(partitions))
     summary = f"take the replay back: {back.summary}"
     return replace(back, operation=TakeBack.name, summary=summary, arguments=arguments, losses=tuple(_losses(seen)))
 

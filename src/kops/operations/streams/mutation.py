@@ -9,6 +9,7 @@ from typing import ClassVar
 from kops.core.errors import Refused, VerificationFailed
 from kops.core.plan import ItemResult, Plan, Status
 from kops.core.streams.local_state import delete_local_state
+from kops.core.topics.changes import Changes
 from kops.operations.offsets.items import OneMove
 from kops.operations.offsets.move import MOVE
 from kops.operations.protocol.engine import Mutation
@@ -116,10 +117,11 @@ def _offsets(plan: Plan) -> Plan[OneMove]:
     return MOVE.typed(replace(plan, operation=MOVE.name, items=items, guard=plan.guard["offsets"], arguments=plan.arguments["offsets"]))
 
 
-def _topics(plan: Plan) -> Plan:
+def _topics(plan: Plan) -> Plan[Changes]:
     deleted = set(plan.arguments["topics"])
     items = tuple(item for item in plan.items if item.target in deleted)
-    return replace(plan, operation=CHANGE_TOPICS.name, items=items, guard=plan.guard["topics"], arguments={})
+    part = replace(plan, operation=CHANGE_TOPICS.name, items=items, guard=plan.guard["topics"], arguments={})
+    return CHANGE_TOPICS.typed(part)
 
 
 RESET = Reset()

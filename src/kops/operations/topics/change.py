@@ -20,16 +20,17 @@ from kops.operations.topics.requests import plan_creation
 _INVERSE = {CREATE: DELETE, DELETE: CREATE}
 
 
-class ChangeTopics(Mutation):
+class ChangeTopics(Mutation[Changes]):
     """Changes topics; plans and journal entries of ``topics.create`` and ``topics.delete`` are of this mutation too."""
 
     name: ClassVar[str] = CHANGE
+    arguments: ClassVar[type[Changes]] = Changes
 
-    def locks(self, plan: Plan) -> Iterable[str]:
+    def locks(self, plan: Plan[Changes]) -> Iterable[str]:
         """Name the topics."""
         return [f"topic {item.target}" for item in plan.changes]
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[Changes]) -> None:
         """Refuse when a topic, or a setting that is to be changed, is no longer as planned."""
         planned = planned_of(plan)
         there = services.kafka.topics.existing(planned.absent)
@@ -43,7 +44,7 @@ class ChangeTopics(Mutation):
         actual = guard_of(planned.changes, here, settings)["topics"]
         _refuse_moved("changed", [name for name, state in planned.states.items() if _differs(state, actual.get(name))])
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[Changes]) -> Iterator[ItemResult]:
         """Create, add partitions, alter, delete. A topic that did not grow is not altered either: it fails whole."""
         changes, kafka = planned_of(plan).changes, services.kafka.topics
         items = {item.target: item for item in plan.changes}
@@ -57,7 +58,7 @@ class ChangeTopics(Mutation):
         for name, error in kafka.delete(changes.delete).items():
             yield _result(items[name], error)
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[Changes], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Compare partitions and settings with what was asked for, and see that what was deleted is gone."""
         planned = planned_of(plan)
 
@@ -68,7 +69,7 @@ class ChangeTopics(Mutation):
 
         return settled(read)
 
-    def resume(self, services: Services, plan: Plan) -> Plan:
+    def resume(self, services: Services, plan: Plan[Changes]) -> Plan[Changes]:
         """Return the plan for what is not yet up to date, on those of the topics that are still the same."""
         planned = planned_of(plan)
         changes = planned.changes
@@ -83,17 +84,17 @@ class ChangeTopics(Mutation):
         known = {name: topic for name, topic in found.items() if name in planned.states}
         return plan_changes(services, left, operation=plan.operation, found=known, nothing=nothing, warnings=warnings)
 
-    def traces(self, plan: Plan, results: Sequence[ItemResult]) -> Traces:
+    def traces(self, plan: Plan[Changes], results: Sequence[ItemResult]) -> Traces:
         """Look at what was created: records may come."""
         done = {result.target for result in results if result.status is Status.DONE}
         return Traces(logs=tuple(name for name in planned_of(plan).changes.created if name in done))
 
-    def can_be_undone(self, plan: Plan) -> bool:
+    def can_be_undone(self, plan: Plan[Changes]) -> bool:
         """Partitions cannot be taken away again; everything else can be."""
         changes = planned_of(plan).changes
         return bool(changes.create or changes.alter or changes.delete)
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[Changes], results: Sequence[ItemResult]) -> Plan[Changes]:
         """Return the plan that restores settings ("not set" too), deletes what was created, and creates what was deleted, empty.
 
         :raises Refused: when only partitions were added, or nothing is there to undo
@@ -121,7 +122,7 @@ class ChangeTopics(Mutation):
         undo = plan_changes(services, back, operation=_INVERSE.get(plan.operation, CHANGE), found=found, warnings=warnings)
         return replace(undo, losses=tuple(f"{name} was changed since: {', '.join(now)}" for name, now in strayed.items() if now))
 
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+    def messages(self, services: Services, plan: Plan[Changes], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say what undo cannot do."""
         done = {result.target for result in results if result.status is Status.DONE}
         texts = []
@@ -140,7 +141,7 @@ class Planned:
     """What a plan is to change, and the state that it was made from.
 
     :param absent: topics that did not exist
-    :param states: by topic: ``topic_id``, and with it ``partitions`` and ``settings``, unless kops 0.1 planned a mere deletion
+    :param states: by topic: ``topic_id``, ``partitions`` and ``settings``; the id alone where only that is known
     """
 
     changes: Changes
@@ -152,14 +153,12 @@ class Planned:
         return [name for name, state in self.states.items() if name not in found or found[name].topic_id != state["topic_id"]]
 
 
-def planned_of(plan: Plan) -> Planned:
-    """Read a plan of any kops: 0.1 had ``{"topics": [...]}`` to create topics, and to delete them nothing but the guard's ids."""
-    arguments, guard = plan.arguments, plan.guard
-    if not arguments:
+def planned_of(plan: Plan[Changes]) -> Planned:
+    """Return what a plan is to change; of a mere deletion, kops 0.1 and ``streams.reset`` keep nothing but ids by name, in the guard."""
+    guard = plan.guard
+    if not isinstance(guard.get("absent"), list):
         return Planned(Changes(delete=tuple(guard)), (), {name: {"topic_id": topic_id} for name, topic_id in guard.items()})
-    if "topics" in arguments:
-        return Planned(Changes(create=tuple(NewTopic(**topic) for topic in arguments["topics"])), tuple(guard["absent"]), {})
-    return Planned(Changes.of_json(arguments), tuple(guard["absent"]), guard["topics"])
+    return Planned(plan.arguments, tuple(guard["absent"]), guard.get("topics", {}))
 
 
 def _refuse_moved(what: str, names: Sequence[str]) -> None:

@@ -86,7 +86,9 @@ def difference_rows(comparison: Comparison) -> list[dict[str, Any]]:
     ]
 
 
-def plan_apply(services: Services, paths: Sequence[str], *, prune: bool = False, reset: bool = False, allow_streams: bool = False) -> Plan:
+def plan_apply(
+    services: Services, paths: Sequence[str], *, prune: bool = False, reset: bool = False, allow_streams: bool = False
+) -> Plan[Changes]:
     """Return the plan that makes topics as files declare them; see :func:`compare_files`.
 
     :raises Refused: when it would add partitions to a topic of Kafka Streams, without ``allow_streams``

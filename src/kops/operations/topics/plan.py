@@ -35,7 +35,7 @@ def plan_changes(
     nothing: str = "",
     warnings: Sequence[str] = (),
     notes: Sequence[str] = (),
-) -> Plan:
+) -> Plan[Changes]:
     """Return the plan for changes; the brokers have checked them.
 
     :param found: topics to alter, grow or delete as the caller saw them: others that have their names meanwhile are refused
@@ -71,7 +71,7 @@ def plan_changes(
         severity=Severity.SEVERE if changes.delete else Severity.MODERATE,
         confirm="" if not changes.delete else changes.delete[0] if len(changes.delete) == 1 else f"{len(changes.delete)} topics",
         guard=guard_of(changes, topics, settings),
-        arguments=changes.as_json(),
+        arguments=changes,
         warnings=(*warnings, *creation.warnings, *_unsafe(services, changes, topics, settings), *readers),
         notes=(*notes, *(["Kafka never takes partitions away again: undo leaves them"] if changes.grow else [])),
     )

@@ -20,7 +20,7 @@ from kops.operations.topics.plan import CREATE, DELETE, plan_changes
 from kops.operations.topics.read_back import differences_of
 
 
-def plan_create(services: Services, names: Sequence[str], request: TopicRequest, *, if_not_exists: bool = False) -> Plan:
+def plan_create(services: Services, names: Sequence[str], request: TopicRequest, *, if_not_exists: bool = False) -> Plan[Changes]:
     """Decide what creating topics would do; the brokers have checked it too.
 
     :raises UsageProblem: for a name or setting that Kafka refuses
@@ -53,7 +53,7 @@ def plan_create(services: Services, names: Sequence[str], request: TopicRequest,
     return plan_creation(services, topics, present)
 
 
-def plan_creation(services: Services, topics: Sequence[NewTopic], present: Mapping[str, Topic]) -> Plan:
+def plan_creation(services: Services, topics: Sequence[NewTopic], present: Mapping[str, Topic]) -> Plan[Changes]:
     """Return the plan that creates those of some topics that do not exist.
 
     :param present: those that exist, and are left alone
@@ -73,7 +73,7 @@ def plan_creation(services: Services, topics: Sequence[NewTopic], present: Mappi
 
 def plan_alter(
     services: Services, patterns: Sequence[str], settings: Mapping[str, str], remove: Sequence[str] = (), *, regex: bool = False
-) -> Plan:
+) -> Plan[Changes]:
     """Decide what changing settings would do; the brokers have checked it. Settings that are not named stay as they are.
 
     :param patterns: names, globs, or regular expressions with ``regex``; patterns never match internal topics
@@ -92,7 +92,7 @@ def plan_alter(
 
 def plan_add_partitions(
     services: Services, patterns: Sequence[str], partitions: int, *, regex: bool = False, allow_streams: bool = False
-) -> Plan:
+) -> Plan[Changes]:
     """Decide what adding partitions would do; the brokers have checked it.
 
     :param partitions: in all, not to be added
@@ -114,7 +114,7 @@ def plan_add_partitions(
     return plan_changes(services, Changes(grow=dict.fromkeys(found, partitions)), found=found, warnings=warnings)
 
 
-def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = False, if_exists: bool = False) -> Plan:
+def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = False, if_exists: bool = False) -> Plan[Changes]:
     """Decide what deleting topics would do.
 
     :param patterns: names, globs, or regular expressions with ``regex``; patterns never match internal topics
@@ -133,7 +133,7 @@ def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = Fa
     return plan_deletion(services, found, nothing=f"no topic matches {', '.join(patterns)}")
 
 
-def plan_deletion(services: Services, found: Mapping[str, Topic], *, nothing: str = "the topics are gone already") -> Plan:
+def plan_deletion(services: Services, found: Mapping[str, Topic], *, nothing: str = "the topics are gone already") -> Plan[Changes]:
     """Return the plan that deletes these very topics: others that have their names meanwhile are refused."""
     return plan_changes(services, Changes(delete=tuple(found)), operation=DELETE, found=found, nothing=nothing)
 

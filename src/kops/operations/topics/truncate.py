@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from kops.core.errors import KopsError, Refused, StateMoved, UsageProblem, VerificationFailed
 from kops.core.models import Bounds, Setting, Topic, TopicPartition
 from kops.core.offsets.arithmetic import Strategy, Target, ToLatest, ToOffset, ToTime, resolve
-from kops.core.plan import Item, ItemResult, Plan, Severity, Status
+from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status
 from kops.core.selection import Selection, parse_selection, partitions_selected
 from kops.core.times import Position, parse_position
 from kops.core.topics.names import is_kafkas_own, streams_application
@@ -21,7 +22,33 @@ from kops.operations.topics.impact import Needs, Readers, group_names, need_warn
 from kops.operations.topics.listing import places_of, select_partitions
 
 
-def plan_truncate(services: Services, texts: Sequence[str], to: str, *, regex: bool = False) -> Plan:
+@dataclass(frozen=True)
+class Truncation(Arguments):
+    """The arguments of ``topics.truncate``.
+
+    :param below: records of each partition below this offset go
+    """
+
+    below: Mapping[TopicPartition, int]
+
+    def as_json(self) -> Json:
+        return {"below": {str(place): offset for place, offset in self.below.items()}}
+
+    @classmethod
+    def of_json(cls, body: Json) -> Truncation:
+        return cls(below_of_json(body["below"]))
+
+
+def below_of_json(body: Mapping[str, int]) -> dict[TopicPartition, int]:
+    """Return offsets by partition."""
+    places = {text: parse_selection(text) for text in body}
+    return {TopicPartition(one.topic, (one.partitions or (0,))[0]): body[text] for text, one in places.items()}
+
+
+TruncationArgs = TypeVar("TruncationArgs", bound=Truncation)
+
+
+def plan_truncate(services: Services, texts: Sequence[str], to: str, *, regex: bool = False) -> Plan[Truncation]:
     """Decide which records go.
 
     :param texts: topics or globs, with or without partitions
@@ -38,13 +65,13 @@ def plan_truncate(services: Services, texts: Sequence[str], to: str, *, regex: b
     return _plan(services, found, dict.fromkeys(places, position), ", ".join(texts))
 
 
-def plan_truncate_at(services: Services, below: Mapping[TopicPartition, int]) -> Plan:
+def plan_truncate_at(services: Services, below: Mapping[TopicPartition, int]) -> Plan[Truncation]:
     """Decide which records go: those below an offset of each partition, and no other, whatever comes after."""
     found = services.kafka.topics.describe({place.topic for place in below})
     return _plan(services, found, {place: Position("offset", offset) for place, offset in below.items()}, ", ".join(sorted(found)))
 
 
-def plan_truncate_by_file(services: Services, path: Path) -> Plan:
+def plan_truncate_by_file(services: Services, path: Path) -> Plan[Truncation]:
     """Decide which records go by a file of offsets, as Apache's ``kafka-delete-records`` takes it.
 
     :raises UsageProblem: when it cannot be read, or is something else
@@ -60,7 +87,7 @@ def plan_truncate_by_file(services: Services, path: Path) -> Plan:
     return _plan(services, found, positions, str(path))
 
 
-def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[TopicPartition, Position], named: str) -> Plan:
+def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[TopicPartition, Position], named: str) -> Plan[Truncation]:
     _refuse_kafkas_own(found)
     settings = services.kafka.topics.settings(found)
     _refuse_compacted(settings)
@@ -79,28 +106,29 @@ def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[Top
         severity=Severity.SEVERE,
         confirm=topics[0] if len(topics) == 1 else f"{len(topics)} topics",
         guard={"topics": {name: found[name].topic_id for name in topics}, "needs": _needs_json(needs)},
-        arguments={"below": {str(place): targets[place].offset for place in positions if going[place]}},
+        arguments=Truncation({place: targets[place].offset for place in positions if going[place]}),
         warnings=tuple(_warnings(topics, needs, readers)),
         notes=("records that are deleted do not come back: there is no undo",) if topics else (),
     )
 
 
-class TruncateTopics(Mutation):
+class TruncateTopics(Mutation[TruncationArgs]):
     """Lets partitions start at later offsets."""
 
     name: ClassVar[str] = "topics.truncate"
+    arguments: ClassVar[type[Arguments]] = Truncation
 
-    def locks(self, plan: Plan) -> Iterable[str]:
+    def locks(self, plan: Plan[TruncationArgs]) -> Iterable[str]:
         """Name the topics."""
         return [f"topic {name}" for name in plan.guard["topics"]]
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[TruncationArgs]) -> None:
         """Refuse when a topic was recreated, a log got shorter, or a group needs more of what goes than was shown."""
         found = services.kafka.topics.existing(plan.guard["topics"])
         moved = [name for name, topic_id in plan.guard["topics"].items() if name not in found or found[name].topic_id != topic_id]
         if moved:
             raise StateMoved(f"deleted or recreated since the plan was made: {', '.join(moved)}", hint="run the command again")
-        below = _below(plan)
+        below = plan.arguments.below
         bounds = services.kafka.offsets.bounds(below)
         short = [str(place) for place, offset in below.items() if bounds[place].log_end_offset < offset]
         if short:
@@ -115,35 +143,35 @@ class TruncateTopics(Mutation):
                     hint="run the command again to see what they need",
                 )
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[TruncationArgs]) -> Iterator[ItemResult]:
         """Delete the records, in one request to each leader."""
-        answers = services.kafka.topics.delete_records(_below(plan))
+        answers = services.kafka.topics.delete_records(plan.arguments.below)
         outcomes = {str(place): answer for place, answer in answers.items()}
         for item in plan.changes:
             outcome = outcomes[item.target]
             yield failed(item, outcome) if isinstance(outcome, KopsError) else ItemResult(item.target, Status.DONE, value=outcome)
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[TruncationArgs], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the log start offsets back: the brokers may expire more meanwhile, never less."""
-        below = {str(place): (place, offset) for place, offset in _below(plan).items()}
+        below = {str(place): (place, offset) for place, offset in plan.arguments.below.items()}
         bounds = services.kafka.offsets.bounds_or_errors(place for place, _ in below.values())
         return tuple(_verified(result, below[result.target][1], bounds[below[result.target][0]]) for result in results)
 
-    def resume(self, services: Services, plan: Plan) -> Plan:  # noqa: ARG002 - the contract
+    def resume(self, services: Services, plan: Plan[TruncationArgs]) -> Plan[Any]:  # noqa: ARG002 - the contract
         """Say how to go on: the same offsets are given again."""
         raise Refused(
             "an interrupted truncation is finished by running it again", hint="partitions that are truncated already are left alone"
         )
 
-    def can_be_finished(self, plan: Plan) -> bool:  # noqa: ARG002 - never
+    def can_be_finished(self, plan: Plan[TruncationArgs]) -> bool:  # noqa: ARG002 - never
         """Say no: see ``resume``."""
         return False
 
-    def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002 - never
+    def can_be_undone(self, plan: Plan[TruncationArgs]) -> bool:  # noqa: ARG002 - never
         """Say no: a log only grows at its end, and what it lost is gone."""
         return False
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - the contract
+    def invert(self, services: Services, plan: Plan[TruncationArgs], results: Sequence[ItemResult]) -> Plan[Any]:  # noqa: ARG002 - the contract
         """Say that it cannot be done.
 
         :raises Refused: always
@@ -154,7 +182,7 @@ class TruncateTopics(Mutation):
         )
 
 
-TRUNCATE = TruncateTopics()
+TRUNCATE: TruncateTopics[Truncation] = TruncateTopics()
 
 
 def _targets(
@@ -217,11 +245,6 @@ def _summary(named: str, topics: Sequence[str], going: Mapping[TopicPartition, i
 
 def _needs_json(needs: Needs) -> dict[str, Any]:
     return {topic: dict(groups) for topic, groups in needs.records.items()}
-
-
-def _below(plan: Plan) -> dict[TopicPartition, int]:
-    places = {text: parse_selection(text) for text in plan.arguments["below"]}
-    return {TopicPartition(one.topic, (one.partitions or (0,))[0]): plan.arguments["below"][text] for text, one in places.items()}
 
 
 def _verified(result: ItemResult, offset: int, bounds: Bounds | KopsError) -> ItemResult:
