@@ -1,4 +1,4 @@
-"""What is unhealthy about a cluster's partitions, brokers and controllers. Pure: what was seen goes in, findings come out."""
+"""What is unhealthy about a cluster's partitions, brokers and controllers. Pure: from what was observed to findings."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 from kops.core.cluster.log_dirs import LogDir
 from kops.core.cluster.models import Quorum
 from kops.core.cluster.observed import Observed, PartitionTrouble, partition_trouble
-from kops.core.cluster.settings import setting_findings
 from kops.core.findings import Finding, Severity, command, counted, names_text, partitions_text
-from kops.core.models import Partition, TopicPartition
-from kops.core.topics.settings import MIN_IN_SYNC
+from kops.core.models import Partition, Setting, Topic, TopicPartition
+from kops.core.topics.settings import MIN_IN_SYNC, UNCLEAN
 
 SILENT_MS = 10_000
 """A controller that did not fetch for so long is down or cut off: it fetches every half second, and
@@ -33,7 +32,7 @@ def cluster_findings(observed: Observed) -> list[Finding]:
         *_disks(observed.log_dirs),
         *_skew(observed),
         *_versions(observed.versions),
-        *setting_findings(observed.topics, observed.settings, len(observed.brokers)),
+        *_unsafe_settings(observed.topics, observed.settings, len(observed.brokers)),
     ]
 
 
@@ -127,10 +126,10 @@ def _missing_brokers(observed: Observed) -> Iterator[Finding]:
 def _quorum(quorum: Quorum | None) -> Iterator[Finding]:
     if quorum is None:
         return
-    closer = (command("cluster", "describe"),)
+    details = (command("cluster", "describe"),)
     if quorum.leader is None:
         text = "there is no active controller: topics, leaders and settings cannot change"
-        yield Finding(Severity.CRITICAL, "no_controller", "controllers", text, closer)
+        yield Finding(Severity.CRITICAL, "no_controller", "controllers", text, details)
         return
     silent = [voter.id for voter in quorum.voters if (quorum.silence(voter) or 0) > SILENT_MS]
     silent += [voter.id for voter in quorum.voters if voter.id != quorum.leader and voter.last_fetch is None]
@@ -141,7 +140,7 @@ def _quorum(quorum: Quorum | None) -> Iterator[Finding]:
         text = (
             f"{len(silent)} of {counted(len(quorum.voters), 'controller')} {'is' if len(silent) == 1 else 'are'} silent ({names}): {rest}"
         )
-        yield Finding(Severity.WARNING, "controller_silent", f"controllers {names}", text, closer, {"controllers": sorted(silent)})
+        yield Finding(Severity.WARNING, "controller_silent", f"controllers {names}", text, details, {"controllers": sorted(silent)})
 
 
 def _disks(log_dirs: Iterable[LogDir]) -> Iterator[Finding]:
@@ -188,3 +187,48 @@ def _versions(versions: Mapping[int, str]) -> Iterator[Finding]:
         parts = "; ".join(f"{version}: {names_text(list(map(str, some)))}" for version, some in sorted(brokers.items()))
         text = f"brokers of different releases ({parts}): an upgrade that is under way, or was left half done"
         yield Finding(Severity.NOTE, "mixed_versions", "brokers", text, ("kops cluster describe",), {"brokers": brokers})
+
+
+def _unsafe_settings(topics: Iterable[Topic], settings: Mapping[str, Mapping[str, Setting]], broker_count: int) -> Iterator[Finding]:
+    """Yield a note for each unsafe setting, with all topics that have it.
+
+    :param settings: by topic and name; topics without any are passed over
+    :param broker_count: one broker alone cannot keep copies, so it gets no finding
+    """
+    some = [topic for topic in topics if topic.partitions]
+    values = {topic.name: {name: found.value for name, found in settings.get(topic.name, {}).items()} for topic in some}
+    unclean = [topic.name for topic in some if values[topic.name].get(UNCLEAN) == "true"]
+    yield from _note(
+        "unclean_leader_election",
+        unclean,
+        f"{UNCLEAN}=true on",
+        "a replica that is behind may become the leader, and acknowledged records are lost",
+        f"{UNCLEAN}=false",
+    )
+    copied = [topic for topic in some if topic.replication_factor > 1]
+    alone = [topic for topic in copied if values[topic.name].get(MIN_IN_SYNC) == "1"]
+    yield from _note(
+        "min_isr_1",
+        [topic.name for topic in alone],
+        f"{MIN_IN_SYNC}=1 on",
+        "acks=all is acknowledged by one replica alone, and lost with it",
+        f"{MIN_IN_SYNC}=2" if all(topic.replication_factor > 2 for topic in alone) else "",  # noqa: PLR2004 - of two copies, 2 is all
+    )
+    yield from _note(
+        "min_isr_equals_replicas",
+        [topic.name for topic in copied if values[topic.name].get(MIN_IN_SYNC) == str(topic.replication_factor)],
+        f"{MIN_IN_SYNC} equals the replication factor on",
+        "producers with acks=all are refused as soon as one broker is down",
+    )
+    if broker_count > 1:
+        single = [topic.name for topic in some if topic.replication_factor == 1]
+        yield from _note("single_replica", single, "replication factor 1 on", "offline as soon as its broker is, lost with its disk")
+
+
+def _note(check: str, topics: list[str], what: str, why: str, better: str = "") -> Iterator[Finding]:
+    if topics:
+        some = topics[:3]
+        details = command("topics", "alter", *some, "--config", better) if better else command("topics", "describe", *some)
+        yield Finding(
+            Severity.NOTE, check, names_text(topics), f"{what} {counted(len(topics), 'topic')}: {why}", (details,), {"topics": topics}
+        )

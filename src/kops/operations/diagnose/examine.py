@@ -18,8 +18,7 @@ from kops.core.groups.look import GroupLook
 from kops.core.models import INTERNAL_TOPICS
 from kops.core.times import time_text, to_milliseconds
 from kops.operations.cluster.observe import Gaps, observe
-from kops.operations.diagnose.looks import look_at_groups, with_transactions
-from kops.operations.diagnose.past import COMMIT_HISTORY
+from kops.operations.diagnose.looks import COMMIT_HISTORY, look_at_groups, with_transactions
 from kops.operations.diagnose.scope import Scope, scope_of
 from kops.operations.diagnose.streams_topics import streams_findings
 from kops.operations.groups.open_transactions import HeldBack, held_back, stable_offsets

@@ -1,4 +1,4 @@
-"""Looks at groups: once for lag, its age and what will expire, and once more, a little later, for what moves."""
+"""Looks at groups: for lag, its age and what will expire; a little later for what moves; into their past for what explains it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kops.core.errors import KopsError, NotFound
+from kops.core.errors import AuthorizationFailed, KopsError, NotFound
+from kops.core.groups.history import GroupHistory, deletions
 from kops.core.groups.lag import Place
-from kops.core.groups.look import NOT_KNOWN, GroupLook, PartitionLook
+from kops.core.groups.look import NOT_KNOWN, GroupLook, PartitionLook, Skew, skew_of
 from kops.core.models import Bounds, Committed, Setting, TopicPartition
 from kops.core.records.models import Record
+from kops.core.times import to_milliseconds
 from kops.gateways.kafka.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from kops.gateways.kafka.records_ends import read_first
 from kops.operations.cluster.observe import Gaps
-from kops.operations.diagnose.past import with_history
 from kops.operations.diagnose.scope import Scope
-from kops.operations.diagnose.skews import with_skews
 from kops.operations.groups.headroom import headrooms
 from kops.operations.groups.lag import LagReport, lag
 from kops.operations.groups.matching import is_live_streams
@@ -29,6 +29,11 @@ from kops.operations.services import Services
 MOST_RECORDS = 10
 """Records that are read to show where a group is stuck."""
 TEXT_LENGTH = 60
+COMMIT_HISTORY = "commit history"
+MOST_COMMITS = 300_000
+"""Records of ``__consumer_offsets`` that are read, the newest: two seconds."""
+NEW_MS = 600_000
+"""Records that are younger, by their timestamps, are new."""
 Settings = Mapping[str, Mapping[str, Setting]]
 
 
@@ -56,7 +61,7 @@ def look_at_groups(
         again = _second_look(services, waiting, gaps)
         seconds = round(time.monotonic() - started, 1)
         looks = [replace(again.get(look.group.group_id, look), seconds=seconds) for look in looks]
-    looks = with_skews(services, with_history(services, looks, scope, gaps, since=since), gaps)
+    looks = _with_skews(services, _with_history(services, looks, scope, gaps, since=since), gaps)
     records = _records(services, looks, gaps)
     return tuple(replace(look, records={one: records[one] for one in _places(look) if one in records}) for look in looks)
 
@@ -154,6 +159,78 @@ def with_transactions(services: Services, looks: Sequence[GroupLook], held: Held
 
 def _open(one: PartitionLook, held: HeldBack) -> bool:
     return one.partition in held.open or one.partition in held.unknown
+
+
+def _with_history(services: Services, looks: Sequence[GroupLook], scope: Scope, gaps: Gaps, *, since: int | None) -> list[GroupLook]:
+    """Return groups with their past, and with the partitions whose commits were deleted.
+
+    :param since: milliseconds since the epoch, from which on to look; None does not look
+    """
+    at = to_milliseconds(services.now())
+    looks = [replace(look, at=at) for look in looks]
+    if since is None or not looks:
+        return looks
+    from kops.formats.groups.consumer_offsets import TOPIC
+    from kops.operations.groups.log import read_group_log
+
+    names = [look.group.group_id for look in looks]
+    try:
+        found = read_group_log(services, names, since=since, most=MOST_COMMITS)
+    except (NotFound, AuthorizationFailed):
+        gaps.note(COMMIT_HISTORY, AuthorizationFailed(f"lacks READ on topic {TOPIC}, or it does not exist yet"))
+        return looks
+    except KopsError as problem:
+        gaps.note(COMMIT_HISTORY, problem)
+        return looks
+    if found.left_out:
+        text = f"only the newest {MOST_COMMITS:,} commits were read, {found.left_out:,} were left out; a shorter --history reads all"
+        gaps.errors[COMMIT_HISTORY] = KopsError(text)
+    histories = {name: _narrowed(history, name, scope) for name, history in found.histories.items()}
+    lost = {name: {one.partition for one in deletions(history)} for name, history in histories.items()}
+    topics = sorted({partition.topic for some in lost.values() for partition in some})
+    existing = (gaps.ask("topics", lambda: services.kafka.topics.existing(topics)) if topics else None) or {}
+    ids = {name: topic.topic_id for name, topic in existing.items() if topic.topic_id}
+    bounds = services.kafka.offsets.bounds_or_errors({one for some in lost.values() for one in some if one.topic in existing})
+    return [_with_past(look, histories[look.group.group_id], ids, bounds) for look in looks]
+
+
+def _narrowed(history: GroupHistory, name: str, scope: Scope) -> GroupHistory:
+    return replace(history, commits={partition: events for partition, events in history.commits.items() if scope.includes(name, partition)})
+
+
+def _with_past(
+    look: GroupLook, history: GroupHistory, ids: Mapping[str, str], bounds: Mapping[TopicPartition, Bounds | KopsError]
+) -> GroupLook:
+    known = {one.partition for one in look.partitions}
+    added = [
+        PartitionLook(one.partition, None, found)
+        for one in deletions(history)
+        if one.partition not in known and isinstance(found := bounds.get(one.partition), Bounds)
+    ]
+    return replace(look, partitions=(*look.partitions, *added), history=history, topic_ids=ids)
+
+
+def _with_skews(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> list[GroupLook]:
+    """Return groups with the hot partitions of the topics on which they are behind: one request for all of them."""
+    behind = {one.partition.topic for look in looks if look.group.state != "EMPTY" for one in look.partitions if one.behind}
+    ends = {one.partition: one.bounds for look in looks for one in look.partitions if one.partition.topic in behind and one.bounds}
+    if not ends:
+        return list(looks)
+    since = to_milliseconds(services.now()) - NEW_MS
+    young = gaps.ask("new records", lambda: services.kafka.offsets.at_time(ends, since))
+    if young is None:
+        return list(looks)
+    new: dict[str, dict[TopicPartition, int]] = {}
+    for partition, bounds in ends.items():
+        first = young.get(partition)
+        count = 0 if first is None else max(0, bounds.log_end_offset - max(first, bounds.log_start_offset))
+        new.setdefault(partition.topic, {})[partition] = count
+    skews: dict[str, Skew] = {topic: found for topic, counts in new.items() if (found := skew_of(counts, NEW_MS)) is not None}
+    return [replace(look, skews=tuple(skews[topic] for topic in sorted(_topics_behind(look) & skews.keys()))) for look in looks]
+
+
+def _topics_behind(look: GroupLook) -> set[str]:
+    return {one.partition.topic for one in look.partitions if one.behind}
 
 
 def _places(look: GroupLook) -> Iterable[TopicPartition]:
