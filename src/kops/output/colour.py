@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TextIO
 
 from kops.output.guard import steer
 
 BAD, DOUBTFUL, GOOD, COMMAND = "31", "33", "32", "36"
 """SGR codes (ECMA-48) of the foreground: every terminal's theme has its own red, yellow, green and cyan."""
+_NO_BREAK = "\x00"
 _KEYS = ("severity", "status", "state", "side", "level", "action")
 _WORDS = {
     **dict.fromkeys(("critical", "failed", "error", "dead", "missing", "unassigned", "delete", "remove", "erase"), BAD),
@@ -33,8 +37,23 @@ def painted_column(key: str, texts: Sequence[str]) -> Sequence[str]:
     return [painted(text, _WORDS.get(text.lower())) for text in texts] if key in _KEYS else texts
 
 
+def wrapped(text: str, stream: TextIO) -> str:
+    """Return a text whose lines fit the terminal, where there is one, without breaking a word or a `command`."""
+    if not stream.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(line if len(line) <= width else _folded(line, width) for line in text.split("\n"))
+
+
+def _folded(line: str, width: int) -> str:
+    kept = re.sub("`[^`]*`", lambda command: command[0].replace(" ", _NO_BREAK), line)
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return fill(kept, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False).replace(_NO_BREAK, " ")
+
+
 def note_line(text: str, stream: TextIO) -> str:
-    """Return a note that acts on no terminal; on one, a warning is marked."""
+    """Return a note that acts on no terminal; on one, its lines fit, and a warning is marked."""
+    text = wrapped(text, stream)
     sign = "warning:"
     return painted(sign, DOUBTFUL) + text.removeprefix(sign) if text.startswith(sign) and has_colours(stream) else text
 

@@ -22,6 +22,7 @@ from kops.operations.protocol.engine import carry_out as run_protocol
 from kops.operations.protocol.engine import mark_covered, refuse_read_only
 from kops.operations.protocol.registry import mutation_named
 from kops.operations.services import Services
+from kops.output.colour import wrapped
 from kops.output.json_text import write_json
 from kops.output.table import cell
 from kops.output.yaml_text import write_yaml
@@ -144,7 +145,7 @@ def show_plan(session: Presenter, plan: Plan, *, always: bool) -> None:
     if session.quiet and not always:
         return
     lines = [visible(f"{plan.summary}  [{plan.context}]"), plan_text(plan, SHOWN_ITEMS, terminal=sys.stderr.isatty())]
-    sys.stderr.write("\n".join([*lines, *remarks(plan)]) + "\n")
+    sys.stderr.write("\n".join(wrapped(text, sys.stderr) for text in (*lines, *remarks(plan))) + "\n")
 
 
 def show_plan_as_data(session: Presenter, plan: Plan) -> None:
@@ -158,7 +159,7 @@ def show_plan_as_data(session: Presenter, plan: Plan) -> None:
         if session.markup:
             session.render(*table_rows(plan.items, delta=plan.operation in MOVING))
         elif session.output_format == "table":
-            sys.stdout.write(plan_text(plan, terminal=sys.stdout.isatty()) + "\n")
+            sys.stdout.write(wrapped(plan_text(plan, terminal=sys.stdout.isatty()), sys.stdout) + "\n")
         else:
             session.render(plan_rows(plan), PLAN_COLUMNS)
         note_remarks(session, plan)

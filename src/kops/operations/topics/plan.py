@@ -253,7 +253,7 @@ def _with_records(deletions: Sequence[Item]) -> str:
     counts = [item.before["records"] for item in deletions]
     known = sum(count for count in counts if count is not None)
     unknown = None in counts
-    return f" with {'at least ' if unknown else ''}{counted(known, 'record')}" if known or unknown else ", empty"
+    return f" with {'at least ' if unknown else ''}{counted(known, 'record')}, which cannot be restored" if known or unknown else ", empty"
 
 
 def _as_it_is(same: Mapping[str, str]) -> str:
