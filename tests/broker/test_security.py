@@ -23,11 +23,12 @@ pytestmark = pytest.mark.broker
 
 
 @pytest.fixture(scope="module")
-def secured(secured_broker):
-    admin = AdminClient(librdkafka_settings(secured_broker.connection))
+def secured(own_brokers):
+    own = own_brokers(security="sasl-ssl")
+    admin = AdminClient(librdkafka_settings(own.connection))
     for future in admin.create_topics([NewTopic("orders", 2, 1), NewTopic("returns", 1, 1)], operation_timeout=30).values():
         future.result(30)
-    return secured_broker
+    return own
 
 
 @pytest.fixture
@@ -131,20 +132,3 @@ def other_authority(tmp_path, jdk):
         command = [str(jdk.tool("keytool")), *arguments, "-keystore", str(store), "-storepass", "changeit"]
         subprocess.run(command, check=True, capture_output=True)
     return tmp_path / "other.pem"
-
-
-@pytest.fixture(scope="module")
-def secured_broker(kafka_jar_files, jdk, tmp_path_factory):
-    """One secured sandbox for this file."""
-    from kops.gateways.machine.jars import KAFKA_VERSION
-    from kops.sandbox import cluster
-    from support.kafka import OwnBroker
-
-    folder = tmp_path_factory.mktemp("kafka") / "secured"
-    sandbox = cluster.make(folder, name="secured", kafka_version=KAFKA_VERSION, security="sasl-ssl")
-    own = OwnBroker(sandbox, kafka_jar_files, jdk)
-    try:
-        own.up()
-        yield own
-    finally:
-        cluster.down(sandbox, delete=True)

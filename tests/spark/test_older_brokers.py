@@ -10,7 +10,8 @@ from kops.config.connection import Connection
 from kops.core.models import NewRecord
 from kops.core.murmur2 import partition_for
 from kops.gateways.kafka import Kafka
-from support.kafka import broker_jars, own_brokers_of
+from support.kafka import broker_jars
+from support.services import own_kafkas
 from support.streams_apps import Cluster
 from support.zookeeper_kafka import OLDEST, zookeeper_kafka
 
@@ -32,7 +33,7 @@ def running(version, jdk, tmp_path_factory, settings=None):
         with zookeeper_kafka(tmp_path_factory.mktemp("old"), Path(os.environ["KOPS_CACHE_DIR"]), jdk, settings) as servers:
             yield servers
         return
-    with own_brokers_of(version, broker_jars(version), jdk, tmp_path_factory) as start:
+    with own_kafkas(version, broker_jars(version), jdk, tmp_path_factory) as start:
         yield start().bootstrap_servers
 
 

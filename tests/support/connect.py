@@ -15,10 +15,10 @@ import requests
 from kops.core.errors import MissingRequirement
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
 from kops.gateways.machine.jars import connect_set, jars_of
-from kops.gateways.machine.jdk import Jdk
-from kops.sandbox import parts, workers
+from kops.sandbox import workers
 from kops.sandbox.model import Worker
 from kops.sandbox.ports import pick
+from support import services
 from support.lanes import TAKEN
 from support.skipped import LONG
 from support.streams_apps import wait_for
@@ -44,8 +44,7 @@ class ConnectWorkers:
     """
 
     cluster: workers.ConnectCluster
-    jars: list[Path]
-    jdk: Jdk
+    running: services.ConnectWorkers
     bootstrap_servers: str
     without: str = ""
 
@@ -91,12 +90,11 @@ class ConnectWorkers:
 
     def kill(self, worker: Worker) -> None:
         """End a worker at once (SIGKILL)."""
-        parts.kill_at_once(self.cluster.part(worker))
+        self.running.kill(worker)
 
     def up(self) -> None:
         """Start the workers that do not run, and wait until they answer."""
-        workers.launch(self.cluster, self.cluster.workers, jars=self.jars, jdk=self.jdk)
-        workers.wait_until_ready(self.cluster, self.cluster.workers)
+        self.running.up()
 
 
 def name_converters(folder: Path) -> None:
@@ -129,13 +127,10 @@ def connect_workers(request, broker, jdk, tmp_path_factory):
     group = f"connect-tests-{uuid.uuid4().hex[:8]}"
     client = {"bootstrap.servers": broker.bootstrap_servers}
     cluster = workers.ConnectCluster("the tests", folder, group, client, numbered, (str(folder / "plugins"),))
-    found = ConnectWorkers(cluster, jars, jdk, broker.bootstrap_servers, without)
     try:
-        found.up()
-        yield found
+        with services.connect_workers(cluster, jars, jdk, tmp_path_factory.getbasetemp()) as running:
+            yield ConnectWorkers(cluster, running, broker.bootstrap_servers, without)
     finally:
-        for part in cluster.parts:
-            parts.kill_at_once(part)
         _delete_topics(broker, [f"{group}-{name}" for name in ("configs", "offsets", "status")])
 
 

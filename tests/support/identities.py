@@ -11,7 +11,7 @@ import pytest
 
 from kops.sandbox import brokers
 from kops.sandbox.ports import pick
-from support.kafka import OwnBroker
+from support.services import OwnBroker
 
 OAUTH = "org.apache.kafka.common.security.oauthbearer"
 HOURS = 4

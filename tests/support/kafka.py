@@ -1,15 +1,15 @@
-"""A real Kafka for the tests: ``KOPS_TEST_BOOTSTRAP_SERVERS``, else containers, else kops' own sandbox.
+"""A real Kafka for the tests: ``KOPS_TEST_BOOTSTRAP_SERVERS``, else one of ``support/services.py``.
 
-``KOPS_TEST_KAFKA_VERSION`` names the version of the brokers, 2.8.2 (with ZooKeeper) or one from 3.3.0 on; Apache's tools and libraries stay
-those that kops is tested with. Then nothing runs in containers, and what those brokers do not have is left out (``needs_kafka``).
+What brokers of the version that ``KOPS_TEST_KAFKA_VERSION`` names do not have is left out (``needs_kafka``); Apache's tools and libraries
+stay those that kops is tested with.
 """
 
 import contextlib
 import os
 import re
 import uuid
-import warnings
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,13 +17,8 @@ import pytest
 from kops.config.connection import Connection
 from kops.core.errors import MissingRequirement, UsageProblem
 from kops.gateways.machine.jars import KAFKA_VERSION, jars_of, kafka_set
-from kops.gateways.machine.jdk import Jdk, require_jdk
-from kops.sandbox import cluster
-from kops.sandbox.model import Sandbox
-from support.container import engine_answers, kafka_container
-from support.zookeeper_kafka import OLDEST, zookeeper_kafka
-
-VERSION = os.environ.get("KOPS_TEST_KAFKA_VERSION") or KAFKA_VERSION
+from kops.gateways.machine.jdk import require_jdk
+from support.services import VERSION, own_kafkas, shared_kafka
 
 
 def needs_kafka(version: str) -> pytest.MarkDecorator:
@@ -49,46 +44,6 @@ class Broker:
     def client(self) -> dict[str, str]:
         """The settings of a confluent-kafka client."""
         return {"bootstrap.servers": self.bootstrap_servers}
-
-
-@dataclass(frozen=True)
-class OwnBroker:
-    """A sandbox that one test has for itself, and may break."""
-
-    sandbox: Sandbox
-    jars: list[Path]
-    jdk: Jdk
-
-    @property
-    def bootstrap_servers(self) -> str:
-        return self.sandbox.bootstrap_servers
-
-    @property
-    def connection(self) -> Connection:
-        return self.sandbox.connection()
-
-    @property
-    def client(self) -> dict[str, str]:
-        """The settings of a confluent-kafka client, security included."""
-        from kops.config.librdkafka import librdkafka_settings
-
-        return dict(librdkafka_settings(self.connection))
-
-    def up(self) -> None:
-        """Start every broker that does not run, and wait until all answer."""
-        cluster.up(self.sandbox, jars=self.jars, jdk=self.jdk)
-
-    def start(self, node_id: int = 1) -> None:
-        """Start one broker and wait until it answers."""
-        cluster.start(self.sandbox, node_id, jars=self.jars, jdk=self.jdk)
-
-    def stop(self, node_id: int = 1) -> None:
-        """Stop one broker gracefully."""
-        cluster.stop(self.sandbox, node_id)
-
-    def kill(self, node_id: int = 1) -> None:
-        """End one broker at once (SIGKILL)."""
-        cluster.kill(self.sandbox, node_id)
 
 
 @pytest.fixture(scope="session")
@@ -126,70 +81,32 @@ def broker_jars(version: str) -> list[Path]:
 @pytest.fixture(scope="session")
 def broker(request, tmp_path_factory):
     """A Kafka shared by the whole run, with ``bootstrap_servers``, ``connection`` and ``client``."""
-    given = os.environ.get("KOPS_TEST_BOOTSTRAP_SERVERS")
-    with contextlib.ExitStack() as stack:
-        servers = given or (_from_container(stack) if VERSION == KAFKA_VERSION and engine_answers() else None)
-        yield Broker(servers or _from_sandbox(stack, request, tmp_path_factory.mktemp("kafka") / "shared"))
-
-
-def _from_container(stack: contextlib.ExitStack) -> str | None:
-    try:
-        return stack.enter_context(kafka_container())
-    except Exception as trouble:
-        warnings.warn(f"Docker answers, but no Kafka comes up in it ({trouble}): using a sandbox", stacklevel=1)
-        return None
-
-
-def _from_sandbox(stack: contextlib.ExitStack, request, folder: Path) -> str:
-    jdk = request.getfixturevalue("jdk")
-    if VERSION == OLDEST:
-        return stack.enter_context(zookeeper_kafka(folder, Path(os.environ["KOPS_CACHE_DIR"]), jdk))
-    jars = request.getfixturevalue("broker_jar_files")
-    sandbox = cluster.make(folder, name="shared", kafka_version=VERSION)
-    stack.callback(cluster.down, sandbox, delete=True)
-    cluster.up(sandbox, jars=jars, jdk=jdk)
-    return sandbox.bootstrap_servers
-
-
-@contextlib.contextmanager
-def own_brokers_of(version: str, jars: list[Path], jdk: Jdk, tmp_path_factory):
-    """Yield what starts Kafkas of a version, which end with it."""
-    made: list[OwnBroker] = []
-
-    def start(*, brokers: int = 1, security: str = "plaintext") -> OwnBroker:
-        folder = tmp_path_factory.mktemp("kafka") / "own"
-        sandbox = cluster.make(folder, name="own", kafka_version=version, brokers=brokers, security=security)
-        made.append(OwnBroker(sandbox, jars, jdk))
-        made[-1].up()
-        return made[-1]
-
-    try:
-        yield start
-    finally:
-        for own in made:
-            for node in own.sandbox.nodes:
-                own.kill(node.id)
-            cluster.down(own.sandbox, delete=True)
+    if given := os.environ.get("KOPS_TEST_BOOTSTRAP_SERVERS"):
+        yield Broker(given)
+        return
+    jars, jdk = (partial(request.getfixturevalue, name) for name in ("broker_jar_files", "jdk"))
+    with shared_kafka(tmp_path_factory.mktemp("kafka") / "shared", jars, jdk) as servers:
+        yield Broker(servers)
 
 
 @pytest.fixture
 def own_broker(broker_jar_files, jdk, tmp_path_factory):
     """Start a Kafka for one test: ``own_broker(brokers=3, security="sasl-ssl")``; gone with the test."""
-    with own_brokers_of(VERSION, broker_jar_files, jdk, tmp_path_factory) as start:
+    with own_kafkas(VERSION, broker_jar_files, jdk, tmp_path_factory) as start:
         yield start
 
 
 @pytest.fixture(scope="module")
 def own_brokers(broker_jar_files, jdk, tmp_path_factory):
     """Start a Kafka for the tests of one module, as ``own_broker`` does for one test."""
-    with own_brokers_of(VERSION, broker_jar_files, jdk, tmp_path_factory) as start:
+    with own_kafkas(VERSION, broker_jar_files, jdk, tmp_path_factory) as start:
         yield start
 
 
 @pytest.fixture(scope="session")
 def second_broker(broker_jar_files, jdk, tmp_path_factory):
     """Another cluster of one broker, shared by the tests of what goes from one to the other; a test may restart it."""
-    with own_brokers_of(VERSION, broker_jar_files, jdk, tmp_path_factory) as start:
+    with own_kafkas(VERSION, broker_jar_files, jdk, tmp_path_factory) as start:
         yield start()
 
 

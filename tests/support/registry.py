@@ -1,16 +1,9 @@
 """A real schema registry for tests: Apicurio, with Confluent's API, as the sandbox runs it."""
 
-import os
-from pathlib import Path
-
 import pytest
 import requests
 
-from kops.core.errors import MissingRequirement
-from kops.gateways.machine.archives import registry_folder
-from kops.sandbox import parts
-from kops.sandbox import registry as servers
-from kops.sandbox.ports import pick
+from support.services import schema_registry
 
 
 class Registry:
@@ -30,15 +23,5 @@ class Registry:
 @pytest.fixture(scope="session")
 def registry(jdk, tmp_path_factory):
     """A registry shared by the whole run: use subjects with names of your own."""
-    try:
-        program = registry_folder(Path(os.environ["KOPS_CACHE_DIR"]))
-    except MissingRequirement as missing:
-        pytest.skip(str(missing))
-    (port,) = pick(1)
-    server = servers.RegistryServer("the tests", tmp_path_factory.mktemp("registry") / "registry", port)
-    try:
-        servers.launch(server, program=program, jdk=jdk)
-        servers.wait_until_ready(server)
-        yield Registry(server.url)
-    finally:
-        parts.kill_at_once(server.part)
+    with schema_registry(tmp_path_factory.mktemp("registry") / "registry", jdk) as url:
+        yield Registry(url)
