@@ -1,7 +1,8 @@
 """The test run ends with what was left out, and what was missing for it.
 
 Long variants (``support/long.py``, ``@pytest.mark.long``) run only with ``KOPS_TEST_LONG=1``, as ``make test-long`` sets it. With
-``KOPS_TEST_QUICK=1``, as ``make check`` sets it, tests that start Java are left out too: each takes longer than hundreds of others.
+``KOPS_TEST_QUICK=1``, as ``make check`` sets it, slow ones are left out too, each of which takes longer than hundreds of others: those that
+start Java, and ``@pytest.mark.slow``.
 """
 
 import os
@@ -28,8 +29,8 @@ def _reason(item):
     """Return why a test is not to run, if it is not."""
     if not os.environ.get(LONG) and is_long(item):
         return "long variants, which `make test-long` runs"
-    if os.environ.get(QUICK) and "jdk" in getattr(item, "fixturenames", ()):
-        return "with Java, which `make test` runs"
+    if os.environ.get(QUICK) and ("jdk" in getattr(item, "fixturenames", ()) or item.get_closest_marker("slow")):
+        return "slow ones, which `make test` runs"
     return None
 
 

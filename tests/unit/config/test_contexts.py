@@ -168,6 +168,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["save", "save current", "use", "remo
 
 @settings(deadline=None, max_examples=60)
 @given(start=st.sampled_from(["", MINE]), steps=STEPS)
+@pytest.mark.slow
 def test_any_sequence_of_changes_reads_back(tmp_path_factory, start, steps):
     places = folders(tmp_path_factory.mktemp("contexts"))
     write(places, start)

@@ -105,6 +105,7 @@ def test_a_state_file_is_one_document(tmp_path):
         read_state_file(str(file))
 
 
+@pytest.mark.slow
 def test_deep_nesting_is_refused():
     with pytest.raises(ConfigError, match="nested too deeply"):
         parse_documents("a: " + "[" * 1500, "f.yaml")

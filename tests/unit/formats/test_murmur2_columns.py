@@ -51,6 +51,7 @@ def test_fixed_size_binary():
     assert partitions_of(pa.array(keys, pa.binary(8)), 7).to_pylist() == one_by_one(keys, 7)
 
 
+@pytest.mark.slow
 def test_long_keys_among_many_short_ones():
     chance = random.Random(3)
     keys = [chance.randbytes(chance.choice([0, 1, 3, 4, 7, 30, 900])) for _ in range(70_000)]

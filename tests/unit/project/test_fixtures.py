@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kops.config.paths import directories
 
 TESTS = Path(__file__).parents[2]
@@ -33,6 +35,7 @@ def test_kops_as_a_process(kops_process):
     assert out.startswith("kops")
 
 
+@pytest.mark.slow
 def test_what_was_left_out_is_listed_at_the_end(tmp_path):
     (tmp_path / "conftest.py").write_text(f"import sys\nsys.path.insert(0, {str(TESTS)!r})\npytest_plugins = ['support.skipped']\n")
     (tmp_path / "test_it.py").write_text(
@@ -43,6 +46,7 @@ def test_what_was_left_out_is_listed_at_the_end(tmp_path):
     assert done.stdout.splitlines()[-2] == "2 tests: no Docker", done.stdout
 
 
+@pytest.mark.slow
 def test_what_another_pytest_of_the_run_took_is_left_to_it(tmp_path):
     (tmp_path / "conftest.py").write_text(f"import sys\nsys.path.insert(0, {str(TESTS)!r})\npytest_plugins = ['support.lanes']\n")
     for name in ("a", "b"):
@@ -56,12 +60,14 @@ def test_what_another_pytest_of_the_run_took_is_left_to_it(tmp_path):
         assert (done.returncode, f" {ran} in " in done.stdout) == (0, True), done.stdout
 
 
-def test_a_quick_run_leaves_out_what_starts_java(tmp_path):
+@pytest.mark.slow
+def test_a_quick_run_leaves_out_slow_tests(tmp_path):
     (tmp_path / "conftest.py").write_text(f"import sys\nsys.path.insert(0, {str(TESTS)!r})\npytest_plugins = ['support.skipped']\n")
     (tmp_path / "test_it.py").write_text(
-        "import pytest\n@pytest.fixture\ndef jdk(): ...\ndef test_java(jdk): assert False\ndef test_done(): pass\n"
+        "import pytest\n@pytest.fixture\ndef jdk(): ...\ndef test_java(jdk): assert False\n"
+        "@pytest.mark.slow\ndef test_slow(): assert False\ndef test_done(): pass\n"
     )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)]
     quick = {**ALONE, "KOPS_TEST_QUICK": "1"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=quick)
-    assert done.stdout.splitlines()[-2] == "1 test: with Java, which `make test` runs", done.stdout
+    assert done.stdout.splitlines()[-2] == "2 tests: slow ones, which `make test` runs", done.stdout

@@ -39,6 +39,7 @@ def test_what_is_within_the_limit_is_read_and_more_is_not(codec):
         decompressed(compressed(bytes(LIMIT + 1), number), number)
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_unfolded():
     bomb = pyarrow.compress(bytes(300 << 20), codec="zstd", asbytes=True)
     assert len(bomb) < 64 << 10

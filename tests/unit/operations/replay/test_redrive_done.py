@@ -32,6 +32,7 @@ def test_folded_as_far_as_it_came():
     assert done.folded(40) == Done(((0, 15), (30, 40)))
 
 
+@pytest.mark.slow
 def test_what_fits():
     import random
 
