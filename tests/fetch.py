@@ -56,8 +56,9 @@ def main() -> None:
     """Fetch them all; what the archive of classes is made of comes first, so that it is made while the rest is fetched."""
     print(f"fetching what is not there yet of {', '.join(WANTED)} (a minute or two)", flush=True)
     with ThreadPoolExecutor(len(WANTED)) as pool:
-        fetched = {name: pool.submit(fetch, name) for name in WANTED}
-        wait([fetched[name] for name in FOR_THE_ARCHIVE])
+        fetched = {name: pool.submit(fetch, name) for name in FOR_THE_ARCHIVE}
+        wait(fetched.values())
+        fetched |= {name: pool.submit(fetch, name) for name in WANTED if name not in fetched}
         try:
             class_archive.make()
         except (KopsError, OSError, subprocess.SubprocessError) as trouble:

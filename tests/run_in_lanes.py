@@ -1,4 +1,4 @@
-"""Runs tests in lanes, several pytests at once: each waits for half of its time, and there are two cores.
+"""Runs tests in lanes, several pytests at once: each waits for more than half of its time, and there are two cores.
 
     python tests/run_in_lanes.py                # those on real parts
     python tests/run_in_lanes.py tests/unit     # those of some folders
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,8 +22,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-LANES = {"streams": ("streams",), "spark": ("spark",), "replay": ("replay", "examples"), "cluster": ("sandbox", "broker", "connect")}
-"""What each begins with; what is named nowhere belongs to the last, which needs no Spark before it helps the others."""
+LANES = {
+    "streams": ("streams",),
+    "spark": ("spark",),
+    "replay": ("replay", "examples"),
+    "cluster": ("sandbox", "broker"),
+    "connect": ("connect",),
+}
+"""What each begins with; what is named nowhere belongs to the last."""
+SHARED = re.compile(r"\b(connect_workers|connectors|registry)\b[,)]")
+"""Fixtures that start JVMs of their own: files that name them belong to the last lane too, and come first there."""
 AT_ONCE = 4
 """Lanes for the tests of folders that are named."""
 WAITS = ("support.mock_brokers", "support.faulty_connect")
@@ -85,6 +94,9 @@ def lanes() -> list[Lane]:
     *_, last = LANES
     own = {name: [file for folder in begins for file in _files(HERE / folder)] for name, begins in LANES.items()}
     own[last] += [file for folder in folders if folder not in named for file in _files(HERE / folder)] + _files(HERE.parent / "plugins")
+    shared = [file for files in own.values() for file in files if SHARED.search((HERE.parent / file).read_text(encoding="utf-8"))]
+    own = {name: [file for file in files if file not in shared] for name, files in own.items()}
+    own[last] = [*shared, *own[last]]
     return [Lane(name, [*own[name], *(file for other in own if other != name for file in reversed(own[other]))]) for name in own]
 
 

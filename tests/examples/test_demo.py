@@ -6,9 +6,11 @@ import sys
 import time
 from pathlib import Path
 
+from support.command_line import AS_USERS_DO
+
 
 def test_the_state_is_lost_and_comes_back(tmp_path, kafka_jar_files):
-    environment = dict(os.environ, TMPDIR=str(tmp_path))
+    environment = {**os.environ, **AS_USERS_DO, "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-m", "kops", "demo", "--guarantee", "exactly_once_v2"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

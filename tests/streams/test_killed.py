@@ -1,11 +1,9 @@
 """kops killed while it writes, and the broker killed while kops reads and while it writes: run again, the same end."""
 
 import json
-import os
 import signal
 import struct
 import subprocess
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,9 +24,8 @@ ONE = struct.pack(">q", 1)
 
 
 @pytest.fixture
-def kops(run_kops, kops_process, home):
-    # With Spark as in these tests' own process: what is proven here is the end of kops, and it compiles for seconds else.
-    return SimpleNamespace(run=run_kops, start=partial(kops_process, env={**os.environ, "PYTHONFAULTHANDLER": "1"}))
+def kops(run_kops, kops_process):
+    return SimpleNamespace(run=run_kops, start=kops_process)
 
 
 GUARANTEES = ("at_least_once", "exactly_once_v2")

@@ -78,6 +78,7 @@ def movements(half: int) -> tuple[list[Record], list[Record]]:
     return users, preferences
 
 
+@pytest.mark.long
 def test_after_a_rebuild_the_application_counts_on_as_its_twin_does(cluster, run_kops, tmp_path):
     names = [f"regions-{uuid.uuid4().hex[:8]}-{who}" for who in ("untouched", "broken")]
     untouched, broken = programs = [regions(name) for name in names]

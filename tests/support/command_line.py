@@ -13,7 +13,8 @@ import pytest
 
 from support.isolation import JVMS, XDG
 
-PROCESSES = {"SPARK_SUBMIT_OPTS": JVMS["SPARK_SUBMIT_OPTS"], "PYTHONFAULTHANDLER": "1"}
+AS_USERS_DO = {"SPARK_SUBMIT_OPTS": JVMS["SPARK_SUBMIT_OPTS"]}
+"""Variables with which kops as a process compiles whole stages, for seconds; others run as kops in the tests' own process does."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,10 @@ def kops_process():
 
     def start(*arguments: object, **options: Any) -> subprocess.Popen:
         command = [sys.executable, "-m", "kops", *(str(argument) for argument in arguments)]
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         pipes["preexec_fn"] = hear_interrupts
-        process = subprocess.Popen(command, **{**pipes, "env": {**os.environ, **PROCESSES}, **options})
+        pipes["env"] = {**os.environ, "PYTHONFAULTHANDLER": "1"}
+        process = subprocess.Popen(command, **{**pipes, **options})
         started.append(process)
         return process
 

@@ -19,7 +19,7 @@ from support import class_archive
 FOR_SHORT_RUNS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 JVMS = {"SPARK_SUBMIT_OPTS": f"-XX:-UseParallelGC {FOR_SHORT_RUNS}", "KAFKA_JVM_PERFORMANCE_OPTS": FOR_SHORT_RUNS}
 # In the session that all tests of a process share, where half of the processors' time would go into compiling whole stages for a few rows.
-# Expressions are compiled all the same; kops as a process of its own (``kops_process``) runs with stages compiled, as its users do.
+# Expressions are compiled all the same; with stages compiled, as its users run it, runs the demo (``AS_USERS_DO``).
 STAGES = "-Dspark.sql.codegen.wholeStage=false"
 # That session compiles thousands of classes that run once. With C1 alone the JVM keeps 48 MB for code and sweeps it all the time, a tenth
 # of its work; with a bigger young generation it collects less; and Spark checks every step of every plan, which only its developers need.
