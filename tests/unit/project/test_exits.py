@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -59,14 +60,14 @@ def test_a_login_over_plain_http_is_warned_of(url, warned):
 def test_a_connector_is_created_and_never_overwritten(faulty_worker):
     worker = faulty_worker(Answer(409, {"error_code": 409, "message": "Connector c already exists"}))
     services = SimpleNamespace(connect=Connect(Connection(("b:1",), connect_urls=(worker.url,)), lambda _: None))
-    step = {"name": "c", "action": change.CREATE, "state": "RUNNING"}
+    step = change.Step("c", change.CREATE, "", "RUNNING", (), None, None)
     with pytest.raises(StateMoved, match="already exists"):
         change._run_step(services, step, {"a": "b"})
     assert worker.asked == ["POST /connectors"]
     assert worker.bodies == [{"name": "c", "config": {"a": "b", "name": "c"}}]
     worker = faulty_worker(Answer(200, {}))
     services.connect = Connect(Connection(("b:1",), connect_urls=(worker.url,)), lambda _: None)
-    change._run_step(services, {**step, "action": change.CHANGE}, {"a": "b"})
+    change._run_step(services, replace(step, action=change.CHANGE), {"a": "b"})
     assert worker.asked == ["PUT /connectors/c/config"]
 
 

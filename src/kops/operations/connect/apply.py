@@ -10,7 +10,7 @@ from kops.core.connect.models import own_config
 from kops.core.connect.secrets import hidden_names
 from kops.core.errors import UsageProblem
 from kops.core.plan import Plan
-from kops.operations.connect.change import ConnectorChange, plan_changes
+from kops.operations.connect.change import ConnectorChange, Steps, plan_changes
 from kops.operations.connect.describe import password_settings
 from kops.operations.connect.files import Difference, compare_files
 from kops.operations.connect.select import select_some
@@ -18,7 +18,7 @@ from kops.operations.connect.validate import WARNING, problems, refuse_wrong
 from kops.operations.services import Services
 
 
-def plan_apply(services: Services, paths: Sequence[str], *, prune: bool = False, validate: bool = True) -> Plan:
+def plan_apply(services: Services, paths: Sequence[str], *, prune: bool = False, validate: bool = True) -> Plan[Steps]:
     """Plan to bring connectors in line with the files that declare them.
 
     :param prune: delete connectors that the files own and do not declare
@@ -45,7 +45,7 @@ def _change_of(found: Difference) -> ConnectorChange:
 
 def plan_alter_settings(
     services: Services, patterns: Sequence[str], settings: Mapping[str, str], remove: Sequence[str], *, regex: bool = False
-) -> Plan:
+) -> Plan[Steps]:
     """Plan to change some settings of connectors; the others stay.
 
     :param remove: settings to remove
@@ -77,7 +77,7 @@ def _warning(row: Mapping[str, Any]) -> str:
     return f"{row['connector']}: {row['setting']}: {row['message']}; {row['hint']}".rstrip("; ")
 
 
-def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = False) -> Plan:
+def plan_delete(services: Services, patterns: Sequence[str], *, regex: bool = False) -> Plan[Steps]:
     """Plan to delete connectors; their offsets stay.
 
     :raises NotFound: for a plain name that does not exist

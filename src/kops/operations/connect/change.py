@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from kops.core.connect.models import PAUSED, RUNNING, STOPPED, Connector, own_config
 from kops.core.connect.secrets import masked, scrubbed, secret_texts
 from kops.core.errors import KopsError, Refused, StateMoved, VerificationFailed
-from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.operations.connect.files import CHANGE, CREATE, DELETE, changed_settings, read_declaration
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, done, done_unless_failed, poll_until, run_each
 from kops.operations.connect.redaction import Sealed, config_digest, digest_key, seal
@@ -47,7 +47,41 @@ class ConnectorChange:
         return DELETE if self.config is None else CREATE if self.actual is None else CHANGE
 
 
-def plan_changes(services: Services, changes: Sequence[ConnectorChange], unchanged: Mapping[str, str], **more: Any) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A change of one connector, without its secrets.
+
+    :param state: the state of the connector before, or the initial one of a new connector
+    :param passwords: settings that the plugin declares as secrets
+    """
+
+    name: str
+    action: str
+    file: str
+    state: str
+    passwords: tuple[str, ...]
+    after: Sealed | None
+    before: Sealed | None
+
+
+@dataclass(frozen=True, slots=True)
+class Steps(Arguments):
+    steps: tuple[Step, ...]
+
+    def as_json(self) -> Json:
+        return {"steps": [{**asdict(step), "passwords": list(step.passwords)} for step in self.steps]}
+
+    @classmethod
+    def of_json(cls, body: Json) -> Steps:
+        return cls(tuple(_step_of(each) for each in body["steps"]))
+
+
+def _step_of(body: Json) -> Step:
+    sealed = {when: None if body[when] is None else Sealed(**body[when]) for when in ("after", "before")}
+    return Step(**{**body, **sealed, "passwords": tuple(body["passwords"])})
+
+
+def plan_changes(services: Services, changes: Sequence[ConnectorChange], unchanged: Mapping[str, str], **more: Any) -> Plan[Steps]:
     """Plan changes to connectors.
 
     :param unchanged: connectors that stay as they are, with the reason to show
@@ -63,16 +97,16 @@ def plan_changes(services: Services, changes: Sequence[ConnectorChange], unchang
     notes = list(more.pop("notes", ()))
     if deleted:
         notes.append("offsets stay where they are: a connector of the same name resumes from them")
-    lost = {step["name"]: _lost(step) for step in steps if _lost(step)}
+    lost = {step.name: _lost(step) for step in steps if _lost(step)}
     notes += [LOST_SECRETS.format(f"{', '.join(settings)} of {name}") for name, settings in lost.items()]
     return connect_plan(
         services,
         NAME,
         ", ".join(parts) if parts else "every connector is up to date",
         items,
+        Steps(tuple(steps)),
         delete=deleted[0] if len(deleted) == 1 else counted(deleted) if deleted else "",
         guard={change.name: config_digest(None if change.actual is None else change.actual.config, key) for change in changes},
-        arguments={"steps": steps},
         notes=tuple(notes),
         **more,
     )
@@ -88,32 +122,33 @@ def _item(change: ConnectorChange) -> Item:
     return Item(change.name, change.action, before, after, reason)
 
 
-def _step(change: ConnectorChange, key: bytes) -> dict[str, Any]:
-    return {
-        "name": change.name,
-        "action": change.action,
-        "file": change.file,
-        "state": change.state if change.actual is None else change.actual.wanted_state,
-        "passwords": sorted(change.passwords),
-        "after": None if change.config is None else seal(change.config, change.passwords, key).as_json(),
-        "before": None if change.actual is None else seal(change.actual.config, change.passwords, key).as_json(),
-    }
+def _step(change: ConnectorChange, key: bytes) -> Step:
+    return Step(
+        change.name,
+        change.action,
+        change.file,
+        state=change.state if change.actual is None else change.actual.wanted_state,
+        passwords=tuple(sorted(change.passwords)),
+        after=None if change.config is None else seal(change.config, change.passwords, key),
+        before=None if change.actual is None else seal(change.actual.config, change.passwords, key),
+    )
 
 
-def _lost(step: Mapping[str, Any]) -> list[str]:
+def _lost(step: Step) -> list[str]:
     """Return the settings whose secrets are lost once a step is done."""
-    if step["before"] is None:
+    if step.before is None:
         return []
-    after = step["after"]["digests"] if step["after"] else {}
-    return [name for name, digest in step["before"]["digests"].items() if after.get(name) != digest]
+    after = step.after.digests if step.after else {}
+    return [name for name, digest in step.before.digests.items() if after.get(name) != digest]
 
 
-class ChangeConnectors(ConnectMutation):
+class ChangeConnectors(ConnectMutation[Steps]):
     """Creates, changes and deletes connectors according to the steps of its plan."""
 
     name: ClassVar[str] = NAME
+    arguments = Steps
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[Steps]) -> None:
         """Refuse if a connector has changed since the plan, or a secret can no longer be found.
 
         :raises StateMoved: naming it
@@ -121,30 +156,31 @@ class ChangeConnectors(ConnectMutation):
         key, found = digest_key(services), _connectors(services)
         actual = {name: config_digest(found[name].config if name in found else None, key) for name in plan.guard}
         compare_guard(plan, actual, "a connector")
-        for step in plan.arguments["steps"]:
+        for step in plan.arguments.steps:
             _with_secrets(step, found, key)
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[Steps]) -> Iterator[ItemResult]:
         key, found = digest_key(services), _connectors(services)
-        steps = {step["name"]: step for step in plan.arguments["steps"]}
+        steps = {step.name: step for step in plan.arguments.steps}
 
         def do(item: Item) -> None:
-            step, config = steps[item.target], {}
+            step = steps[item.target]
+            config: dict[str, str] = {}
             try:
                 config = _with_secrets(step, found, key)
                 _run_step(services, step, config)
             except KopsError as error:
-                error.message = scrubbed(error.message, secret_texts(config, step["passwords"]))
+                error.message = scrubbed(error.message, secret_texts(config, step.passwords))
                 raise
 
         return run_each(plan.changes, do)
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[Steps], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read the configurations back, and watch for a moment whether the tasks start."""
         key, now = digest_key(services), _connectors(services)
-        steps = {step["name"]: step for step in plan.arguments["steps"]}
+        steps = {step.name: step for step in plan.arguments.steps}
         wanted = {name: _target_digest(step, now, key) for name, step in steps.items() if name in done(results)}
-        watches = {name: Watch(()) for name in wanted if steps[name]["action"] == CHANGE and steps[name]["state"] == RUNNING}
+        watches = {name: Watch(()) for name in wanted if steps[name].action == CHANGE and steps[name].state == RUNNING}
 
         def reached(name: str, one: Connector | None) -> bool:
             if name not in watches:
@@ -154,13 +190,13 @@ class ChangeConnectors(ConnectMutation):
 
         found = poll_until(services, list(wanted), reached, seconds=SETTLE_SECONDS)
         return tuple(
-            _verified(result, found.get(result.target), wanted[result.target], key, state=steps[result.target]["state"])
+            _verified(result, found.get(result.target), wanted[result.target], key, state=steps[result.target].state)
             if result.target in wanted
             else result
             for result in results
         )
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[Steps], results: Sequence[ItemResult]) -> Plan[Steps]:
         """Plan to restore the previous configurations.
 
         :raises Refused: when one of their secrets can no longer be found
@@ -168,23 +204,23 @@ class ChangeConnectors(ConnectMutation):
         key, found = digest_key(services), _connectors(services)
         not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
         changes, unchanged = [], {}
-        losses = _changed_since(plan.arguments["steps"], found, not_done, key)
-        for step in plan.arguments["steps"]:
-            name, actual = step["name"], found.get(step["name"])
+        losses = _changed_since(plan.arguments.steps, found, not_done, key)
+        for step in plan.arguments.steps:
+            name, actual = step.name, found.get(step.name)
             if name in not_done:
                 continue
-            if step["before"] is None and actual is None:
+            if step.before is None and actual is None:
                 unchanged[name] = "already deleted"
                 continue
-            config = None if step["before"] is None else _previous_config(step, actual, key)
-            changes.append(ConnectorChange(name, actual, config, step["file"], frozenset(step["passwords"]), step["state"]))
+            config = None if step.before is None else _previous_config(step, actual, key)
+            changes.append(ConnectorChange(name, actual, config, step.file, frozenset(step.passwords), step.state))
         return plan_changes(services, changes, unchanged, losses=losses)
 
-    def can_be_undone(self, plan: Plan) -> bool:
+    def can_be_undone(self, plan: Plan[Steps]) -> bool:
         """Whether the secrets of the previous configurations can still be found afterwards."""
-        return not any(_lost(step) for step in plan.arguments["steps"])
+        return not any(_lost(step) for step in plan.arguments.steps)
 
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
+    def messages(self, services: Services, plan: Plan[Steps], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
         """Report what has failed although its configuration was accepted."""
         names = set(done(results))
         return failures([connector for connector in (select(services, ()) if names else ()) if connector.name in names])
@@ -193,26 +229,24 @@ class ChangeConnectors(ConnectMutation):
 CHANGE_CONNECTORS = ChangeConnectors()
 
 
-def _changed_since(
-    steps: Sequence[Mapping[str, Any]], found: Mapping[str, Connector], not_done: Collection[str], key: bytes
-) -> tuple[str, ...]:
+def _changed_since(steps: Sequence[Step], found: Mapping[str, Connector], not_done: Collection[str], key: bytes) -> tuple[str, ...]:
     """Describe the connectors that match neither the plan's result nor their state before it."""
     losses = []
     for step in steps:
-        name = step["name"]
+        name = step.name
         actual = found[name].config if name in found else None
-        ours = [step[when] for when in ("after", "before")]
+        ours = (step.after, step.before)
         if name not in not_done and not any(_matches_sealed(actual, one, key) for one in ours):
-            what = "was deleted" if actual is None else "was created" if step["after"] is None else "has another configuration"
+            what = "was deleted" if actual is None else "was created" if step.after is None else "has another configuration"
             losses.append(f"connector {name} {what} since")
     return tuple(losses)
 
 
-def _matches_sealed(config: Mapping[str, str] | None, sealed: Mapping[str, Any] | None, key: bytes) -> bool:
+def _matches_sealed(config: Mapping[str, str] | None, sealed: Sealed | None, key: bytes) -> bool:
     """Whether a configuration is the one that a plan holds without its secrets."""
     if config is None or sealed is None:
         return config is None and sealed is None
-    opened, missing = Sealed(**sealed).opened([config], key)
+    opened, missing = sealed.opened([config], key)
     return not missing and config_digest(opened, key) == config_digest(config, key)
 
 
@@ -220,51 +254,53 @@ def _connectors(services: Services) -> dict[str, Connector]:
     return {connector.name: connector for connector in services.connect.connectors()}
 
 
-def _with_secrets(step: Mapping[str, Any], found: Mapping[str, Connector], key: bytes) -> dict[str, str]:
+def _with_secrets(step: Step, found: Mapping[str, Connector], key: bytes) -> dict[str, str]:
     """Return the configuration that a step sets, including secrets.
 
     :raises StateMoved: when a secret is no longer where the plan found it
     """
-    if step["after"] is None:
+    if step.after is None:
         return {}
-    sources: list[Mapping[str, str]] = [found[step["name"]].config] if step["name"] in found else []
-    if step["file"] and step["after"]["digests"]:
-        sources += [one.config for one in read_declaration([step["file"]]).connectors if one.name == step["name"]]
-    config, missing = Sealed(**step["after"]).opened(sources, key)
+    sources: list[Mapping[str, str]] = [found[step.name].config] if step.name in found else []
+    if step.file and step.after.digests:
+        sources += [one.config for one in read_declaration([step.file]).connectors if one.name == step.name]
+    config, missing = step.after.opened(sources, key)
     if missing:
         raise StateMoved(
-            f"{', '.join(missing)} of {step['name']} {'are' if len(missing) > 1 else 'is'} not in {step['file'] or 'Connect'} as planned",
+            f"{', '.join(missing)} of {step.name} {'are' if len(missing) > 1 else 'is'} not in {step.file or 'Connect'} as planned",
             hint="plans hold no secrets: plan again, on the machine that has its file",
         )
     return config
 
 
-def _previous_config(step: Mapping[str, Any], actual: Connector | None, key: bytes) -> dict[str, str]:
+def _previous_config(step: Step, actual: Connector | None, key: bytes) -> dict[str, str]:
     """Return the configuration from before a step.
 
     :raises Refused: when one of its secrets can no longer be found
     """
-    config, missing = Sealed(**step["before"]).opened([actual.config] if actual is not None else [], key)
+    if step.before is None:
+        return {}
+    config, missing = step.before.opened([actual.config] if actual is not None else [], key)
     if missing:
         raise Refused(
-            f"{', '.join(missing)} of {step['name']} cannot be restored: kops keeps no secrets",
+            f"{', '.join(missing)} of {step.name} cannot be restored: kops keeps no secrets",
             hint="`kops connect apply` its file again, or use references such as ${file:...}",
         )
     return config
 
 
-def _run_step(services: Services, step: Mapping[str, Any], config: Mapping[str, str]) -> None:
-    name = step["name"]
-    if step["action"] == DELETE:
+def _run_step(services: Services, step: Step, config: Mapping[str, str]) -> None:
+    name = step.name
+    if step.action == DELETE:
         services.connect.delete(name)
-    elif step["action"] == CREATE:
-        services.connect.create(name, config, step["state"] if step["state"] in (PAUSED, STOPPED) else None)
+    elif step.action == CREATE:
+        services.connect.create(name, config, step.state if step.state in (PAUSED, STOPPED) else None)
     else:
         services.connect.put(name, config)
 
 
-def _target_digest(step: Mapping[str, Any], found: Mapping[str, Connector], key: bytes) -> str | None:
-    return None if step["after"] is None else config_digest(_with_secrets(step, found, key), key)
+def _target_digest(step: Step, found: Mapping[str, Connector], key: bytes) -> str | None:
+    return None if step.after is None else config_digest(_with_secrets(step, found, key), key)
 
 
 def _has_config(found: Connector | None, wanted: str | None, key: bytes) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from kops.core.errors import KopsError, UsageProblem, VerificationFailed
-from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.core.times import time_text
 from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done
 from kops.operations.connect.select import matching
@@ -18,6 +18,18 @@ from kops.operations.services import Services
 NAME = "connect.loggers"
 LEVELS = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")
 SETTLE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Levels(Arguments):
+    levels: Mapping[str, str]
+
+    def as_json(self) -> Json:
+        return {"levels": dict(self.levels)}
+
+    @classmethod
+    def of_json(cls, body: Json) -> Levels:
+        return cls(dict(body["levels"]))
 
 
 def logger_rows(services: Services, patterns: Sequence[str], *, regex: bool = False) -> list[dict[str, Any]]:
@@ -34,7 +46,7 @@ def _time(milliseconds: int | None) -> str | None:
     return None if milliseconds is None else time_text(milliseconds)
 
 
-def plan_loggers(services: Services, names: Sequence[str], level: str) -> Plan:
+def plan_loggers(services: Services, names: Sequence[str], level: str) -> Plan[Levels]:
     """Plan to set the level of loggers on every worker; loggers below them inherit it.
 
     :raises UsageProblem: for an invalid level
@@ -44,7 +56,7 @@ def plan_loggers(services: Services, names: Sequence[str], level: str) -> Plan:
     return _plan(services, dict.fromkeys(names, level.upper()))
 
 
-def _plan(services: Services, wanted: dict[str, str]) -> Plan:
+def _plan(services: Services, wanted: Mapping[str, str]) -> Plan[Levels]:
     now = _levels(services, wanted)
     items = [
         Item(name, "none" if now[name] == level else "set", now[name], level, "already set" if now[name] == level else "")
@@ -52,7 +64,7 @@ def _plan(services: Services, wanted: dict[str, str]) -> Plan:
     ]
     changing = [item.target for item in items if item.changes]
     what = f"set {', '.join(changing)} on every worker" if changing else "every logger already has that level"
-    return connect_plan(services, NAME, what, items, guard=now, arguments={"levels": {name: wanted[name] for name in changing}})
+    return connect_plan(services, NAME, what, items, Levels({name: wanted[name] for name in changing}), guard=now)
 
 
 def _levels(services: Services, names: Iterable[str]) -> dict[str, str]:
@@ -66,24 +78,25 @@ def _levels(services: Services, names: Iterable[str]) -> dict[str, str]:
     return levels
 
 
-class SetLoggers(ConnectMutation):
+class SetLoggers(ConnectMutation[Levels]):
     name: ClassVar[str] = NAME
+    arguments = Levels
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[Levels]) -> None:
         """Accept any current level: setting one twice does no harm."""
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[Levels]) -> Iterator[ItemResult]:
         for item in plan.changes:
             try:
-                services.connect.set_logger(item.target, plan.arguments["levels"][item.target])
+                services.connect.set_logger(item.target, plan.arguments.levels[item.target])
             except KopsError as error:
                 yield failed(item, error)
             else:
                 yield ItemResult(item.target, Status.DONE)
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[Levels], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Poll until the worker that answers has the levels: it learns of them in the same way as the others."""
-        names, wanted = done(results), plan.arguments["levels"]
+        names, wanted = done(results), plan.arguments.levels
         deadline = time.monotonic() + SETTLE_SECONDS
         while True:
             now = _levels(services, names)
@@ -92,10 +105,10 @@ class SetLoggers(ConnectMutation):
             time.sleep(POLL_SECONDS)
         return tuple(_verified(one, now[one.target], wanted[one.target]) if one.target in now else one for one in results)
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[Levels], results: Sequence[ItemResult]) -> Plan[Levels]:
         """Plan to restore the previous levels."""
-        names = done(results) or list(plan.arguments["levels"])
-        now, requested = _levels(services, names), plan.arguments["levels"]
+        names = done(results) or list(plan.arguments.levels)
+        now, requested = _levels(services, names), plan.arguments.levels
         changed_since = [
             f"logger {name} was set to {now[name]} since" for name in names if now[name] not in (requested[name], plan.guard[name])
         ]

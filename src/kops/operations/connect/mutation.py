@@ -10,7 +10,7 @@ from typing import Any
 from kops.core.connect.models import FAILED, RUNNING, Connector, root_cause
 from kops.core.connect.secrets import scrubbed, secret_texts
 from kops.core.errors import KopsError, OperationFailed
-from kops.core.plan import Item, ItemResult, Plan, Severity, Status
+from kops.core.plan import Args, Item, ItemResult, Plan, Severity, Status
 from kops.operations.protocol.engine import Mutation, failed
 from kops.operations.services import Services
 
@@ -18,20 +18,28 @@ POLL_SECONDS = 0.25
 _AT_ONCE = 8
 
 
-class ConnectMutation(Mutation):
+class ConnectMutation(Mutation[Args]):
     """Changes something in Connect; the brokers are not asked."""
 
     def cluster_id(self, services: Services) -> str:
         """Return the id of the Kafka cluster that Connect itself runs on."""
         return str(services.connect.about()["kafka_cluster_id"])
 
-    def locks(self, plan: Plan) -> Iterable[str]:
+    def locks(self, plan: Plan[Args]) -> Iterable[str]:
         return [f"connector {item.target}" for item in plan.changes]
 
 
 def connect_plan(
-    services: Services, operation: str, summary: str, items: Sequence[Item], *, delete: str = "", guard: Any = None, **more: Any
-) -> Plan:
+    services: Services,
+    operation: str,
+    summary: str,
+    items: Sequence[Item],
+    arguments: Args,
+    *,
+    delete: str = "",
+    guard: Any = None,
+    **more: Any,
+) -> Plan[Args]:
     """Create a plan for the Connect cluster.
 
     :param delete: what has to be typed to approve; empty if nothing is deleted
@@ -45,6 +53,7 @@ def connect_plan(
         severity=Severity.SEVERE if delete else Severity.MODERATE,
         confirm=delete,
         guard={} if guard is None else guard,
+        arguments=arguments,
         **more,
     )
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from kops.core.connect.models import PAUSED, RUNNING, STOPPED, Connector
 from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, TimedOut, VerificationFailed
-from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.operations.connect.mutation import ConnectMutation, connect_plan, poll_until, states_text
 from kops.operations.connect.offsets import name_of, shown_offset
 from kops.operations.connect.select import select
@@ -43,7 +43,31 @@ class Move:
         return name_of(self.partition)
 
 
-def plan_moves(services: Services, connector: Connector, moves: Sequence[Move], *, reset: bool = False, state: str = "") -> Plan:
+@dataclass(frozen=True, slots=True)
+class OffsetMoves(Arguments):
+    """The offsets of one connector.
+
+    :param state: the state afterwards
+    :param reset: delete all offsets, by the request for that
+    """
+
+    connector: str
+    state: str
+    reset: bool
+    offsets: tuple[Move, ...]
+
+    def as_json(self) -> Json:
+        offsets = [asdict(move) for move in self.offsets]
+        return {"connector": self.connector, "state": self.state, "reset": self.reset, "offsets": offsets}
+
+    @classmethod
+    def of_json(cls, body: Json) -> OffsetMoves:
+        return cls(body["connector"], body["state"], body["reset"], tuple(Move(**each) for each in body["offsets"]))
+
+
+def plan_moves(
+    services: Services, connector: Connector, moves: Sequence[Move], *, reset: bool = False, state: str = ""
+) -> Plan[OffsetMoves]:
     """Plan to stop a connector, move its offsets, and restore its state.
 
     :param reset: delete all offsets, by the request for that
@@ -62,13 +86,8 @@ def plan_moves(services: Services, connector: Connector, moves: Sequence[Move], 
         NAME,
         f"{what} of connector {connector.name}{sequence}" if changing else f"every offset of {connector.name} is already set",
         items,
+        OffsetMoves(connector.name, state, reset and bool(changing), tuple(changing)),
         guard={"state": connector.wanted_state, "type": connector.type},
-        arguments={
-            "connector": connector.name,
-            "state": state,
-            "reset": reset and bool(changing),
-            "offsets": [asdict(move) for move in changing],
-        },
         warnings=tuple(_warnings(connector, changing)),
     )
 
@@ -91,13 +110,14 @@ def _warnings(connector: Connector, moves: Sequence[Move]) -> Iterator[str]:
         yield from (text for plugin, text in _CANNOT_REWIND.items() if connector.plugin.startswith(plugin))
 
 
-class ChangeOffsets(ConnectMutation):
+class ChangeOffsets(ConnectMutation[OffsetMoves]):
     name: ClassVar[str] = NAME
+    arguments = OffsetMoves
 
-    def locks(self, plan: Plan) -> Iterable[str]:
-        return [f"connector {plan.arguments['connector']}"]
+    def locks(self, plan: Plan[OffsetMoves]) -> Iterable[str]:
+        return [f"connector {plan.arguments.connector}"]
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[OffsetMoves]) -> None:
         """Refuse if the connector no longer exists or its state was changed; its offsets may advance until it is stopped."""
         connector = _found(services, plan)
         actual = {"state": connector.wanted_state, "type": connector.type}
@@ -106,72 +126,72 @@ class ChangeOffsets(ConnectMutation):
                 f"{connector.name} is {actual['state']} now, not {plan.guard['state']} as planned", hint="run the command again"
             )
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[OffsetMoves]) -> Iterator[ItemResult]:
         """Stop, change, read back, resume. If a step fails, restore offsets and state.
 
         :raises KopsError: when the change was rolled back
         """
-        name, moves = plan.arguments["connector"], [Move(**move) for move in plan.arguments["offsets"]]
+        name, moves = plan.arguments.connector, plan.arguments.offsets
         services.progress.step(f"stopping {name}")
         stopped: dict[str, Offset] | None = None
         try:
             _set_state(services, name, STOPPED)
             stopped = _offsets(services, name)
             services.progress.step(f"changing offsets of {name}")
-            _change(services, name, moves, reset=plan.arguments["reset"])
+            _change(services, name, moves, reset=plan.arguments.reset)
             _read_back(services, name, moves)
         except BaseException as cause:
             _restore(services, plan, moves, stopped, cause)
             raise
-        services.progress.step(f"{_DOING[plan.arguments['state']]} {name}")
-        _set_state(services, name, plan.arguments["state"])
+        services.progress.step(f"{_DOING[plan.arguments.state]} {name}")
+        _set_state(services, name, plan.arguments.state)
         for item, move in zip(plan.changes, moves, strict=True):
             yield ItemResult(item.target, Status.DONE, value={"before": (stopped or {}).get(move.name), "after": move.after})
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:  # noqa: ARG002
+    def verify(self, services: Services, plan: Plan[OffsetMoves], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:  # noqa: ARG002
         """Return the results unchanged: they were read back while the connector was stopped."""
         return tuple(results)
 
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
+    def messages(self, services: Services, plan: Plan[OffsetMoves], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002
         """Report the state of the connector, and what has failed."""
         connector = _found(services, plan)
         return (f"{connector.name} is {states_text(connector)}", *failures([connector]))
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[OffsetMoves], results: Sequence[ItemResult]) -> Plan[OffsetMoves]:
         """Plan to restore the offsets that the connector had when it was stopped."""
         values = {result.target: (result.value or {}) for result in results}
         now, wanted, losses = _offsets(services, _found(services, plan).name), [], []
-        for item, move in zip(plan.changes, plan.arguments["offsets"], strict=True):
-            before = values.get(item.target, {}).get("before", move["before"])
-            here = now.get(name_of(move["partition"]))
-            if here not in (move["after"], before):
-                losses.append(f"{item.target} has moved since, from {shown_offset(move['after'])} to {shown_offset(here)}")
-            wanted.append({**move, "after": before})
+        for item, move in zip(plan.changes, plan.arguments.offsets, strict=True):
+            before = values.get(item.target, {}).get("before", move.before)
+            here = now.get(move.name)
+            if here not in (move.after, before):
+                losses.append(f"{item.target} has moved since, from {shown_offset(move.after)} to {shown_offset(here)}")
+            wanted.append(replace(move, after=before))
         return replace(_replan(services, plan, wanted, interrupted=not results), losses=tuple(losses))
 
-    def resume(self, services: Services, plan: Plan) -> Plan:
+    def resume(self, services: Services, plan: Plan[OffsetMoves]) -> Plan[OffsetMoves]:
         """Plan to do the rest, and to restore the state that the connector had at first."""
-        return _replan(services, plan, plan.arguments["offsets"], interrupted=True)
+        return _replan(services, plan, plan.arguments.offsets, interrupted=True)
 
 
 CHANGE_OFFSETS = ChangeOffsets()
 
 
-def _replan(services: Services, plan: Plan, wanted: Sequence[Mapping[str, Any]], *, interrupted: bool) -> Plan:
+def _replan(services: Services, plan: Plan[OffsetMoves], wanted: Sequence[Move], *, interrupted: bool) -> Plan[OffsetMoves]:
     """Plan to set offsets of an earlier plan, starting from the current ones.
 
     :param interrupted: the earlier plan may have left the connector stopped: restore its state even if no offset changes
     """
     connector = _found(services, plan)
-    current, state = _offsets(services, connector.name), plan.arguments["state"] if interrupted else ""
-    moves = [Move(one["partition"], current.get(name_of(one["partition"])), one["after"]) for one in wanted]
+    current, state = _offsets(services, connector.name), plan.arguments.state if interrupted else ""
+    moves = [replace(move, before=current.get(move.name)) for move in wanted]
     if interrupted and connector.wanted_state != state and all(move.before == move.after for move in moves):
         moves = [Move(move.partition, None if move.after is not None else {}, move.after) for move in moves]
     return plan_moves(services, connector, moves, state=state)
 
 
-def _found(services: Services, plan: Plan) -> Connector:
-    name = plan.arguments["connector"]
+def _found(services: Services, plan: Plan[OffsetMoves]) -> Connector:
+    name = plan.arguments.connector
     found = [connector for connector in select(services, ()) if connector.name == name]
     if not found:
         raise Refused(f"connector {name} no longer exists", hint="`kops connect list` shows what there is")
@@ -233,9 +253,11 @@ def _read_back(services: Services, name: str, moves: Sequence[Move]) -> None:
         time.sleep(_RETRY_SECONDS / 4)
 
 
-def _restore(services: Services, plan: Plan, moves: Sequence[Move], stopped: dict[str, Offset] | None, cause: BaseException) -> None:
+def _restore(
+    services: Services, plan: Plan[OffsetMoves], moves: Sequence[Move], stopped: dict[str, Offset] | None, cause: BaseException
+) -> None:
     """Restore the connector's offsets and state; whatever cannot be restored is added to the error."""
-    name, unrestored = plan.arguments["connector"], []
+    name, unrestored = plan.arguments.connector, []
     services.progress.step(f"rolling back the changes to {name}")
     try:
         if stopped is not None and _offsets(services, name) != stopped:

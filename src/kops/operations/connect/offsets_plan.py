@@ -14,7 +14,7 @@ from kops.core.offsets.arithmetic import ShiftBy, SkipRecords, Strategy, ToCurre
 from kops.core.plan import Plan
 from kops.core.selection import parse_selection
 from kops.operations.connect.offsets import OFFSET, PARTITION, TOPIC, name_of, partition_of, position_of
-from kops.operations.connect.offsets_change import Move, plan_moves
+from kops.operations.connect.offsets_change import Move, OffsetMoves, plan_moves
 from kops.operations.connect.select import select
 from kops.operations.offsets.plan import at_times, selected
 from kops.operations.offsets.strategies import seeks_of
@@ -32,7 +32,7 @@ def plan_alter(
     partition: str | None = None,
     offset: str | None = None,
     file: Path | None = None,
-) -> Plan:
+) -> Plan[OffsetMoves]:
     """Plan to set offsets of a connector.
 
     :param positions: for a sink: ``orders:0=1200``, ``orders=@-1h``, ``orders:0=+1``, ``orders=start``
@@ -63,7 +63,7 @@ def plan_alter(
     return plan_moves(services, connector, _moves(pairs, current))
 
 
-def plan_reset(services: Services, name: str, only: Sequence[str]) -> Plan:
+def plan_reset(services: Services, name: str, only: Sequence[str]) -> Plan[OffsetMoves]:
     """Plan to delete offsets of a connector: all, or those of some partitions.
 
     :param only: for a sink: ``orders`` or ``orders:0,3-5``; for a source: JSON

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kops.core.connect.models import FAILED, PAUSED, RUNNING, STOPPED, UNASSIGNED, Connector, root_cause
 from kops.core.connect.secrets import scrubbed, secret_texts
 from kops.core.errors import NotFound, OperationFailed, Refused, StateMoved, VerificationFailed
-from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.operations.connect.mutation import POLL_SECONDS, ConnectMutation, connect_plan, done, run_each, states_text, states_value
 from kops.operations.connect.select import named, select, select_some
 from kops.operations.services import Services
@@ -22,6 +23,29 @@ STALE_SECONDS = 4.0
 """For this long a reported failure may date from before the restart."""
 
 
+@dataclass(frozen=True, slots=True)
+class RestartScope(Arguments):
+    """What to restart of each connector.
+
+    :param only_failed: only the connector or tasks that have failed
+    :param tasks: only these; empty: the connector and all tasks
+    :param without_tasks: connectors that were running without any task
+    """
+
+    only_failed: bool
+    tasks: tuple[int, ...]
+    wait_ms: int
+    without_tasks: tuple[str, ...]
+
+    def as_json(self) -> Json:
+        tasks, without_tasks = list(self.tasks), list(self.without_tasks)
+        return {"only_failed": self.only_failed, "tasks": tasks, "wait_ms": self.wait_ms, "without_tasks": without_tasks}
+
+    @classmethod
+    def of_json(cls, body: Json) -> RestartScope:
+        return cls(body["only_failed"], tuple(body["tasks"]), body["wait_ms"], tuple(body["without_tasks"]))
+
+
 def plan_restart(
     services: Services,
     patterns: Sequence[str],
@@ -30,7 +54,7 @@ def plan_restart(
     only_failed: bool = False,
     tasks: Sequence[int] = (),
     wait_ms: int = WAIT_MS,
-) -> Plan:
+) -> Plan[RestartScope]:
     """Plan to restart connectors.
 
     :param only_failed: only the connector or tasks that have failed (KIP-745)
@@ -42,9 +66,8 @@ def plan_restart(
     items = [_item(connector, only_failed=only_failed, tasks=tasks) for connector in found]
     changing = [item.target for item in items if item.changes]
     what = f"restart {'what has failed of ' if only_failed else ''}{named(changing)}" if changing else "nothing to restart"
-    arguments = {"only_failed": only_failed, "tasks": list(tasks), "wait_ms": wait_ms}
-    arguments["without_tasks"] = [connector.name for connector in found if not connector.tasks and connector.state == RUNNING]
-    return connect_plan(services, NAME, what, items, arguments=arguments)
+    without_tasks = tuple(connector.name for connector in found if not connector.tasks and connector.state == RUNNING)
+    return connect_plan(services, NAME, what, items, RestartScope(only_failed, tuple(tasks), wait_ms, without_tasks))
 
 
 def _item(connector: Connector, *, only_failed: bool, tasks: Sequence[int]) -> Item:
@@ -73,19 +96,20 @@ def counted_tasks(count: int) -> str:
     return f"{count} task{'' if count == 1 else 's'}"
 
 
-class Restart(ConnectMutation):
+class Restart(ConnectMutation[RestartScope]):
     name: ClassVar[str] = NAME
+    arguments = RestartScope
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[RestartScope]) -> None:
         """Refuse if a connector no longer exists."""
         there = {connector.name for connector in select(services, ())}
         gone = [item.target for item in plan.changes if item.target not in there]
         if gone:
             raise StateMoved(f"deleted since the plan was made: {', '.join(gone)}", hint="run the command again")
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[RestartScope]) -> Iterator[ItemResult]:
         """Restart; not retried if the answer is lost."""
-        tasks, only_failed = plan.arguments["tasks"], plan.arguments["only_failed"]
+        tasks, only_failed = plan.arguments.tasks, plan.arguments.only_failed
 
         def do(item: Item) -> None:
             if not tasks:
@@ -95,11 +119,11 @@ class Restart(ConnectMutation):
 
         return run_each(plan.changes, do)
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[RestartScope], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Poll until everything runs steadily, or has failed again."""
-        taskless = plan.arguments["without_tasks"]
-        watches = {name: Watch(plan.arguments["tasks"], needs_tasks=name not in taskless) for name in done(results)}
-        deadline = time.monotonic() + plan.arguments["wait_ms"] / 1000
+        taskless = plan.arguments.without_tasks
+        watches = {name: Watch(plan.arguments.tasks, needs_tasks=name not in taskless) for name in done(results)}
+        deadline = time.monotonic() + plan.arguments.wait_ms / 1000
         while watches:
             found = {connector.name: connector for connector in select(services, ())}
             for name, watch in watches.items():
@@ -109,14 +133,14 @@ class Restart(ConnectMutation):
             time.sleep(POLL_SECONDS)
         return tuple(watches[one.target].result(one) if one.target in watches else one for one in results)
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002
+    def invert(self, services: Services, plan: Plan[RestartScope], results: Sequence[ItemResult]) -> Plan[RestartScope]:  # noqa: ARG002
         """Refuse: a restart changes nothing that could be restored.
 
         :raises Refused: always
         """
         raise Refused("a restart cannot be undone: it changes no settings or offsets")
 
-    def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002
+    def can_be_undone(self, plan: Plan[RestartScope]) -> bool:  # noqa: ARG002
         return False
 
 

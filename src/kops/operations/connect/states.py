@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from kops.core.connect.models import FAILED, PAUSED, RUNNING, STOPPED, Connector, root_cause
 from kops.core.connect.secrets import scrubbed, secret_texts
 from kops.core.errors import Refused, VerificationFailed
-from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
 from kops.operations.connect.mutation import (
     ConnectMutation,
     connect_plan,
@@ -30,7 +30,25 @@ VERBS = {state: verb for verb, state in STATES.items()}
 WAIT_MS = 30_000
 
 
-def plan_state(services: Services, patterns: Sequence[str], verb: str, *, regex: bool = False, wait_ms: int = WAIT_MS) -> Plan:
+@dataclass(frozen=True, slots=True)
+class StateChange(Arguments):
+    """The requested states by connector.
+
+    :param wait_ms: how long to wait for them
+    """
+
+    states: Mapping[str, str]
+    wait_ms: int
+
+    def as_json(self) -> Json:
+        return {"states": dict(self.states), "wait_ms": self.wait_ms}
+
+    @classmethod
+    def of_json(cls, body: Json) -> StateChange:
+        return cls(dict(body["states"]), body["wait_ms"])
+
+
+def plan_state(services: Services, patterns: Sequence[str], verb: str, *, regex: bool = False, wait_ms: int = WAIT_MS) -> Plan[StateChange]:
     """Plan to pause, resume or stop connectors.
 
     :param verb: pause, resume or stop
@@ -41,7 +59,7 @@ def plan_state(services: Services, patterns: Sequence[str], verb: str, *, regex:
     return _plan(services, found, {connector.name: STATES[verb] for connector in found}, wait_ms=wait_ms)
 
 
-def _plan(services: Services, found: Sequence[Connector], wanted: Mapping[str, str], *, wait_ms: int) -> Plan:
+def _plan(services: Services, found: Sequence[Connector], wanted: Mapping[str, str], *, wait_ms: int) -> Plan[StateChange]:
     items = [_item(connector, wanted[connector.name]) for connector in found]
     changing = [item for item in items if item.changes]
     verbs = sorted({item.action for item in changing})
@@ -52,8 +70,8 @@ def _plan(services: Services, found: Sequence[Connector], wanted: Mapping[str, s
         NAME,
         what,
         items,
+        StateChange({item.target: wanted[item.target] for item in changing}, wait_ms),
         guard={connector.name: connector.wanted_state for connector in found},
-        arguments={"states": {item.target: wanted[item.target] for item in changing}, "wait_ms": wait_ms},
         notes=("stopped connectors have no tasks; their configuration and offsets stay",) if stopping else (),
     )
 
@@ -65,42 +83,43 @@ def _item(connector: Connector, wanted: str) -> Item:
     return Item(connector.name, VERBS[wanted], connector.state, wanted)
 
 
-class ChangeStates(ConnectMutation):
+class ChangeStates(ConnectMutation[StateChange]):
     name: ClassVar[str] = NAME
+    arguments = StateChange
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[StateChange]) -> None:
         """Refuse if the requested state of a connector was changed since the plan."""
         found = {connector.name: connector for connector in select(services, ()) if connector.name in plan.guard}
         compare_guard(plan, {name: found[name].wanted_state if name in found else None for name in plan.guard}, "a connector")
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        wanted = plan.arguments["states"]
+    def apply(self, services: Services, plan: Plan[StateChange]) -> Iterator[ItemResult]:
+        wanted = plan.arguments.states
         return run_each(plan.changes, lambda item: services.connect.change_state(item.target, VERBS[wanted[item.target]]))
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[StateChange], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Poll until connectors and tasks have the requested states."""
-        wanted, names = plan.arguments["states"], done(results)
+        wanted, names = plan.arguments.states, done(results)
         found = poll_until(
-            services, names, lambda name, one: one is None or has_reached(one, wanted[name]), seconds=plan.arguments["wait_ms"] / 1000
+            services, names, lambda name, one: one is None or has_reached(one, wanted[name]), seconds=plan.arguments.wait_ms / 1000
         )
         return tuple(
             _verified(result, found.get(result.target), wanted[result.target]) if result.target in names else result for result in results
         )
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[StateChange], results: Sequence[ItemResult]) -> Plan[StateChange]:
         """Plan to restore the previous states."""
         names = set(done(results)) or {item.target for item in plan.changes}
         found = [connector for connector in select(services, ()) if connector.name in names and connector.name in plan.guard]
         if not found:
             raise Refused("the connectors no longer exist", hint="`kops connect list` shows what there is")
-        requested, before = plan.arguments["states"], plan.guard
+        requested, before = plan.arguments.states, plan.guard
         changed_since = [one for one in found if one.wanted_state not in (requested.get(one.name), before[one.name])]
-        back = _plan(services, found, {one.name: before[one.name] for one in found}, wait_ms=plan.arguments["wait_ms"])
+        back = _plan(services, found, {one.name: before[one.name] for one in found}, wait_ms=plan.arguments.wait_ms)
         return replace(back, losses=tuple(f"connector {one.name} was set to {one.wanted_state} since" for one in changed_since))
 
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:
+    def messages(self, services: Services, plan: Plan[StateChange], results: Sequence[ItemResult]) -> tuple[str, ...]:
         """Report tasks that do not run although their connector was resumed."""
-        resumed = [name for name in done(results) if plan.arguments["states"][name] == RUNNING]
+        resumed = [name for name in done(results) if plan.arguments.states[name] == RUNNING]
         return failures(connector for connector in (select(services, ()) if resumed else ()) if connector.name in resumed)
 
 
