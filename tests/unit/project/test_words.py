@@ -1,0 +1,67 @@
+"""The phrases that docs/glossary.md replaces stay out of the folders that are free of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+BANNED = {
+    r"\banew\b": "again, or a verb with re-",
+    r"\bgone on with\b|\bgo(?:es)? on (?:with|from|as|until|where|after|when)\b": "continue, resume",
+    r"\btak(?:e|es|en|ing) back\b|\btook back\b": "undo, roll back",
+    r"\b(?:take|takes|taken|taking|leave|left) away\b": "remove",
+    r"\bas it should be\b|\bis so already\b|\balready so\b": "up to date, already set",
+    r"\b(?:is|are) to be had\b|\bhad together\b": "is available, are mutually exclusive",
+    r"\btold\b|\btells (?:of|that|whether|how|what|where|why)\b|\bTell whether\b": "reports, shows, whether",
+    r"\ball hope\b": "cannot be recovered",
+    r"\bnobody (?:reads|looks|tells|knows|sees)\b": "has no consumers, is not shown to anyone",
+    r"\blikewise\b": "in the same way",
+    r"\bso (?:long|many)\b(?! as| ago)": "this long, this many",
+    r"(?<!here )\b(?:is|are) no (?!longer\b|more\b)|(?<!here )\bis none\b": "is not a",
+    r"\bmend(?:s|ed|ing)?\b": "fix, repair",
+    r"\bnevertheless\b": "to proceed anyway",
+    r"\b(?:is|are|was|were) said\b": "is reported, is stated",
+    r"\brefused until --": "refused unless --x is given",
+    r"\bany more\b": "no longer",
+    r"\bDeleted are\b|\bRead are\b": "deletes, reads",
+    r"\btestif(?:y|ies|ied)\b|\ba way back\b": "count as evidence, undo",
+    r"\bsought\b|\bwish(?:es|ed)?\b": "request, target",
+    r"\boddit(?:y|ies)\b": "warnings",
+    r"\b(?:is|are|was|were) looked at\b|\blooks? until\b": "check, poll",
+    r"\bone (?:length|row|line|object|document|file|folder) a \w+": "one per x",
+}
+
+SOURCE = (
+    "cli/*.py", "cli/connect/*.py", "cli/context/*.py", "cli/sandbox/*.py", "core/[!p]*.py", "core/progress.py", "core/connect/*.py",
+    "gateways/connect/*.py", "gateways/machine/*.py", "operations/*.py", "operations/connect/*.py", "operations/contexts/*.py",
+    "operations/sandbox/*.py", "plugins/*.py", "sandbox/*.py",
+)  # fmt: skip
+"""Below ``src/kops``. A folder is added once it is free of the phrases."""
+PAGES = ("*.md", "docs/**/*.md", "plugins/*/src/**/*.py")
+
+
+def clean_files():
+    found = [file for pattern in SOURCE for file in (ROOT / "src" / "kops").glob(pattern)]
+    found += [file for pattern in PAGES for file in ROOT.glob(pattern)]
+    return sorted(str(file.relative_to(ROOT)) for file in found if file.name != "glossary.md")
+
+
+@pytest.mark.parametrize("file", clean_files())
+def test_banned_phrases_stay_out(file):
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    found = [
+        f"{file}:{number}: {match[0]!r}: write: {better}"
+        for number, line in enumerate(lines, 1)
+        for phrase, better in BANNED.items()
+        if (match := re.search(phrase, line))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_banned_phrases_are_recognized():
+    examples = ("made anew", "what was told", "is no number", "had together", "so many groups", "any more", "one row a connector")
+    assert all(any(re.search(phrase, example) for phrase in BANNED) for example in examples)
+    assert not any(re.search(phrase, "there is no topic; as many as wanted; no longer") for phrase in BANNED)
