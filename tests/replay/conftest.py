@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.command_line import Outcome
 from support.json_keys import keys_of
 from support.programs import Record
-from support.streams_apps import SECONDS, Cluster, without_offsets
+from support.streams_apps import Cluster, without_offsets
 
 # Spark's Python workers import the functions of support/ too.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH")]))
@@ -64,15 +63,3 @@ def scene(cluster, unique):
 def kops(run_kops, broker, spark):
     """Run kops against the broker, in this process."""
     return lambda *arguments: run_kops(*arguments, "-B", broker.bootstrap_servers)
-
-
-@pytest.fixture
-def kops_alone(kops_process, broker, jdk):
-    """Run kops against the broker in a process of its own, where no Spark runs yet."""
-
-    def run(*arguments):
-        process = kops_process(*arguments, "-B", broker.bootstrap_servers)
-        out, err = process.communicate(timeout=SECONDS)
-        return Outcome(process.returncode, out, err)
-
-    return run

@@ -1,4 +1,4 @@
-"""A replay ended in the middle: by SIGKILL, by a record that the target does not take, by a broker that is away; then gone on with."""
+"""A replay ended in the middle (SIGKILL, Ctrl-C, a record that the target does not take, a broker that is away), then resumed."""
 
 import random
 import signal
@@ -14,6 +14,8 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark]
 START = 1_760_000_000_000
 QUOTA, AT_MOST = 200_000, 800
 """Bytes a second, and records after which a replay is killed at the latest: it cannot end before, however slow this machine is."""
+
+ENDS = (signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)
 
 
 def records(count, size=1000, partitions=2):
@@ -37,9 +39,10 @@ def test_killed_at_random_moments(scene, kops, kops_process, broker, unique, how
         process = kops_process("replay", *what, "--yes", "-B", broker.bootstrap_servers, "-X", f"client.id={slow}")
         enough = before + random.randrange(AT_MOST)
         wait_for("it to send", lambda enough=enough, it=process: it.poll() is not None or sent(scene.cluster, target) > enough, 2 * SECONDS)
-        process.send_signal(signal.SIGKILL)
+        number, code = ENDS[time_ % 2]
+        process.send_signal(number)
         process.communicate(timeout=SECONDS)
-        assert process.returncode == -signal.SIGKILL
+        assert process.returncode == code
         seen = scene.read(target)
         for number in range(2):
             part = [record for record in seen if record.partition == number]

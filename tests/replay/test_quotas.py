@@ -16,8 +16,8 @@ QUOTA, WINDOW_SECONDS = 100_000, 10
 
 
 @pytest.mark.parametrize("how", [(), ("--where", "offset >= 0", "--set", "headers[why]='slow'")])
-def test_slowed_down_in_the_middle(scene, kops, kops_alone, unique, how):
-    """Whole batches in processes of their own, and rows in Spark's."""
+def test_slowed_down_in_the_middle(scene, kops, unique, how):
+    """Whole batches, and rows."""
     source, target, client = scene.topic("source"), scene.topic("target"), unique("client")
     values = [Record(b"k%d" % n, (b"%d-" % n).ljust(SIZE, b"v"), START + n, (("h", b"x"),), n % 2) for n in range(COUNT)]
     scene.cluster.produce(source, values)
@@ -35,8 +35,7 @@ def test_slowed_down_in_the_middle(scene, kops, kops_alone, unique, how):
 
     quotas = threading.Thread(target=slow_down)
     quotas.start()
-    run = kops if how else kops_alone
-    done = run("replay", "run", source, "--to", target, "--rate", str(RATE), "--yes", "-X", f"client.id={client}", *how).ok()
+    done = kops("replay", "run", source, "--to", target, "--rate", str(RATE), "--yes", "-X", f"client.id={client}", *how).ok()
     quotas.join()
     seconds = time.monotonic() - seen[1]
     assert f"proven: {COUNT:,} records" in done.err

@@ -70,7 +70,6 @@ def run_the_application(secured, program, guarantee, folder):
 
 
 def test_records_are_sent_again_archived_and_restored(secured, kops, unique, tmp_path):
-    """By tasks of Spark, and by processes without it."""
     source, target, some, restored = names = [unique(name) for name in ("source", "target", "some", "restored")]
     kops("topics", "create", *names[:3], "--partitions", "2", "--config", "retention.ms=-1", "--yes").ok()
     producer = Producer(secured.client)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.replay.jobs import Job, Outcome, Part
     from kops.spark.replay.parts import Sent
-    from kops.spark.replay.tasks import Tasks
     from kops.spark.types import DataFrame
 
 _LARGEST_BATCH = 900_000
@@ -56,54 +55,30 @@ class Work:
         """Tell whether Spark makes rows of the records; else whole batches move."""
         return self.changes.some or "rows" in self.arguments
 
-    @property
-    def _is_local(self) -> bool:
-        return str(self.arguments["master"]).startswith("local")
-
     @cached_property
-    def _told(self) -> str | None:
-        """Return where processes of this machine say how many records they have sent."""
-        return folder_of_this_process() if self._is_local and not self.makes_rows else None
-
-    @property
-    def _in_processes(self) -> bool:
-        """Tell whether what makes no rows runs in processes of this machine: unless Spark is elsewhere, or runs here already."""
-        from kops.spark.driver.session import has_session
-
-        return self._is_local and not has_session()
+    def _progress_folder(self) -> str | None:
+        """Return where tasks of this machine write how many records they have sent; None where they do not."""
+        return folder_of_this_process() if self.arguments["master"].startswith("local") and not self.makes_rows else None
 
     def sending(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
-        """Tell how many records were sent, while they are.
+        """Show how many records were sent, while they are.
 
         :param ends: of the targets, as they are before
         """
         from kops.spark.driver.watch import any_held, records_told, watching
 
-        told = self._told
-        return (
-            writing(self.services, ends, total)
-            if told is None
-            else watching(self.services.progress, lambda: records_told(told), total, "records", held=lambda: any_held(told))
-        )
+        folder = self._progress_folder
+        if folder is None:
+            return writing(self.services, ends, total)
+        return watching(self.services.progress, lambda: records_told(folder), total, "records", held=lambda: any_held(folder))
 
     def begin(self) -> None:
-        """Begin to start what runs the tasks.
+        """Begin to start Spark.
 
-        :raises MissingRequirement: without the extra ``state``
+        :raises MissingRequirement: without the extra ``state``, or Java
         """
         needs(STATE, "a replay needs")
-        if self.makes_rows or not self._is_local:
-            _ = self.engine
-        elif self._in_processes:
-            from kops.spark.replay.tasks import Processes
-
-            Processes(1).begin()
-
-    def tasks(self, parts: int) -> Tasks:
-        """Return what runs tasks that make no rows."""
-        from kops.spark.replay.tasks import Processes, SparkTasks
-
-        return Processes(self._slots(parts)) if self._in_processes else SparkTasks(self.engine.session)
+        _ = self.engine
 
     @property
     def changes(self) -> Changes:
@@ -225,16 +200,16 @@ class Work:
         return outcomes
 
     def _send(self, parts: Sequence[Part], job: Job) -> list[Outcome]:
+        session = self.engine.session  # has started before anything else imports pyspark
         if not self.makes_rows:
-            from kops.spark.replay.copy import copy
+            from kops.spark.replay.tasks import copy
 
-            return copy(self.tasks(len(parts)), job, parts, self._told)
-        _ = self.engine.session  # has started before anything else imports pyspark
+            return copy(session, job, parts, self._progress_folder)
         from kops.spark.driver.failures import explained
         from kops.spark.replay.columns import literal, send_changed
-        from kops.spark.replay.jobs import send_rows
+        from kops.spark.replay.jobs import KEPT, send_rows
 
-        with explained(f"replay {job.source}"):
+        with explained(f"replay {job.source}", hint=KEPT):
             if self.changes.function or "rows" in self.arguments:
                 return send_rows(self.rows(parts), job, parts)
             same = {name: literal(expression) for name, expression in self.changes.headers.items()}

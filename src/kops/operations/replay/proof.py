@@ -17,7 +17,7 @@ from kops.operations.replay.wanted import KEEP
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.spark.replay.copy import Found
+    from kops.spark.replay.tasks import Found
 
 OTHERS = "records_of_others"
 """Key of what others wrote to the targets since the plan was made."""
@@ -74,7 +74,7 @@ class Seen:
 
 def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -> Seen:
     """Return what the targets hold since the plan was made."""
-    from kops.spark.replay.copy import found_in
+    from kops.spark.replay.tasks import found_in
 
     before = {partition_of(place): end for place, end in plan.arguments["ends"].items()}
     after = services.kafka.offsets.bounds(before)
@@ -91,7 +91,7 @@ def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -
     services.progress.step("reading back what is in the target")
     settings = work.job(1).target_settings
     try:
-        found = found_in(work.tasks(len(tails)), settings, tails, producers, inflated=plan.arguments["inflated"])
+        found = found_in(work.engine.session, settings, tails, producers, inflated=plan.arguments["inflated"])
     except OperationFailed as failure:
         if "TopicAuthorizationFailed" not in failure.message:
             raise

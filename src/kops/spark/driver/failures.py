@@ -12,10 +12,11 @@ _UNREACHABLE = ("Timeout expired while fetching topic metadata", "Timed out wait
 
 
 @contextlib.contextmanager
-def explained(doing: str) -> Iterator[None]:
+def explained(doing: str, *, hint: str = "nothing was written; --debug shows all that Spark said") -> Iterator[None]:
     """Turn what Spark raises into an error that says what could not be done and why.
 
     :param doing: such as ``compute totals``
+    :param hint: of the error
     :raises Unreachable: when the brokers did not answer Spark
     :raises OperationFailed: for anything else
     """
@@ -30,7 +31,7 @@ def explained(doing: str) -> Iterator[None]:
         raise_hidden_interrupt(error)
         reason = root_cause(str(error))
         kind = Unreachable if any(words in reason for words in _UNREACHABLE) else OperationFailed
-        raise kind(f"could not {doing}: {reason}", hint="nothing was written; --debug shows all that Spark said") from error
+        raise kind(f"could not {doing}: {reason}", hint=hint) from error
 
 
 def raise_hidden_interrupt(error: BaseException) -> None:

@@ -182,11 +182,6 @@ def set_system_properties(session: SparkSession, properties: Mapping[str, str]) 
         system.setProperty(key, ",".join(dict.fromkeys([*values, value])))
 
 
-def has_session() -> bool:
-    """Tell whether this process has begun to start a session."""
-    return _current is not None
-
-
 def start_session(needs: SparkNeeds) -> StartingSession:
     """Begin to start the session of this process; the one that there is, when there is one."""
     global _current  # noqa: PLW0603 - one session a process is Spark's own rule

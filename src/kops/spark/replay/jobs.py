@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,8 +22,11 @@ if TYPE_CHECKING:
     from kops.spark.replay.parts import Sent
 
 OUTCOME = "partition int, reached bigint, records bigint, fingerprint string, producers array<bigint>, error string, at bigint"
+KEPT = "what was committed is in the target, and `kops replay resume ID` continues after it; --debug shows all that Spark said"
+"""What is so when tasks fail that send."""
 ROWS_AT_ONCE = 50_000
 """Rows that are encoded at once."""
+_ABORT_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -183,7 +190,8 @@ def sent_part(
     sender = PartSender(writer, part.start, part.end, job.most, job.rate, job.inflated, tell, job.known.get(part.partition))
     error, at = None, None
     try:
-        sender.run(rounds_from)
+        with _aborted_on_hangup():
+            sender.run(rounds_from)
     except (RecordRefused, MisplacedRecord) as refused:
         error, at = str(refused), refused.offset
     except (KafkaError, OSError, ValueError, Overtaken) as failure:  # time-outs and damaged batches among them
@@ -195,10 +203,29 @@ def sent_part(
     return Outcome(part.partition, done.offset, done.records, done.fingerprint, tuple(done.producers), error, at)
 
 
+@contextlib.contextmanager
+def _aborted_on_hangup() -> Iterator[None]:
+    """Abort what is open when kops ends meanwhile, instead of leaving it to the time-out of the transaction.
+
+    PySpark's daemon sends its workers SIGHUP when its JVM has ended. SIGALRM ends those that no broker answers by then.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(_number: int, _frame: object) -> None:
+        signal.alarm(_ABORT_SECONDS)
+        sys.exit(1)
+
+    before = signal.signal(signal.SIGHUP, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def _give_up(writer: BatchWriter) -> None:
     """Abort what is open, so that readers of what is committed need not wait for its time-out."""
-    import contextlib
-
     with contextlib.suppress(Exception):
         writer.abort()
 
