@@ -25,5 +25,5 @@ def test_failing_task_is_reported_and_the_others_finish(spark, tmp_path):
 
 
 def test_worker_that_ends_is_reported(spark):
-    with pytest.raises(OperationFailed, match=r"could not run the tasks of a replay: .*Python worker exited"):
+    with pytest.raises(OperationFailed, match=r"could not run the tasks of a replay: a Python worker of Spark ended unexpectedly"):
         run(spark, [partial(os._exit, 3)])

@@ -28,7 +28,7 @@ def archive(session: Session, /, *, topic: str, to: str, **given: Any) -> int:
     It includes the topic's settings and the groups' committed offsets, so that `kops replay restore` can bring everything back. Run it
     again, and it continues where it ended, without gap or overlap. A killed run leaves the archive unchanged. Aborted records are left out.
     """
-    from kops.operations.replay.archive import described, take_archive
+    from kops.operations.archive.take import described, take_archive
 
     found, run, notes = take_archive(session, topic, to, **given)
     body = described(found, run, to)

@@ -11,6 +11,10 @@ from kops.cli.frame.options import Approval, mutation, spark_option
 from kops.cli.frame.session import Session
 from kops.cli.replay.archive import archive, restore
 from kops.cli.replay.redrive import redrive
+from kops.core.errors import UsageProblem
+
+_OF_CLUSTER = ("context", "bootstrap_server", "properties", "command_config")
+"""Settings that belong to the source's cluster: the target of ``--to-context`` has its own."""
 
 
 @click.group(cls=Group)
@@ -57,9 +61,8 @@ def run(session: Session, /, *, to_context: str | None, approval: Approval, mast
     If a replay is killed or fails, continue it with `kops replay resume`. Expressions are Spark SQL over key, value, timestamp,
     timestamp_ms, topic, partition, offset and headers.
     """
-    from kops.cli.replay.session import in_context
     from kops.operations.replay.plans import plan_replay
-    from kops.operations.replay.wanted import Changes, Wanted, parse_assignments
+    from kops.operations.replay.request import Changes, ReplayRequest, parse_assignments
 
     partition_by = given.pop("partition_by")
     expression = partition_by if partition_by not in (None, "keep", "key") else None
@@ -74,10 +77,12 @@ def run(session: Session, /, *, to_context: str | None, approval: Approval, mast
         skip=given.pop("skip_undecodable"),
     )
     declared = tuple(name for text in given.pop("declare") for name in text.split(","))
-    chosen, source_context = in_context(session, to_context)
-    wanted = Wanted(changes=changes, declared=declared, partition_by=partition_by, source_context=source_context, master=master, **given)
+    chosen, source_context = _in_context(session, to_context)
+    request = ReplayRequest(
+        changes=changes, declared=declared, partition_by=partition_by, source_context=source_context, master=master, **given
+    )
     with chosen:
-        return chosen.carry_out(plan_replay(chosen, wanted, look=approval.dry_run), approval)
+        return chosen.carry_out(plan_replay(chosen, request, look=approval.dry_run), approval)
 
 
 @group.command("resume")
@@ -87,7 +92,6 @@ def run(session: Session, /, *, to_context: str | None, approval: Approval, mast
 @click.pass_obj
 def resume(session: Session, *, entry_id: str, take_over: bool, approval: Approval) -> int:
     """Continue a replay that was killed or failed; no record is sent twice. ID may be `last`."""
-    from kops.core.errors import UsageProblem
     from kops.operations.protocol.journal_actions import entry_named, plan_finish
 
     entry = entry_named(session, session.journal, entry_id)
@@ -96,6 +100,22 @@ def resume(session: Session, *, entry_id: str, take_over: bool, approval: Approv
             f"{entry.id} is an entry of {entry.plan.operation}, not of a replay", hint="`kops journal finish` is for entries of every kind"
         )
     return session.carry_out(plan_finish(session, entry, take_over=take_over), approval, finishes=entry.id)
+
+
+def _in_context(session: Session, name: str | None) -> tuple[Session, str | None]:
+    """Return the session of the target, and the context of the source where that is another.
+
+    :raises UsageProblem: when the source is no context, which a later run could not reach again
+    """
+    if name is None:
+        return Session(session.settings), None
+    source = session.connection.name
+    if not source or "bootstrap_server" in session.settings:
+        raise UsageProblem(
+            "--to-context needs the source to be a context too", hint="`kops context add NAME --bootstrap-servers HOST:PORT`"
+        )
+    own = {key: value for key, value in session.settings.items() if key not in _OF_CLUSTER}
+    return Session({**own, "context": name}), source
 
 
 group.add_command(archive)

@@ -40,8 +40,8 @@ def redrive(session: Session, /, *, source: str, approval: Approval, **given: An
     sample of each; --dry-run stops there. Error headers are removed, and kops-redrive-attempts counts up. Each is sent once: the next
     redrive leaves it out. Expressions are as for `kops replay run`, and can use dead_letter (cause, topic, ...) and attempts.
     """
-    from kops.operations.replay.redrive_plan import Redriven, plan_redrive
-    from kops.operations.replay.wanted import Changes, parse_assignments
+    from kops.operations.replay.redrive_plan import RedriveRequest, plan_redrive
+    from kops.operations.replay.request import Changes, parse_assignments
 
     changes = Changes(
         key=given.pop("key_name"),
@@ -51,5 +51,5 @@ def redrive(session: Session, /, *, source: str, approval: Approval, **given: An
         skip=given.pop("skip_undecodable"),
     )
     unattended = approval.yes and not (approval.dry_run or approval.plan_out)
-    wanted = Redriven(source=source, changes=changes, unattended=unattended, **given)
-    return session.carry_out(plan_redrive(session, wanted, tell=session.note), approval)
+    request = RedriveRequest(source=source, changes=changes, unattended=unattended, **given)
+    return session.carry_out(plan_redrive(session, request, report=session.note), approval)

@@ -316,7 +316,7 @@ class BatchWriter:
 
 
 def _position_batch(group: str, position: Position, producer: Producer) -> bytes:
-    """Return a batch of one record: the position as ``operations.replay.memory`` reads it."""
+    """Return a batch of one record: the position as ``operations.replay.progress_topic`` reads it."""
     import pyarrow
 
     from kops.formats.batches.encode import columns_of, encode

@@ -1,130 +1,130 @@
-"""Plans a replay: which records, where to, how, and how exact."""
+"""Plans a replay: which records, where to, how, and how exact; and previews what it would send."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import Refused, UsageProblem
 from kops.core.findings import counted
+from kops.core.models import TopicPartition
 from kops.core.plan import Item, Plan
+from kops.core.records.models import OffsetRange
 from kops.core.selection import parse_selection
 from kops.core.times import to_milliseconds
+from kops.formats.base import as_text_or_base64
+from kops.operations.archive.source import Range, Source, range_of, settings_of, source_of
 from kops.operations.engine.spark import chosen_master
-from kops.operations.replay.jobs import Work, parts_of
-from kops.operations.replay.memory import Memory, memory_of, remembered
-from kops.operations.replay.preview import preview, topics_by_reading
-from kops.operations.replay.source import Range, Source, range_of, settings_of, source_of
+from kops.operations.replay.arguments import ReplayArguments
+from kops.operations.replay.progress_topic import ProgressTopic, find_progress_topic, progress_notes
+from kops.operations.replay.request import EXACTLY_ONCE, KEEP, ReplayRequest, parse_form
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
-from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Wanted, parse_form
+from kops.operations.replay.work import Work, ranges_left
 from kops.operations.services import Services
+
+if TYPE_CHECKING:
+    from kops.spark.replay.jobs import PartitionRange
+
 
 OPERATION = "replay.run"
 
 
-def plan_replay(services: Services, wanted: Wanted, *, look: bool = False) -> Plan:
+def plan_replay(services: Services, request: ReplayRequest, *, look: bool = False) -> Plan[ReplayArguments]:
     """Decide what is sent where.
 
     :param look: read, count and take samples, as a dry run does
     :raises Refused: with the reason, before anything is sent
     """
-    _refuse_contradictions(wanted)
-    source = source_of(services, wanted.source_context)
-    found = range_of(services, source, wanted)
+    _refuse_contradictions(request)
+    source = source_of(services, request.source_context)
+    found = range_of(services, source, request.source, request.span, from_group=request.from_group, until_group=request.until_group)
     for connection, what in ((source.connection, "source"), (services.connection, "target")):
         settings_of(connection, what)
-    arguments = _arguments(services, wanted, found, chosen_master(services, wanted.master))
+    arguments = _arguments(services, request, found, chosen_master(services, request.master))
     work, reads = Work(services, arguments), bool(found.offsets or look)
     if reads:
         work.begin()
-    topics: Sequence[str] = wanted.declared or ((wanted.target,) if wanted.target else ())
+    topics: Sequence[str] = request.declared or ((request.target,) if request.target else ())
     if not topics and reads:
-        topics = topics_by_reading(work, parts_of(_bare(services, arguments), {}))
+        topics = topics_by_reading(work, ranges_left(arguments, {}))
     if not topics:
         raise Refused("no record says where it goes: the range is empty", hint="--declare names the topics")
-    targets = targets_of(services, topics, wanted)
-    where, said = placement(wanted, found.partitions, targets, changed=bool(wanted.changes.some and _moves(wanted)))
-    memory = memory_of(services) if wanted.guarantee == EXACTLY_ONCE else Memory(problem="only transactions note it in a topic too")
-    arguments |= {
-        "progress_topic": memory.topic,
-        "anchor": next(iter(targets.counts)),
-        "targets": dict(targets.counts),
-        "partition_by": where,
-        "largest": targets.largest,
-        "inflated": any(targets.setting(topic, "compression.type") not in ("", "producer") for topic in targets.counts),
-        "own": not targets.no_undo,
-        "no_undo": targets.no_undo,
-        "ends": {str(place): end for place, end in sorted(targets.ends.items())},
-    }
+    targets = targets_of(services, topics, request)
+    where, said = placement(request, found.partitions, targets, changed=bool(request.changes.some and _moves(request)))
+    progress_topic = (
+        find_progress_topic(services)
+        if request.guarantee == EXACTLY_ONCE
+        else ProgressTopic(problem="only transactions note it in a topic too")
+    )
+    arguments = replace(
+        arguments,
+        progress_topic=progress_topic.topic,
+        anchor=next(iter(targets.counts)),
+        partition_by=where,
+    ).sent_to(targets)
+    work.arguments = arguments
     plan = Plan(
         operation=OPERATION,
-        summary=_summary(wanted, found, targets),
+        summary=_summary(request, found, targets),
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
-        items=tuple(_items(found, wanted, where)),
+        items=tuple(_items(found, request, where)),
         guard=guard_of(targets),
         arguments=arguments,
-        warnings=tuple(_warnings(services, source, found, wanted, targets)),
-        notes=(said, _exactness(wanted), *remembered(services, memory), *found.notes, *_undo(targets)),
+        warnings=tuple(_warnings(services, source, found, request, targets)),
+        notes=(said, _exactness(request), *progress_notes(services, progress_topic), *found.notes, *_undo(targets)),
     )
-    if reads and wanted.changes.some:
-        work.rows(parts_of(plan, {}))  # Spark judges the expressions before anybody approves
+    if reads and request.changes.some:
+        work.rows(ranges_left(arguments, {}))  # Spark judges the expressions before anybody approves
     if look and plan.has_changes:
-        counts, notes = preview(work, source, parts_of(plan, {}))
-        plan = replace(plan, notes=(*plan.notes, *notes), arguments=arguments | {"preview": counts})
+        counts, notes = preview(work, source, ranges_left(arguments, {}))
+        plan = replace(plan, notes=(*plan.notes, *notes), arguments=replace(arguments, preview=counts))
     return plan
 
 
-def _refuse_contradictions(wanted: Wanted) -> None:
-    changes = wanted.changes
-    if (wanted.target is None) == (changes.topic is None):
+def _refuse_contradictions(request: ReplayRequest) -> None:
+    changes = request.changes
+    if (request.target is None) == (changes.topic is None):
         raise UsageProblem("say where to: either --to TOPIC or --to-expression SQL", hint="kops replay run orders --to orders-again")
-    if wanted.declared and changes.topic is None:
+    if request.declared and changes.topic is None:
         raise UsageProblem("--declare belongs to --to-expression", hint="it names the topics that the expression may give")
-    if wanted.target is not None and parse_selection(wanted.target).partitions is not None:
-        raise UsageProblem(f"{wanted.target} names partitions", hint="--to takes a topic; --partition-by says the partition")
+    if request.target is not None and parse_selection(request.target).partitions is not None:
+        raise UsageProblem(f"{request.target} names partitions", hint="--to takes a topic; --partition-by says the partition")
     for form in (changes.key, changes.value):
         parse_form(form)
 
 
-def _moves(wanted: Wanted) -> bool:
+def _moves(request: ReplayRequest) -> bool:
     """Tell whether records may belong to another partition than before: their key is another."""
-    return any(name == "key" for name, _ in wanted.changes.assignments) or wanted.changes.function is not None
+    return any(name == "key" for name, _ in request.changes.assignments) or request.changes.function is not None
 
 
-def _arguments(services: Services, wanted: Wanted, found: Range, master: str) -> dict[str, Any]:
-    return {
-        "replay": f"kops-replay-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
-        "source": found.topic,
-        "source_context": wanted.source_context,
-        "target": wanted.target,
-        "ranges": {str(number): [some.start, some.end] for number, some in sorted(found.ranges.items()) if not some.empty},
-        "changes": wanted.changes.as_json(),
-        "partition_by": wanted.partition_by,
-        "rate": wanted.rate,
-        "limit": wanted.limit,
-        "guarantee": wanted.guarantee,
-        "compression": wanted.compression,
-        "new_times": wanted.accept_new_times,
-        "master": master,
-        "targets": {},
-        "anchor": wanted.target or "",
-        "largest": 0,
-        "inflated": False,
-    }
+def _arguments(services: Services, request: ReplayRequest, found: Range, master: str) -> ReplayArguments:
+    return ReplayArguments(
+        replay=f"kops-replay-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
+        source=found.topic,
+        master=master,
+        source_context=request.source_context,
+        target=request.target,
+        ranges={number: (some.start, some.end) for number, some in sorted(found.ranges.items()) if not some.empty},
+        changes=request.changes,
+        partition_by=request.partition_by,
+        rate=request.rate,
+        limit=request.limit,
+        guarantee=request.guarantee,
+        compression=request.compression,
+        new_times=request.accept_new_times,
+        anchor=request.target or "",
+    )
 
 
-def _bare(services: Services, arguments: dict[str, Any]) -> Plan:
-    return Plan(OPERATION, "", services.kafka.cluster().cluster_id, services.connection.label, (), arguments=arguments)
-
-
-def _items(found: Range, wanted: Wanted, where: str) -> list[Item]:
+def _items(found: Range, request: ReplayRequest, where: str) -> list[Item]:
     items = []
     for number, some in sorted(found.ranges.items()):
         target = f"{found.topic}:{number}"
-        to = f"{wanted.target}:{number}" if wanted.target and where == KEEP else wanted.target or "by expression"
+        to = f"{request.target}:{number}" if request.target and where == KEEP else request.target or "by expression"
         if some.empty:
             items.append(Item(target, "none", some.start, some.end, "no records"))
         else:
@@ -132,16 +132,16 @@ def _items(found: Range, wanted: Wanted, where: str) -> list[Item]:
     return items
 
 
-def _summary(wanted: Wanted, found: Range, targets: Targets) -> str:
-    to = wanted.target or f"{len(targets.counts)} topics by expression"
+def _summary(request: ReplayRequest, found: Range, targets: Targets) -> str:
+    to = request.target or f"{len(targets.counts)} topics by expression"
     what = f"up to {counted(found.offsets, 'record')} of {found.topic}" if found.offsets else f"no records of {found.topic}"
-    cluster = f" in context {wanted.source_context}" if wanted.source_context else ""
-    how = "changed on the way" if wanted.changes.some else "as they are"
+    cluster = f" in context {request.source_context}" if request.source_context else ""
+    how = "changed on the way" if request.changes.some else "as they are"
     return f"send {what}{cluster} to {to}, {how}"
 
 
-def _exactness(wanted: Wanted) -> str:
-    if wanted.guarantee == EXACTLY_ONCE:
+def _exactness(request: ReplayRequest) -> str:
+    if request.guarantee == EXACTLY_ONCE:
         return (
             "exactly once: each transaction holds records and progress; after a crash or failure, `kops replay resume` continues there, and"
             " who reads uncommitted data may see what was aborted"
@@ -158,10 +158,10 @@ def _undo(targets: Targets) -> list[str]:
     return [f"no undo: {targets.no_undo}"]
 
 
-def _warnings(services: Services, source: Source, found: Range, wanted: Wanted, targets: Targets) -> list[str]:
+def _warnings(services: Services, source: Source, found: Range, request: ReplayRequest, targets: Targets) -> list[str]:
     now = to_milliseconds(services.now())
-    warnings = warnings_of(targets, lambda kept: not wanted.accept_new_times and bool(older_partitions(source, found, now - kept)))
-    if found.topic in targets.counts and wanted.source_context is None:
+    warnings = warnings_of(targets, lambda kept: not request.accept_new_times and bool(older_partitions(source, found, now - kept)))
+    if found.topic in targets.counts and request.source_context is None:
         warnings.append(f"{found.topic} is source and target: what is sent comes after the range, and every reader gets it again")
     return [*warnings, *(_other_partitions(found, topic, count) for topic, count in targets.counts.items() if count != found.partitions)]
 
@@ -177,6 +177,82 @@ def _other_partitions(found: Range, topic: str, count: int) -> str:
 
 def older_partitions(source: Source, found: Range, milliseconds: int) -> list[int]:
     """Return the partitions with records before a time."""
-    from kops.operations.replay.source import older_than
+    from kops.operations.archive.source import older_than
 
     return older_than(source, found, max(0, milliseconds)) if found.offsets else []
+
+
+SAMPLES = 5
+SAMPLE_WIDTH = 60
+
+
+def topics_by_reading(work: Work[ReplayArguments], parts: Sequence[PartitionRange]) -> list[str]:
+    """Return the topics that the records of a range go to.
+
+    :raises Refused: when a record goes nowhere
+    """
+    from kops.spark.driver.failures import explained
+
+    if not parts:
+        return []
+    work.services.progress.step(f"reading {work.arguments.source} to see where its records go")
+    rows = work.rows(parts)
+    with explained(f"find the topics of {work.arguments.source}"):
+        found = [row.topic for row in rows.select("topic").distinct().collect()]
+    if None in found:
+        raise Refused(
+            f"--to-expression {work.changes.topic} is null for some records, so they go nowhere",
+            hint="leave them out with --where, or give them a topic with coalesce(...)",
+        )
+    return sorted(found)
+
+
+def preview(work: Work[ReplayArguments], source: Source, parts: Sequence[PartitionRange]) -> tuple[dict[str, Any], list[str]]:
+    """Return counts and samples of what would be sent, and sentences that say the same."""
+    work.services.progress.step(f"reading {work.arguments.source}")
+    counts, samples = _of_rows(work, parts) if work.changes.some else _of_batches(work, source, parts)
+    limit = work.arguments.limit
+    total = sum(counts.values())
+    shown = [f"{record['topic']}: {sample_text(record['key'])} = {sample_text(record['value'])}" for record in samples]
+    places = "; ".join(f"{place} {count:,}" for place, count in list(counts.items())[:SAMPLES])
+    read, sent = sum(part.end - part.start for part in parts), min(total, limit or total)
+    notes = [
+        f"read: {counted(read, 'offset')}; to be sent: {counted(sent, 'record')} ({places})",
+        *(f"sample: {line}" for line in shown),
+    ]
+    return {"records": min(total, limit or total), "counts": counts, "samples": samples}, notes
+
+
+def _of_rows(work: Work[ReplayArguments], parts: Sequence[PartitionRange]) -> tuple[dict[str, int], list[dict[str, Any]]]:
+    from kops.spark.driver.failures import explained
+
+    rows = work.rows(parts)
+    with explained(f"read {work.arguments.source}"):
+        counts = {row.topic: row["count"] for row in rows.groupBy("topic").count().orderBy("topic").collect()}
+        samples = rows.limit(SAMPLES).collect()
+    return counts, [_sample(row.topic, row.key, row.value, row.timestamp_ms) for row in samples]
+
+
+def _of_batches(
+    work: Work[ReplayArguments], source: Source, parts: Sequence[PartitionRange]
+) -> tuple[dict[str, int], list[dict[str, Any]]]:
+    from kops.spark.replay.tasks import counted
+
+    topic, target = work.arguments.source, work.arguments.anchor
+    count = counted(work.engine.session, work.job(len(parts)), parts)
+    ranges = {TopicPartition(topic, part.partition): OffsetRange(part.start, part.end) for part in parts[:1]}
+    records = next((batch for batch in source.kafka.records.read(ranges) if batch), [])[:SAMPLES]
+    return {target: count}, [_sample(target, record.key, record.value, record.timestamp) for record in records]
+
+
+def _sample(topic: str, key: bytes | None, value: bytes | None, timestamp: int | None) -> dict[str, Any]:
+    def shown(data: bytes | None) -> Any:
+        return None if data is None else as_text_or_base64(bytes(data))
+
+    return {"topic": topic, "key": shown(key), "value": shown(value), "timestamp_ms": timestamp}
+
+
+def sample_text(shown: Any) -> str:
+    """Return a key or a value of a sample shortened to fit a line."""
+    text = "null" if shown is None else " ".join(str(shown["data"]).split())
+    return text if len(text) <= SAMPLE_WIDTH else f"{text[: SAMPLE_WIDTH - 1]}…"

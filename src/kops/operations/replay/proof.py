@@ -11,9 +11,10 @@ from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.offsets.items import partition_of
-from kops.operations.replay.history import known_producers
-from kops.operations.replay.jobs import Work
-from kops.operations.replay.wanted import KEEP
+from kops.operations.replay.arguments import Given
+from kops.operations.replay.progress import known_producers
+from kops.operations.replay.request import KEEP
+from kops.operations.replay.work import Work
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -25,34 +26,34 @@ _WORD = 0xFFFF_FFFF_FFFF_FFFF
 
 
 @dataclass(frozen=True)
-class Sum:
+class Totals:
     """Records, and the sum of the fingerprints of their batches."""
 
     records: int = 0
     fingerprint: int = 0
 
-    def __add__(self, other: Sum) -> Sum:
-        return Sum(self.records + other.records, (self.fingerprint + other.fingerprint) & _WORD)
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(self.records + other.records, (self.fingerprint + other.fingerprint) & _WORD)
 
 
-def proven(services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-    """Return the results, with what was found in the target; FAILED where that is something else than what was sent."""
+def proven(services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    """Return the results, with what was found in the target; FAILED where it differs from what was sent."""
     values = {result.target: result.value for result in results if isinstance(result.value, dict)}
-    found = found_in_targets(services, plan, sorted({*_producers(values.values()), *known_producers(services, plan)})).found
-    by_partition = plan.arguments["partition_by"] == KEEP and len(plan.arguments["targets"]) == 1
-    sent = {target: Sum(value["records"], int(value["fingerprint"], 16)) for target, value in values.items()}
+    found = read_targets(services, plan, sorted({*_producers(values.values()), *known_producers(services, plan)})).found
+    by_partition = plan.arguments.partition_by == KEEP and len(plan.arguments.targets) == 1
+    sent = {target: Totals(value["records"], int(value["fingerprint"], 16)) for target, value in values.items()}
     if by_partition:
-        topic = plan.arguments["anchor"]
+        topic = plan.arguments.anchor
         there = {target: _sum_of(found.get(TopicPartition(topic, partition_of(target).partition))) for target in values}
         judged = tuple(_judged(result, sent.get(result.target), there.get(result.target), plan) for result in results)
         return _with_others(judged, found)
-    total = sum(map(_sum_of, found.values()), Sum())
-    wanted = sum(sent.values(), Sum())
+    total = sum(map(_sum_of, found.values()), Totals())
+    wanted = sum(sent.values(), Totals())
     return _with_others(tuple(_judged(result, wanted, total, plan, shown=sent.get(result.target)) for result in results), found)
 
 
 def _with_others(results: tuple[ItemResult, ...], found: Mapping[TopicPartition, Found]) -> tuple[ItemResult, ...]:
-    """Return the results; where others have written to the targets since the plan was made, the first that is done says how much."""
+    """Return the results; where others have written to the targets since the plan was made, the first that is done says how many."""
     others = sum(each.others for each in found.values())
     first = next((at for at, result in enumerate(results) if result.status is Status.DONE and isinstance(result.value, dict)), None)
     if not others or first is None:
@@ -62,7 +63,7 @@ def _with_others(results: tuple[ItemResult, ...], found: Mapping[TopicPartition,
 
 
 @dataclass(frozen=True)
-class Seen:
+class TargetContents:
     """What targets hold since a plan was made.
 
     :param ends: of all their partitions: before these offsets everything was looked at, and nothing after
@@ -72,11 +73,11 @@ class Seen:
     ends: Mapping[TopicPartition, int]
 
 
-def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -> Seen:
+def read_targets(services: Services, plan: Plan[Given], producers: Sequence[int]) -> TargetContents:
     """Return what the targets hold since the plan was made."""
     from kops.spark.replay.tasks import found_in
 
-    before = {partition_of(place): end for place, end in plan.arguments["ends"].items()}
+    before = plan.arguments.ends
     after = services.kafka.offsets.bounds(before)
     ends = {place: bound.log_end_offset for place, bound in after.items()}
     _wait_until_decided(services, ends)
@@ -86,12 +87,12 @@ def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -
         if after[place].log_end_offset > end
     }
     if not tails:
-        return Seen({}, ends)
+        return TargetContents({}, ends)
     work = Work(services, plan.arguments)
     services.progress.step("reading back what is in the target")
     settings = work.job(1).target_settings
     try:
-        found = found_in(work.engine.session, settings, tails, producers, inflated=plan.arguments["inflated"])
+        found = found_in(work.engine.session, settings, tails, producers, inflated=plan.arguments.inflated)
     except OperationFailed as failure:
         if "TopicAuthorizationFailed" not in failure.message:
             raise
@@ -100,17 +101,17 @@ def found_in_targets(services: Services, plan: Plan, producers: Sequence[int]) -
             f"what is in {names} cannot be read back (lacks READ on topic {names})",
             hint="what was sent is there; `kops replay resume ID` proves it once the principal may read it",
         ) from failure
-    return Seen({TopicPartition(*place): each for place, each in found.items()}, ends)
+    return TargetContents({TopicPartition(*place): each for place, each in found.items()}, ends)
 
 
 def _wait_until_decided(services: Services, ends: Mapping[TopicPartition, int]) -> None:
-    """Wait for the ends of transactions: of the last one here the brokers may still be writing it, and others have theirs."""
+    """Wait for open transactions: brokers may still be writing the end of the last one here, and other producers have theirs."""
     from kops.operations.engine.stable import wait_until_stable
 
     try:
         wait_until_stable(services, ends)
     except TimedOut as late:
-        late.hint = "somebody's transaction is open; `kops replay resume ID` reads back again when it has ended"
+        late.hint = "another producer's transaction is open; `kops replay resume ID` reads back again when it has ended"
         raise
 
 
@@ -118,11 +119,11 @@ def _producers(values: Any) -> list[int]:
     return sorted({producer for value in values for producer in value["producers"]})
 
 
-def _sum_of(found: Found | None) -> Sum:
-    return Sum(found.records, found.fingerprint) if found else Sum()
+def _sum_of(found: Found | None) -> Totals:
+    return Totals(found.records, found.fingerprint) if found else Totals()
 
 
-def _judged(result: ItemResult, sent: Sum | None, there: Sum | None, plan: Plan, *, shown: Sum | None = None) -> ItemResult:
+def _judged(result: ItemResult, sent: Totals | None, there: Totals | None, plan: Plan[Given], *, shown: Totals | None = None) -> ItemResult:
     """Return a result as the read-back has it.
 
     :param shown: what of ``sent`` is this item's
@@ -145,6 +146,6 @@ def _judged(result: ItemResult, sent: Sum | None, there: Sum | None, plan: Plan,
     return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=result.value)
 
 
-def _keeps_content(plan: Plan) -> bool:
-    """Tell whether batches stay what they are: one that is compressed anew with new times does not."""
-    return not (plan.arguments["inflated"] and plan.arguments["new_times"])
+def _keeps_content(plan: Plan[Given]) -> bool:
+    """Tell whether batches stay what they are: one that is recompressed with new times does not."""
+    return not (plan.arguments.inflated and plan.arguments.new_times)

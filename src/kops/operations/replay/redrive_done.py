@@ -1,4 +1,4 @@
-"""Which dead letters were sent back: records of the topic of ``memory``, one a partition of the dead-letter topic.
+"""Which dead letters were sent back: records of the topic of ``progress_topic``, one a partition of the dead-letter topic.
 
 A record has the set of offsets that were sent back (``done``), and what a redrive that is under way has set out to send (``claim``). How
 far that one is, its own progress says, which is written in the transactions of its records. The key has the id of the dead-letter topic:
@@ -18,8 +18,8 @@ from kops.core.intervals import Intervals, below, intervals_of, intervals_text, 
 from kops.core.models import Committed, TopicPartition
 from kops.core.topics.names import PROGRESS_TOPIC, no_topics
 from kops.operations.protocol.journal import Journal
-from kops.operations.replay.memory import create_memory, memory_of, recall, remember
 from kops.operations.replay.progress import progress_of
+from kops.operations.replay.progress_topic import create_progress_topic, find_progress_topic, read_notes, write_notes
 from kops.operations.services import Services
 
 OPERATION = "replay.redrive"
@@ -44,7 +44,6 @@ class Done:
         return self.done[0][1] if self.done and self.done[0][0] == 0 else 0
 
     def as_json(self) -> dict[str, str]:
-        """Return it as it is noted."""
         note = {"done": intervals_text(self.done), "claim": intervals_text(self.claim), "replay": self.replay}
         return {name: text for name, text in note.items() if text}
 
@@ -56,7 +55,7 @@ class Done:
 def done_of(body: Any) -> Done:
     """Read back what ``Done.as_json`` made.
 
-    :raises ValueError: when it is something else
+    :raises ValueError: when it is not valid
     """
     try:
         done, claim = (intervals_of(body.get(name, "")) for name in ("done", "claim"))
@@ -66,19 +65,18 @@ def done_of(body: Any) -> Done:
 
 
 def lock_of_topic(topic: str) -> str:
-    """Return what redrives of a topic lock."""
     return f"kops-redrive-{topic}"
 
 
-def require_memory(services: Services) -> list[str]:
+def require_progress_topic(services: Services) -> list[str]:
     """Refuse where what was sent back cannot be noted for good; return what a plan says of it.
 
     :raises Refused: before anything is sent
     """
-    memory = memory_of(services)
-    if memory.problem:
-        raise Refused(f"what is sent back cannot be noted where it does not expire: {memory.problem}", hint=memory.hint)
-    return [f"creates {PROGRESS_TOPIC}, a compacted topic that holds which dead letters were sent back"] if memory.create else []
+    progress_topic = find_progress_topic(services)
+    if progress_topic.problem:
+        raise Refused(f"what is sent back cannot be noted where it does not expire: {progress_topic.problem}", hint=progress_topic.hint)
+    return [f"creates {PROGRESS_TOPIC}, a compacted topic that holds which dead letters were sent back"] if progress_topic.create else []
 
 
 def read_done(services: Services, topic: str, partitions: Iterable[int]) -> dict[int, Done]:
@@ -87,11 +85,11 @@ def read_done(services: Services, topic: str, partitions: Iterable[int]) -> dict
     It is read with what transactions have open: it is written outside of them. Where nothing is noted, the committed offsets count of a
     group by which kops noted it before.
 
-    :raises Refused: when what is noted is something else
+    :raises Refused: when what is stored cannot be read
     """
     wanted = list(partitions)
     prefix = _prefix(services, topic)
-    found = recall(services, prefix, committed=False)
+    found = read_notes(services, prefix, committed=False)
     group = f"kops-redrive-{topic}"
     before = services.kafka.groups.committed([group], stable=True).get(group, {})
     try:
@@ -105,14 +103,14 @@ def read_done(services: Services, topic: str, partitions: Iterable[int]) -> dict
 
 
 def write_done(services: Services, topic: str, now: Mapping[int, Done]) -> None:
-    """Note what was sent back.
+    """Store what was sent back.
 
     :raises OperationFailed: when the brokers do not take it
     """
-    create_memory(services)
+    create_progress_topic(services)
     prefix = _prefix(services, topic)
     try:
-        remember(services, {f"{prefix}{number}": done.as_json() for number, done in now.items()})
+        write_notes(services, {f"{prefix}{number}": done.as_json() for number, done in now.items()})
     except OperationFailed as failure:
         why = f"cannot note which dead letters of {topic} were sent back: {failure.message}"
         raise OperationFailed(why, hint=failure.hint) from failure
@@ -136,15 +134,14 @@ def refuse_forgotten(services: Services, topic: str, known: Mapping[int, Done], 
             records, reached = sent[lost[0]]["records"], sent[lost[0]]["next_offset"]
             raise Refused(
                 f"journal {entry.id} knows that {counted(records, 'dead letter')} of {lost[0]} before offset {reached:,} "
-                f"{'was' if records == 1 else 'were'} sent back, and {PROGRESS_TOPIC} does not know it any more: nothing is sent twice",
-                hint=f"was {PROGRESS_TOPIC} deleted? `--range {reached}..` leaves them out, --again sends them back once more",
+                f"{'was' if records == 1 else 'were'} sent back, and {PROGRESS_TOPIC} no longer has it: nothing is sent twice",
+                hint=f"was {PROGRESS_TOPIC} deleted? `--range {reached}..` leaves them out, --again sends them back again",
                 journal_id=entry.id,
                 partitions=lost,
             )
 
 
 def fits(done: Done) -> bool:
-    """Tell whether brokers take it."""
     return len(json.dumps(done.as_json())) <= LARGEST_NOTE
 
 
@@ -176,7 +173,6 @@ def refuse_under_way(topic: str, known: Mapping[int, Done]) -> None:
 
 
 def done_json(known: Mapping[int, Done]) -> dict[str, Any]:
-    """Return it as JSON, to be compared."""
     return {str(number): done.as_json() for number, done in sorted(known.items())}
 
 

@@ -6,16 +6,18 @@ import fnmatch
 import secrets
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from kops.core.errors import KopsError, Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.intervals import Intervals, joined
 from kops.core.plan import Item, Plan
 from kops.core.topics.names import PROGRESS_TOPIC
+from kops.operations.archive.source import Range, range_of, settings_of, source_of
 from kops.operations.engine.spark import chosen_master
-from kops.operations.replay.jobs import Work
+from kops.operations.replay.arguments import RedriveArguments
+from kops.operations.replay.redrive import taken_over
 from kops.operations.replay.redrive_done import (
     OPERATION,
     Done,
@@ -25,24 +27,22 @@ from kops.operations.replay.redrive_done import (
     read_done,
     refuse_forgotten,
     refuse_under_way,
-    require_memory,
+    require_progress_topic,
 )
-from kops.operations.replay.redrive_rows import BY_ORIGIN, letters_of
-from kops.operations.replay.redrive_shown import causes_json, causes_lines, left_lines
-from kops.operations.replay.redrive_taken_over import taken_over
-from kops.operations.replay.source import Range, range_of, settings_of, source_of
+from kops.operations.replay.redrive_letters import BY_ORIGIN, causes_json, causes_lines, left_lines, letters_of
+from kops.operations.replay.request import BY_KEY, EXACTLY_ONCE, Changes, ReplayRequest, parse_form
 from kops.operations.replay.targets import Targets, guard_of, targets_of
-from kops.operations.replay.wanted import BY_KEY, EXACTLY_ONCE, Changes, Wanted, parse_form
+from kops.operations.replay.work import Work
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
-    from kops.spark.replay.jobs import Part
+    from kops.spark.replay.jobs import PartitionRange
     from kops.spark.replay.redrive import Group
 
 
 @dataclass(frozen=True)
-class Redriven:
-    """What somebody asks of a redrive.
+class RedriveRequest:
+    """A redrive as it was requested.
 
     :param source: the dead-letter topic, with or without partitions
     :param span: ``FROM..TO`` of it
@@ -53,7 +53,7 @@ class Redriven:
     :param take_over: count a redrive that was never finished as it is
     :param again: choose among those too that were sent back before
     :param to_topics: patterns of topics that headers may name
-    :param unattended: nobody looks at the plan before it is carried out
+    :param unattended: the plan is not shown before it is carried out
     """
 
     source: str
@@ -72,47 +72,47 @@ class Redriven:
     master: str | None = None
 
 
-def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], None]) -> Plan:
+def plan_redrive(services: Services, request: RedriveRequest, *, report: Callable[[str], None]) -> Plan[RedriveArguments]:
     """Read the dead letters, and decide which go back.
 
-    :param tell: is given what there is by cause, a line each, where no plan comes of it that has them
+    :param report: takes a line for each cause where the redrive is refused, so there is no plan to list them
     :raises Refused: with the reason, before anything is sent
     """
-    for form in (wanted.changes.key, wanted.changes.value):
+    for form in (request.changes.key, request.changes.value):
         parse_form(form)
     source = source_of(services, None)
-    found = range_of(services, source, Wanted(source=wanted.source, target=None, span=wanted.span))
-    if found.topic in (wanted.route, wanted.parked):
+    found = range_of(services, source, request.source, request.span)
+    if found.topic in (request.route, request.parked):
         raise UsageProblem(f"{found.topic} would go back to itself", hint="--route and --parked take other topics")
     settings_of(services.connection, "target")  # refuses before anything starts
-    created = require_memory(services)
+    created = require_progress_topic(services)
     known = read_done(services, found.topic, found.ranges)
-    if not wanted.take_over:
+    if not request.take_over:
         refuse_under_way(found.topic, known)
-    if not wanted.again:
+    if not request.again:
         refuse_forgotten(services, found.topic, known, {number: some.start for number, some in found.ranges.items()})
-    noted = folded(services, known, stable=not wanted.take_over)
-    done = dict.fromkeys(noted, Done()) if wanted.again else noted
-    arguments = _arguments(services, wanted, found.topic, chosen_master(services, wanted.master))
+    noted = folded(services, known, stable=not request.take_over)
+    done = dict.fromkeys(noted, Done()) if request.again else noted
+    arguments = _arguments(services, request, found.topic, chosen_master(services, request.master))
     work = Work(services, arguments)
     work.begin()
-    groups, chosen, total = _read(work, found, done, wanted)
+    groups, chosen, total = _read(work, found, done, request)
     _refuse_scattered(found.topic, noted, chosen)
     sent = [group for group in groups if group.fate in ("send", "parked")]
     topics = sorted({str(group.topic) for group in sent})
-    named = sorted({str(group.topic) for group in sent if group.fate == "send"} - {wanted.route})
-    look = Wanted(source=found.topic, target=None, accept_new_times=wanted.accept_new_times)
+    named = sorted({str(group.topic) for group in sent if group.fate == "send"} - {request.route})
+    look = ReplayRequest(source=found.topic, target=None, accept_new_times=request.accept_new_times)
     try:
         if found.topic in topics:
             raise Refused(f"dead letters of {found.topic} say that they came from {found.topic} itself", hint="leave them out with --where")
-        _refuse_topics(found.topic, named, wanted)
+        _refuse_topics(found.topic, named, request)
         targets = targets_of(services, topics, look) if topics else Targets({}, {}, {}, {}, own=False)
     except KopsError as error:
         for line in causes_lines(groups):
-            tell(line)
+            report(line)
         error.details["histogram"] = causes_json(groups)
         raise
-    by, said = _placement(sent, targets, wanted.changes)
+    by, said = _placement(sent, targets, request.changes)
     claims = {number: chosen[number] for number in sorted(chosen)}
     whole = sum(group.count for group in groups) == total
     return Plan(
@@ -122,23 +122,20 @@ def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], 
         context=services.connection.label,
         items=tuple(_items(found, done, claims)),
         guard=guard_of(targets) | {"empty_ends": {}, "done": done_json({number: noted[number] for number in claims})},
-        arguments=arguments
-        | {
-            "targets": dict(targets.counts),
-            "anchor": topics[0] if topics else "",
-            "partition_by": by,
-            "largest": targets.largest if topics else 0,
-            "inflated": any(targets.setting(topic, "compression.type") not in ("", "producer") for topic in topics),
-            "ends": {str(place): end for place, end in sorted(targets.ends.items())},
-            "ranges": {str(number): [some[0][0], some[-1][1]] for number, some in claims.items()},
-            "claims": {str(number): [list(each) for each in some] for number, some in claims.items()},
-            "without_records": _without_records(found, done, claims) if whole and len(sent) == len(groups) else {},
-            "histogram": causes_json(groups),
-        },
+        arguments=replace(
+            arguments.sent_to(targets),
+            own=False,
+            anchor=topics[0] if topics else "",
+            partition_by=by,
+            ranges={number: (some[0][0], some[-1][1]) for number, some in claims.items()},
+            claims=claims,
+            without_records=_without_records(found, done, claims) if whole and len(sent) == len(groups) else {},
+            histogram=causes_json(groups),
+        ),
         warnings=tuple(_warnings(found.topic, targets)),
         notes=(
             *causes_lines(groups),
-            *left_lines(groups, wanted.max_attempts),
+            *left_lines(groups, request.max_attempts),
             *taken_over(known),
             *([said] if sent else []),
             *_exactness(found),
@@ -147,53 +144,49 @@ def plan_redrive(services: Services, wanted: Redriven, *, tell: Callable[[str], 
     )
 
 
-def _read(work: Work, found: Range, done: Mapping[int, Done], wanted: Redriven) -> tuple[list[Group], dict[int, Intervals], int]:
+def _read(
+    work: Work[RedriveArguments], found: Range, done: Mapping[int, Done], request: RedriveRequest
+) -> tuple[list[Group], dict[int, Intervals], int]:
     """Return what there is by cause, the offsets to send, and how many records were read."""
     session = work.engine.session  # has started before anything else imports pyspark
     from kops.spark.driver.failures import explained
-    from kops.spark.replay.jobs import Part
+    from kops.spark.replay.jobs import PartitionRange
     from kops.spark.replay.redrive import grouped, offsets_chosen
 
     del session
-    parts: list[Part] = []
+    parts: list[PartitionRange] = []
     for number, some in sorted(found.ranges.items()):
         before = done[number].done
         start = max(some.start, before[0][1]) if before and before[0][0] == 0 else some.start
         if start < some.end:
-            parts.append(Part(number, start, some.end))
+            parts.append(PartitionRange(number, start, some.end))
     if not parts:
         return [], {}, 0
     work.services.progress.step(f"reading the dead letters of {found.topic}")
-    letters = letters_of(work, parts, {number: one.done for number, one in done.items()}, inside=False, where=wanted.changes.where)
+    letters = letters_of(work, parts, {number: one.done for number, one in done.items()}, inside=False, where=request.changes.where)
     with explained(f"read the dead letters of {found.topic}"):
         groups = grouped(letters)
         chosen = offsets_chosen(letters) if any(group.fate in ("send", "parked") for group in groups) else {}
     return groups, {number: joined(some) for number, some in chosen.items()}, sum(group.count for group in groups)
 
 
-def _arguments(services: Services, wanted: Redriven, topic: str, master: str) -> dict[str, Any]:
-    return {
-        "replay": f"kops-redrive-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
-        "rows": "dead letters",
-        "source": topic,
-        "source_id": services.kafka.topics.existing([topic])[topic].topic_id,
-        "source_context": None,
-        "target": None,
-        "changes": wanted.changes.as_json(),
-        "causes": list(wanted.causes),
-        "route": wanted.route,
-        "parked": wanted.parked,
-        "max_attempts": wanted.max_attempts,
-        "take_over": wanted.take_over,
-        "rate": wanted.rate,
-        "limit": None,
-        "guarantee": EXACTLY_ONCE,
-        "compression": "none",
-        "new_times": wanted.accept_new_times,
-        "master": master,
-        "own": False,
-        "progress_topic": PROGRESS_TOPIC,
-    }
+def _arguments(services: Services, request: RedriveRequest, topic: str, master: str) -> RedriveArguments:
+    return RedriveArguments(
+        replay=f"kops-redrive-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
+        source=topic,
+        master=master,
+        changes=request.changes,
+        rate=request.rate,
+        guarantee=EXACTLY_ONCE,
+        new_times=request.accept_new_times,
+        progress_topic=PROGRESS_TOPIC,
+        source_id=services.kafka.topics.existing([topic])[topic].topic_id,
+        causes=request.causes,
+        route=request.route,
+        parked=request.parked,
+        max_attempts=request.max_attempts,
+        take_over=request.take_over,
+    )
 
 
 def _refuse_scattered(topic: str, done: Mapping[int, Done], chosen: Mapping[int, Intervals]) -> None:
@@ -210,16 +203,18 @@ def _refuse_scattered(topic: str, done: Mapping[int, Done], chosen: Mapping[int,
             )
 
 
-def _refuse_topics(topic: str, named: Sequence[str], wanted: Redriven) -> None:
-    """Refuse topics that nobody agreed to: who may write to a dead-letter topic chooses by a header where a redrive writes.
+def _refuse_topics(topic: str, named: Sequence[str], request: RedriveRequest) -> None:
+    """Refuse topics that were not approved: whoever can write to a dead-letter topic chooses, by a header, where a redrive writes.
 
     :param named: the topics that headers name
     """
-    if not wanted.to_topics and not wanted.unattended:
-        return  # the plan lists them, and somebody approves it
-    others = [name for name in named if not any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted.to_topics)]
+    if not request.to_topics and not request.unattended:
+        return  # the plan lists them and is approved
+    others = [name for name in named if not any(fnmatch.fnmatchcase(name, pattern) for pattern in request.to_topics)]
     if others:
-        given = f"--to-topics does not name ({', '.join(wanted.to_topics)})" if wanted.to_topics else "with --yes nobody approves the plan"
+        given = (
+            f"--to-topics does not name ({', '.join(request.to_topics)})" if request.to_topics else "with --yes nobody approves the plan"
+        )
         allow = " ".join(f"--to-topics {shlex.quote(name)}" for name in others)
         raise Refused(
             f"headers of dead letters of {topic} name topics that {given}: {', '.join(others)}",
@@ -252,14 +247,14 @@ def _items(found: Range, done: Mapping[int, Done], claims: Mapping[int, Interval
     return items
 
 
-def _without_records(found: Range, done: Mapping[int, Done], claims: Mapping[int, Intervals]) -> dict[str, list[list[int]]]:
+def _without_records(found: Range, done: Mapping[int, Done], claims: Mapping[int, Intervals]) -> dict[int, Intervals]:
     """Return the offsets between the dead letters when all are sent: markers, and what was aborted or compacted away."""
-    spans = {}
+    spans: dict[int, Intervals] = {}
     for number in claims:
         before = done[number].done
         start = found.ranges[number].start
         reached = before[0][1] if before and before[0][0] == 0 else 0
-        spans[str(number)] = [[0 if start <= reached else start, found.ranges[number].end]]
+        spans[number] = ((0 if start <= reached else start, found.ranges[number].end),)
     return spans
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kops.core.errors import KopsError, NotFound, OperationFailed
 from kops.core.findings import counted
@@ -15,7 +15,8 @@ from kops.operations.groups.matching import refuse_active
 from kops.operations.offsets.items import not_as_written, offset_of
 from kops.operations.offsets.move import group_or_none
 from kops.operations.protocol.engine import failed
-from kops.operations.replay.jobs import Work
+from kops.operations.replay.arguments import ArchivedOffset, RestoreArguments
+from kops.operations.replay.work import Work
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ def groups_wanted(archive: Archive, patterns: Sequence[str]) -> dict[str, Mappin
     return found
 
 
-def translated(archive: Archive, rows: DataFrame | None, groups: Mapping[str, Mapping[int, Committed]]) -> dict[str, dict[str, list[int]]]:
+def translated(
+    archive: Archive, rows: DataFrame | None, groups: Mapping[str, Mapping[int, Committed]]
+) -> dict[str, dict[int, ArchivedOffset]]:
     """Return for each group and partition: its archived offset, how many archived records are before it, and how many there are.
 
     :param rows: of the archive; None when it has no records
@@ -58,18 +61,17 @@ def translated(archive: Archive, rows: DataFrame | None, groups: Mapping[str, Ma
             before = records_before(rows, offsets)
     return {
         group: {
-            str(number): [one.offset, before.get((number, one.offset), 0), archive.records(number)]
+            number: ArchivedOffset(one.offset, before.get((number, one.offset), 0), archive.records(number))
             for number, one in sorted(committed.items())
         }
         for group, committed in sorted(groups.items())
     }
 
 
-def group_items(archive: Archive, target: str, found: Mapping[str, Mapping[str, Sequence[int]]]) -> Iterator[Item]:
-    """Yield an item for each partition of a group."""
+def group_items(archive: Archive, target: str, found: Mapping[str, Mapping[int, ArchivedOffset]]) -> Iterator[Item]:
     for group, partitions in found.items():
         for number, (offset, before, records) in partitions.items():
-            start, end = archive.span(int(number)) or (0, 0)
+            start, end = archive.span(number) or (0, 0)
             said = f"archived offset {offset}"
             if offset > end:
                 said += f" is after what is archived, which ends at {end}: {offset - end:,} are read again or are not here"
@@ -89,29 +91,28 @@ def refuse_active_groups(services: Services, groups: Sequence[str]) -> None:
             refuse_active(group)
 
 
-def commit_groups(services: Services, plan: Plan, producers: Sequence[int]) -> Iterator[ItemResult]:
+def commit_groups(services: Services, plan: Plan[RestoreArguments], producers: Sequence[int]) -> Iterator[ItemResult]:
     """Commit what the groups had, at the offsets that their records have now."""
     given = plan.arguments
     items = {item.target: item for item in plan.items}
     places = new_offsets(services, plan, producers)
-    for group, partitions in given["groups"].items():
-        wanted = {int(number): places.get((int(number), before)) for number, (_, before, _) in partitions.items()}
-        commits = {TopicPartition(given["anchor"], number): Committed(offset) for number, offset in wanted.items() if offset is not None}
+    for group, partitions in given.groups.items():
+        wanted = {number: places.get((number, before)) for number, (_, before, _) in partitions.items()}
+        commits = {TopicPartition(given.anchor, number): Committed(offset) for number, offset in wanted.items() if offset is not None}
         try:
             outcome = services.kafka.groups.commit(group, commits)
         except KopsError as refusal:
             outcome = dict.fromkeys(commits, refusal)
         for number in wanted:
-            place = TopicPartition(given["anchor"], number)
+            place = TopicPartition(given.anchor, number)
             item = items[f"{group} {place}"]
             error = outcome[place] if place in outcome else OperationFailed(f"{place} has not the records that {group} had read")
             value = offset_of(commits.get(place))
             yield ItemResult(item.target, Status.DONE, value=value) if error is None else failed(item, error)
 
 
-def verified_groups(services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-    """Read the offsets back."""
-    groups = list(plan.arguments["groups"])
+def verified_groups(services: Services, plan: Plan[RestoreArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    groups = list(plan.arguments.groups)
     found = services.kafka.groups.committed(groups) if groups else {}
 
     def judged(result: ItemResult) -> ItemResult:
@@ -125,23 +126,23 @@ def verified_groups(services: Services, plan: Plan, results: Sequence[ItemResult
     return tuple(judged(result) for result in results)
 
 
-def new_offsets(services: Services, plan: Plan, producers: Sequence[int]) -> dict[tuple[int, int], int]:
+def new_offsets(services: Services, plan: Plan[RestoreArguments], producers: Sequence[int]) -> dict[tuple[int, int], int]:
     """Return the offset in the target that comes after so many restored records: markers of transactions are between them."""
     from kops.spark.driver.failures import explained
     from kops.spark.reading.archive_positions import positions
 
-    given: Mapping[str, Any] = plan.arguments
+    given = plan.arguments
     wanted: dict[int, set[int]] = {}
-    for partitions in given["groups"].values():
+    for partitions in given.groups.values():
         for number, (_, before, _) in partitions.items():
-            wanted.setdefault(int(number), set()).add(before)
-    places = [TopicPartition(given["anchor"], number) for number in wanted]
+            wanted.setdefault(number, set()).add(before)
+    places = [TopicPartition(given.anchor, number) for number in wanted]
     bounds = services.kafka.offsets.bounds(places, isolation="read_committed") if places else {}
-    tails = {place.partition: (given["ends"][str(place)], bounds[place].log_end_offset) for place in places}
+    tails = {place.partition: (given.ends[place], bounds[place].log_end_offset) for place in places}
     work = Work(services, given)
     settings, session = work.job(1).target_settings, work.engine.session
     with explained("find the records of the groups"):
         numbers = {number: sorted(some) for number, some in wanted.items()}
-        found = positions(session, given["anchor"], settings, tails=tails, wanted=numbers, producers=producers)
+        found = positions(session, given.anchor, settings, tails=tails, wanted=numbers, producers=producers)
     empty = {(number, 0): tails[number][0] for number, some in wanted.items() if 0 in some}
     return {**empty, **found}

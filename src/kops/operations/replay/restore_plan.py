@@ -15,12 +15,13 @@ from kops.core.times import to_milliseconds
 from kops.core.topics.changes import new_topic_json
 from kops.operations.archive.manifest import Archive
 from kops.operations.archive.read import open_archive, rows_compared, runs_of
+from kops.operations.archive.source import settings_of
 from kops.operations.engine.spark import start_engine
-from kops.operations.replay.memory import kept_text, memory_of, remembered
+from kops.operations.replay.arguments import RestoreArguments
+from kops.operations.replay.progress_topic import find_progress_topic, kept_text, progress_notes
+from kops.operations.replay.request import EXACTLY_ONCE, KEEP, ReplayRequest
 from kops.operations.replay.restore_groups import group_items, groups_wanted, refuse_active_groups, translated
-from kops.operations.replay.source import settings_of
 from kops.operations.replay.targets import Targets, guard_of, placement, targets_of, warnings_of
-from kops.operations.replay.wanted import EXACTLY_ONCE, KEEP, Changes, Wanted
 from kops.operations.services import Services
 from kops.operations.topics.plan import prepare_creation
 
@@ -36,7 +37,7 @@ def plan_restore(
     accept_new_times: bool = False,
     rate: float | None = None,
     master: str | None = None,
-) -> Plan:
+) -> Plan[RestoreArguments]:
     """Decide what is sent where, once the archive was read and found to hold what its manifest says.
 
     :param groups: patterns of groups whose offsets are committed
@@ -47,15 +48,15 @@ def plan_restore(
     settings_of(services.connection, "target")
     engine = start_engine(services, master)
     place, archive = open_archive(engine, path)
-    wanted = Wanted(source=archive.topic, target=target, partition_by=KEEP, accept_new_times=accept_new_times, rate=rate)
+    request = ReplayRequest(source=archive.topic, target=target, partition_by=KEEP, accept_new_times=accept_new_times, rate=rate)
     created = _creation(services, archive, target)
-    targets = _new_targets(created, wanted) if created else targets_of(services, [target], wanted)
-    _, said = placement(wanted, archive.partitions, targets, changed=False)
+    targets = _new_targets(created, request) if created else targets_of(services, [target], request)
+    _, said = placement(request, archive.partitions, targets, changed=False)
     chosen = groups_wanted(archive, groups)
     refuse_active_groups(services, list(chosen))
     places = translated(archive, rows_compared(engine, place, archive), chosen)
     ranges = {number: archive.span(number) or (0, 0) for number in archive.held_partitions}
-    memory = memory_of(services)
+    progress_topic = find_progress_topic(services)
     items = [
         *([Item(target, "create", None, new_topic_json(created), "as it was archived")] if created else ()),
         *(
@@ -72,17 +73,25 @@ def plan_restore(
         context=services.connection.label,
         items=tuple(items),
         guard=guard_of(targets) if not created else {"topics": {}, "partitions": {}, "empty_ends": {}},
-        arguments=_arguments(services, wanted, archive, targets, engine.master)
-        | {
-            "progress_topic": memory.topic,
-            "path": place.path,
-            "runs": runs_of(archive),
-            "create": new_topic_json(created) if created else None,
-            "groups": places,
-            "ranges": {str(number): list(bounds) for number, bounds in ranges.items()},
-        },
+        arguments=RestoreArguments(
+            replay=f"kops-replay-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
+            source=archive.topic,
+            master=engine.master,
+            target=target,
+            ranges=ranges,
+            partition_by=KEEP,
+            rate=rate,
+            guarantee=EXACTLY_ONCE,
+            new_times=accept_new_times,
+            anchor=target,
+            progress_topic=progress_topic.topic,
+            path=place.path,
+            runs=tuple(runs_of(archive)),
+            create=created,
+            groups=places,
+        ).sent_to(targets),
         warnings=tuple(_warnings(services, archive, targets, accept_new_times=accept_new_times)),
-        notes=(said, *remembered(services, memory), *_notes(services, targets, archive, chosen)),
+        notes=(said, *progress_notes(services, progress_topic), *_notes(services, targets, archive, chosen)),
     )
 
 
@@ -90,50 +99,25 @@ def _creation(services: Services, archive: Archive, target: str) -> NewTopic | N
     """Return the topic to be created; None when it is there."""
     if services.kafka.topics.existing([target]):
         return None
-    wanted = archive.new_topic(target)
+    request = archive.new_topic(target)
     if services.kafka.cluster().cluster_id != archive.cluster_id:
         most = len(services.kafka.cluster().brokers)
-        wanted = NewTopic(target, wanted.partitions, min(wanted.replication_factor or 1, most), wanted.settings)
-    return prepare_creation(services, [wanted]).topics[0]
+        request = NewTopic(target, request.partitions, min(request.replication_factor or 1, most), request.settings)
+    return prepare_creation(services, [request]).topics[0]
 
 
-def _new_targets(created: NewTopic, wanted: Wanted) -> Targets:
+def _new_targets(created: NewTopic, request: ReplayRequest) -> Targets:
     """Return a topic that is not there yet as one that is."""
     settings = {name: Setting(name, value, "topic") for name, value in created.settings.items()}
     settings.setdefault("cleanup.policy", Setting("cleanup.policy", "delete", "default"))
     ends = {TopicPartition(created.name, number): 0 for number in range(created.partitions or 0)}
     targets = Targets({created.name: created.partitions or 0}, {created.name: None}, ends, {created.name: settings}, own=True)
-    if targets.appends_times and not wanted.accept_new_times:
+    if targets.appends_times and not request.accept_new_times:
         raise Refused(
             f"{created.name} would be made as it was archived, with LogAppendTime: every record would get a new time",
             hint=f"make it first with CreateTime (kops topics create {created.name}), or --accept-new-timestamps",
         )
     return targets
-
-
-def _arguments(services: Services, wanted: Wanted, archive: Archive, targets: Targets, master: str) -> dict[str, Any]:
-    return {
-        "replay": f"kops-replay-{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
-        "rows": "archive",
-        "source": archive.topic,
-        "source_context": None,
-        "target": wanted.target,
-        "changes": Changes().as_json(),
-        "partition_by": KEEP,
-        "rate": wanted.rate,
-        "limit": None,
-        "guarantee": EXACTLY_ONCE,
-        "compression": wanted.compression,
-        "new_times": wanted.accept_new_times,
-        "master": master,
-        "targets": dict(targets.counts),
-        "anchor": wanted.target,
-        "largest": targets.largest,
-        "inflated": any(targets.setting(topic, "compression.type") not in ("", "producer") for topic in targets.counts),
-        "own": not targets.no_undo,
-        "no_undo": targets.no_undo,
-        "ends": {str(place): end for place, end in sorted(targets.ends.items())},
-    }
 
 
 def _warnings(services: Services, archive: Archive, targets: Targets, *, accept_new_times: bool) -> list[str]:

@@ -10,71 +10,68 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, TimedOut, Unreachable
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
-from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.plan import Arguments, Item, ItemResult, Plan, Status
+from kops.operations.archive.source import refuse_gone, source_of
 from kops.operations.offsets.items import partition_of
 from kops.operations.protocol.engine import Mutation, failed
-from kops.operations.replay.history import finished_by
-from kops.operations.replay.jobs import Work, parts_of
-from kops.operations.replay.progress import begin_progress, forget_progress, progress_of, refuse_forgotten
+from kops.operations.replay.arguments import Given, ReplayArguments
+from kops.operations.replay.progress import begin_progress, finished_by, forget_progress, progress_of, refuse_forgotten
 from kops.operations.replay.proof import OTHERS, proven
-from kops.operations.replay.source import refuse_gone, source_of
 from kops.operations.replay.undo import plan_undo
+from kops.operations.replay.work import Work, ranges_left
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.spark.replay.jobs import Outcome
-    from kops.spark.replay.parts import Sent
+    from kops.spark.replay.sender import PartitionProgress
 
 T = TypeVar("T")
 _PATIENCE_SECONDS = 120.0
 _NO_TRANSACTIONS = "WRITE on transactional ids that begin with kops-replay- is missing; --guarantee at-least-once does without transactions"
 
 
-class Replay(Mutation):
-    """Sends records of a topic again."""
-
+class Replay(Mutation[Given]):
     name: ClassVar[str] = "replay.run"
+    arguments: ClassVar[type[Arguments] | None] = ReplayArguments
     gone_on_with: ClassVar[str] = "kops replay resume"
 
-    def locks(self, plan: Plan) -> Iterable[str]:
+    def locks(self, plan: Plan[Given]) -> Iterable[str]:
         """Name the replay: the same one is not run twice at once."""
-        return [plan.arguments["replay"]]
+        return [plan.arguments.replay]
 
-    def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when a target was recreated or is not empty any more, or records of the range are gone."""
+    def check(self, services: Services, plan: Plan[Given]) -> None:
+        """Refuse when a target was recreated or is no longer empty, or records of the range are gone."""
         given = plan.arguments
-        source = source_of(services, given["source_context"])
-        found = services.kafka.topics.existing(given["targets"])
+        source = source_of(services, given.source_context)
+        found = services.kafka.topics.existing(given.targets)
         for name, topic_id in plan.guard["topics"].items():
-            if name not in found or found[name].topic_id != topic_id or len(found[name].partitions) != given["targets"][name]:
+            if name not in found or found[name].topic_id != topic_id or len(found[name].partitions) != given.targets[name]:
                 raise StateMoved(f"{name} was deleted, recreated or extended since the plan was made", hint="run the command again")
         finished = finished_by(services, plan)
         if finished is not None:
-            raise StateMoved(
-                f"this replay was brought to its end by {finished.id}", hint="run the command again to send everything once more"
-            )
-        resumed = bool(given.get("resumed"))
-        done = progress_of(services, given["replay"], _partitions(plan), stable=False, settled=resumed)
+            raise StateMoved(f"this replay was finished by {finished.id}", hint="run the command again to send everything again")
+        resumed = given.resumed
+        done = progress_of(services, given.replay, list(plan.arguments.ranges), stable=False, settled=resumed)
         if resumed:
             refuse_forgotten(services, plan, done)
         else:
             if done:
                 raise StateMoved("this plan was carried out before", hint="`kops journal list` shows it; `kops replay resume ID` continues")
             _refuse_filled(services, plan.guard["empty_ends"])
-        left = parts_of(plan, {number: sent.offset for number, sent in done.items()})
-        refuse_gone(source, given["source"], {part.partition: max(part.start, _reached(done, part.partition, part.start)) for part in left})
+        left = ranges_left(given, {number: sent.offset for number, sent in done.items()})
+        refuse_gone(source, given.source, {part.partition: max(part.start, _reached(done, part.partition, part.start)) for part in left})
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[Given]) -> Iterator[ItemResult]:
         """Send each partition's records, as far as they are not sent."""
         given = plan.arguments
-        done = progress_of(services, given["replay"], _partitions(plan), stable=False) if given.get("resumed") else {}
-        begin_progress(services, plan, [number for number in _partitions(plan) if number not in done])
-        parts = parts_of(plan, {number: sent.offset for number, sent in done.items()})
+        done = progress_of(services, given.replay, list(plan.arguments.ranges), stable=False) if given.resumed else {}
+        begin_progress(services, plan, [number for number in list(plan.arguments.ranges) if number not in done])
+        parts = ranges_left(given, {number: sent.offset for number, sent in done.items()})
         failure: KopsError | None = None
         outcomes: list[Outcome] = []
         if parts:
             work = Work(services, given)
-            services.progress.step(f"sending {given['source']}")
+            services.progress.step(f"sending {given.source}")
             ends = {partition_of(place): end for place, end in _ends(services, plan).items()}
             total = sum(part.end - _reached(done, part.partition, part.start) for part in parts)
             try:
@@ -82,45 +79,45 @@ class Replay(Mutation):
                     outcomes = work.send(parts, done)
             except KopsError as broken:
                 failure = broken
-        after = _patiently(lambda: progress_of(services, given["replay"], _partitions(plan)))
+        after = _retry_while_unreachable(lambda: progress_of(services, given.replay, list(plan.arguments.ranges)))
         by_partition = {outcome.partition: outcome for outcome in outcomes}
-        after |= _told(plan, after, outcomes)
-        full = given["limit"] is not None and sum(sent.records for sent in after.values()) >= given["limit"]
+        after |= _reported(plan, after, outcomes)
+        full = given.limit is not None and sum(sent.records for sent in after.values()) >= given.limit
         for item in plan.changes:
             number = partition_of(item.target).partition
             yield _result(item, after.get(number), by_partition.get(number), failure, plan, full=full)
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read back what is in the target, and compare it with what was read."""
         found = proven(services, plan, results)
         if all(result.status is Status.DONE for result in found):
-            forget_progress(services, plan.arguments["replay"], _partitions(plan))
+            forget_progress(services, plan.arguments.replay, list(plan.arguments.ranges))
         return found
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> Plan:
         """Return the plan that deletes what was sent, where nothing else is.
 
         :raises Refused: when it cannot be taken out
         """
         return plan_undo(services, plan, results)
 
-    def can_be_undone(self, plan: Plan) -> bool:
+    def can_be_undone(self, plan: Plan[Given]) -> bool:
         """Tell whether the targets were empty, and let records be deleted."""
-        return bool(plan.arguments["own"])
+        return bool(plan.arguments.own)
 
-    def resume(self, services: Services, plan: Plan) -> Plan:
+    def resume(self, services: Services, plan: Plan[Given]) -> Plan:
         """Return the plan for what is left, from where the records in the target say that it stopped."""
-        done = progress_of(services, plan.arguments["replay"], _partitions(plan), stable=False)
+        done = progress_of(services, plan.arguments.replay, list(plan.arguments.ranges), stable=False)
         refuse_forgotten(services, plan, done)
         items = tuple(_left(item, done.get(partition_of(item.target).partition)) for item in plan.items)
         sent = sum(each.records for each in done.values())
         open_ = sum(item.after - item.before for item in items if item.changes)
         so_far = f"{counted(sent, 'record')} {'was' if sent == 1 else 'were'} sent before, up to {open_:,} left"
-        summary = f"continue the replay of {plan.arguments['source']}: {so_far}"
-        return replace(plan, items=items, summary=summary, arguments=plan.arguments | {"resumed": True}, warnings=())
+        summary = f"continue the replay of {plan.arguments.source}: {so_far}"
+        return replace(plan, items=items, summary=summary, arguments=replace(plan.arguments, resumed=True), warnings=())
 
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Say what was proven, or how to go on."""
+    def messages(self, services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+        """Say what was proven, or how to continue."""
         if any(result.status is not Status.DONE for result in results):
             return ("`kops replay resume ID` continues where it stopped, once the reason is fixed",)
         values = [result.value for result in results if isinstance(result.value, dict)]
@@ -131,23 +128,23 @@ class Replay(Mutation):
         return (f"proven: {counted(records, 'record')} {'was' if records == 1 else 'were'} sent, and {there} in the target{beside}",)
 
 
-REPLAY = Replay()
+REPLAY: Replay[ReplayArguments] = Replay()
 
 
-def _told(plan: Plan, after: Mapping[int, Sent], outcomes: Sequence[Outcome]) -> dict[int, Sent]:
-    """Return what tasks know to be committed where the coordinator does not tell yet: of a group's first offset it says nothing at all."""
-    from kops.spark.replay.parts import Sent
+def _reported(plan: Plan[Given], after: Mapping[int, PartitionProgress], outcomes: Sequence[Outcome]) -> dict[int, PartitionProgress]:
+    """Return what tasks committed and the coordinator does not report yet: it leaves out a group's first offset."""
+    from kops.spark.replay.sender import PartitionProgress
 
-    starts = {int(number): start for number, (start, _) in plan.arguments["ranges"].items()}
+    starts = {number: start for number, (start, _) in plan.arguments.ranges.items()}
     return {
-        told.partition: Sent(told.reached, told.records, told.fingerprint, told.producers)
-        for told in outcomes
-        if told.reached > _reached(after, told.partition, starts[told.partition])
+        each.partition: PartitionProgress(each.reached, each.records, each.fingerprint, each.producers)
+        for each in outcomes
+        if each.reached > _reached(after, each.partition, starts[each.partition])
     }
 
 
-def _patiently(ask: Callable[[], T]) -> T:
-    """Ask again while no broker answers: what was sent is there, and is to be told."""
+def _retry_while_unreachable(ask: Callable[[], T]) -> T:
+    """Retry while no broker answers: what was sent is there and has to be reported."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
@@ -158,17 +155,12 @@ def _patiently(ask: Callable[[], T]) -> T:
             time.sleep(1.0)
 
 
-def _partitions(plan: Plan) -> list[int]:
-    return [int(number) for number in plan.arguments["ranges"]]
-
-
-def _reached(done: Mapping[int, Sent], number: int, start: int) -> int:
+def _reached(done: Mapping[int, PartitionProgress], number: int, start: int) -> int:
     return done[number].offset if number in done else start
 
 
-def _ends(services: Services, plan: Plan) -> dict[str, int]:
-    """Return the ends of the targets as they are now."""
-    places = [TopicPartition(topic, number) for topic, count in plan.arguments["targets"].items() for number in range(count)]
+def _ends(services: Services, plan: Plan[Given]) -> dict[str, int]:
+    places = [TopicPartition(topic, number) for topic, count in plan.arguments.targets.items() for number in range(count)]
     return {str(place): bound.log_end_offset for place, bound in services.kafka.offsets.bounds(places).items()}
 
 
@@ -181,7 +173,7 @@ def _refuse_filled(services: Services, empty_ends: Mapping[str, int]) -> None:
         raise StateMoved(f"{filled[0]} was empty when the plan was made, and is not now", hint="run the command again")
 
 
-def _left(item: Item, sent: Sent | None) -> Item:
+def _left(item: Item, sent: PartitionProgress | None) -> Item:
     if sent is None or not item.changes:
         return item
     if sent.offset >= item.after:
@@ -189,7 +181,9 @@ def _left(item: Item, sent: Sent | None) -> Item:
     return Item(item.target, item.action, sent.offset, item.after, item.reason)
 
 
-def _result(item: Item, sent: Sent | None, outcome: Outcome | None, failure: KopsError | None, plan: Plan, *, full: bool) -> ItemResult:
+def _result(
+    item: Item, sent: PartitionProgress | None, outcome: Outcome | None, failure: KopsError | None, plan: Plan[Given], *, full: bool
+) -> ItemResult:
     """Judge a partition by what is committed."""
     value: dict[str, Any] = {
         "records": sent.records if sent else 0,
@@ -200,7 +194,7 @@ def _result(item: Item, sent: Sent | None, outcome: Outcome | None, failure: Kop
     if value["next_offset"] >= item.after or full:
         return ItemResult(item.target, Status.DONE, value=value)
     if outcome is not None and outcome.at is not None:
-        why = f"the target does not take {plan.arguments['source']}:{outcome.partition} at offset {outcome.at}: {outcome.error}"
+        why = f"the target does not take {plan.arguments.source}:{outcome.partition} at offset {outcome.at}: {outcome.error}"
         hint = "what was before it is in the target; let the target take it (max.message.bytes), then `kops replay resume ID`"
         error: KopsError = Refused(why, hint=hint, partition=outcome.partition, offset=outcome.at)
     elif failure is not None:

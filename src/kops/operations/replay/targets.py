@@ -11,7 +11,7 @@ from kops.core.errors import Refused
 from kops.core.findings import counted
 from kops.core.models import Bounds, Setting, TopicPartition
 from kops.core.topics.names import no_topics
-from kops.operations.replay.wanted import BY_KEY, KEEP, Wanted
+from kops.operations.replay.request import BY_KEY, KEEP, ReplayRequest
 from kops.operations.services import Services
 
 _TIMES, _LARGEST, _POLICY, _RETENTION = "message.timestamp.type", "max.message.bytes", "cleanup.policy", "retention.ms"
@@ -24,7 +24,7 @@ class Targets:
     :param counts: partitions of each
     :param ids: topic ids
     :param ends: the end of each partition
-    :param own: nobody else has records there
+    :param own: they have no records yet
     """
 
     counts: Mapping[str, int]
@@ -40,12 +40,11 @@ class Targets:
 
     @property
     def largest(self) -> int:
-        """Return the bytes of the largest batch that all of them take."""
-        return min(int(self.setting(topic, _LARGEST) or 1_048_588) for topic in self.counts)
+        """Return the bytes of the largest batch that all of them take; 0 where there are none."""
+        return min((int(self.setting(topic, _LARGEST) or 1_048_588) for topic in self.counts), default=0)
 
     @property
     def appends_times(self) -> list[str]:
-        """Return those that set the time of appending."""
         return [topic for topic in self.counts if self.setting(topic, _TIMES) == "LogAppendTime"]
 
     @property
@@ -67,7 +66,7 @@ class Targets:
         return milliseconds if milliseconds >= 0 and "delete" in self.setting(topic, _POLICY) else None
 
 
-def targets_of(services: Services, topics: Sequence[str], wanted: Wanted) -> Targets:
+def targets_of(services: Services, topics: Sequence[str], request: ReplayRequest) -> Targets:
     """Look at the topics.
 
     :raises Refused: naming all that are not there, or one that would set its own timestamps
@@ -79,7 +78,7 @@ def targets_of(services: Services, topics: Sequence[str], wanted: Wanted) -> Tar
         raise Refused(
             f"{no_topics(missing)}: nothing was sent",
             hint=f"make {'it' if len(missing) == 1 else 'them'} first: {make}"
-            + ("" if wanted.target else "; or leave out with --where what goes there"),
+            + ("" if request.target else "; or leave out with --where what goes there"),
             missing=missing,
         )
     places = [TopicPartition(name, one.partition) for name, topic in found.items() for one in topic.partitions]
@@ -89,7 +88,7 @@ def targets_of(services: Services, topics: Sequence[str], wanted: Wanted) -> Tar
     ids = {name: topic.topic_id for name, topic in found.items()}
     ends = {place: bound.log_end_offset for place, bound in bounds.items()}
     targets = Targets(counts, ids, ends, services.kafka.topics.settings(found), empty)
-    if targets.appends_times and not wanted.accept_new_times:
+    if targets.appends_times and not request.accept_new_times:
         raise Refused(
             f"{', '.join(targets.appends_times)} has {_TIMES}=LogAppendTime: every record would get the time of its appending",
             hint="alter it to CreateTime, or --accept-new-timestamps",
@@ -97,7 +96,7 @@ def targets_of(services: Services, topics: Sequence[str], wanted: Wanted) -> Tar
     return targets
 
 
-def placement(wanted: Wanted, partitions: int, targets: Targets, *, changed: bool) -> tuple[str, str]:
+def placement(request: ReplayRequest, partitions: int, targets: Targets, *, changed: bool) -> tuple[str, str]:
     """Return how the partition of a record is chosen (``keep``, ``key`` or an expression), and a sentence about it.
 
     :param partitions: of the source
@@ -105,11 +104,11 @@ def placement(wanted: Wanted, partitions: int, targets: Targets, *, changed: boo
     """
     counts = set(targets.counts.values())
     fitting = all(count >= partitions for count in counts)
-    chosen = wanted.partition_by
+    chosen = request.partition_by
     if chosen == KEEP and not fitting:
         few = min(targets.counts, key=lambda name: targets.counts[name])
         raise Refused(
-            f"{few} has {counted(targets.counts[few], 'partition')}, and {wanted.source} has {partitions}: partitions cannot be kept",
+            f"{few} has {counted(targets.counts[few], 'partition')}, and {request.source} has {partitions}: partitions cannot be kept",
             hint=f"--partition-by key, or an expression such as partition % {targets.counts[few]}",
         )
     if chosen is None:
@@ -130,7 +129,7 @@ def guard_of(targets: Targets) -> dict[str, Any]:
 def warnings_of(targets: Targets, has_older: Callable[[int], bool]) -> list[str]:
     """Return what the targets will do with the records that their writer may not expect.
 
-    :param has_older: tells whether some of the records are older than so many milliseconds
+    :param has_older: whether some of the records are older than a number of milliseconds
     """
     warnings = []
     for topic in targets.counts:

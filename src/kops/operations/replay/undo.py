@@ -9,9 +9,9 @@ from typing import ClassVar
 from kops.core.errors import Refused, StateMoved
 from kops.core.findings import counted
 from kops.core.plan import Arguments, ItemResult, Json, Plan
-from kops.operations.replay.history import known_producers
-from kops.operations.replay.progress import forget_progress, progress_of
-from kops.operations.replay.proof import Seen, found_in_targets
+from kops.operations.replay.arguments import Given
+from kops.operations.replay.progress import forget_progress, known_producers, progress_of
+from kops.operations.replay.proof import TargetContents, read_targets
 from kops.operations.services import Services
 from kops.operations.topics.truncate import TruncateTopics, Truncation, below_of_json, plan_truncate_at
 
@@ -31,7 +31,7 @@ class ReplayTruncation(Truncation):
         return cls(below_of_json(body["below"]), body["replay"], tuple(body["partitions"]))
 
 
-class TakeBack(TruncateTopics[ReplayTruncation]):
+class UndoReplay(TruncateTopics[ReplayTruncation]):
     """Deletes what a replay sent into topics of its own, and its progress."""
 
     name: ClassVar[str] = "replay.undo"
@@ -43,26 +43,26 @@ class TakeBack(TruncateTopics[ReplayTruncation]):
         forget_progress(services, plan.arguments.replay, plan.arguments.partitions)
 
 
-TAKE_BACK = TakeBack()
+UNDO = UndoReplay()
 
 
-def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+def plan_undo(services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> Plan:
     """Return the plan that deletes a replay's records.
 
     :raises Refused: when the targets had records before, or have none of the replay
     """
-    names = ", ".join(plan.arguments["targets"])
-    partitions = [int(number) for number in plan.arguments["ranges"]]
-    done = progress_of(services, plan.arguments["replay"], partitions, stable=False, settled=False)
+    names = ", ".join(plan.arguments.targets)
+    partitions = list(plan.arguments.ranges)
+    done = progress_of(services, plan.arguments.replay, partitions, stable=False, settled=False)
     producers = {producer for result in results if isinstance(result.value, dict) for producer in result.value["producers"]}
     producers |= {producer for sent in done.values() for producer in sent.producers} | known_producers(services, plan)
     _refuse_other_topics(services, plan)
-    seen = found_in_targets(services, plan, sorted(producers))
+    seen = read_targets(services, plan, sorted(producers))
     ours, others = (sum(getattr(each, name) for each in seen.found.values()) for name in ("records", "others"))
-    if not ours and (others or not plan.arguments["own"]):
+    if not ours and (others or not plan.arguments.own):
         raise Refused(f"nothing of the replay is in {names}: there is nothing to undo", records=0, producers=sorted(producers))
-    if not plan.arguments["own"]:
-        since = plan.arguments.get("no_undo") or "it had records before"
+    if not plan.arguments.own:
+        since = plan.arguments.no_undo or "it had records before"
         sent = f"the {counted(ours, 'record')} that the replay sent to {names}"
         raise Refused(
             f"{sent} cannot be taken out: {since}, and Kafka deletes from the start only",
@@ -71,12 +71,12 @@ def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> 
             producers=sorted(producers),
         )
     back = plan_truncate_at(services, seen.ends)  # what came after it was looked at stays
-    arguments = ReplayTruncation(back.arguments.below, plan.arguments["replay"], tuple(partitions))
+    arguments = ReplayTruncation(back.arguments.below, plan.arguments.replay, tuple(partitions))
     summary = f"take the replay back: {back.summary}"
-    return replace(back, operation=TakeBack.name, summary=summary, arguments=arguments, losses=tuple(_losses(seen)))
+    return replace(back, operation=UndoReplay.name, summary=summary, arguments=arguments, losses=tuple(_losses(seen)))
 
 
-def _losses(seen: Seen) -> Iterator[str]:
+def _losses(seen: TargetContents) -> Iterator[str]:
     """Yield what goes with the records of the replay: those that others wrote among them, which Kafka cannot keep."""
     others: dict[str, int] = {}
     for place, found in seen.found.items():
@@ -86,7 +86,7 @@ def _losses(seen: Seen) -> Iterator[str]:
         yield f"{counted(count, 'record')} of others in {topic}, among those of the replay, and Kafka deletes from the start only"
 
 
-def _refuse_other_topics(services: Services, plan: Plan) -> None:
+def _refuse_other_topics(services: Services, plan: Plan[Given]) -> None:
     """Refuse when a target was deleted and created again: what is in it now is another's.
 
     :raises StateMoved: naming it

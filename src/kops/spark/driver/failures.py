@@ -45,6 +45,8 @@ def raise_hidden_interrupt(error: BaseException) -> None:
 
 def root_cause(text: str) -> str:
     """Return the last cause of a Java stack trace, or the last line of a Python one, in one line."""
+    if "Python worker exited unexpectedly" in text:  # the last cause is an EOFException
+        return "a Python worker of Spark ended unexpectedly; was it out of memory?"
     causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
     python = re.findall(r"^(?:\w+\.)*(\w*(?:Error|Exception)): (.+)$", text, re.MULTILINE)
     if causes:

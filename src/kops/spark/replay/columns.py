@@ -18,9 +18,9 @@ from kops.formats.batches.changes import NewContent, with_new
 from kops.formats.batches.frames import Frames, compacted, frames_of, with_any
 from kops.gateways.wire.transactions import patiently
 from kops.spark.reading.batch_source import header_column, partition_column
-from kops.spark.replay.jobs import OUTCOME, ROWS_AT_ONCE, Job, MisplacedRecord, Outcome, Part, outcomes_of, row_of, sent_part
-from kops.spark.replay.placed import Routed, RoutedFrames, by_key
-from kops.spark.replay.rounds import Places, Round
+from kops.spark.replay.jobs import OUTCOME, ROWS_AT_ONCE, Job, MisplacedRecord, Outcome, PartitionRange, outcomes_of, row_of, send_partition
+from kops.spark.replay.routed import RoutedFrames, RoutedSlice, by_key
+from kops.spark.replay.slices import Destinations, Slice
 
 if TYPE_CHECKING:
     import numpy
@@ -69,7 +69,6 @@ def literal(expression: str) -> bytes | None:
 
 
 def schema_of(columns: Sequence[str]) -> str:
-    """Return the schema of some of ``TYPES``."""
     return ", ".join(f"{name} {TYPES[name]}" for name in columns)
 
 
@@ -80,7 +79,6 @@ class SomeColumns:
     columns: tuple[str, ...]
 
     def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
-        """Yield tables of ``schema_of`` the columns."""
         import pyarrow
 
         make = {
@@ -95,7 +93,7 @@ class SomeColumns:
             yield pyarrow.table({name: make[name](some) for name in self.columns})
 
 
-def send_changed(new: DataFrame, job: Job, parts: Sequence[Part], headers: Mapping[str, bytes | None]) -> list[Outcome]:
+def send_changed(new: DataFrame, job: Job, parts: Sequence[PartitionRange], headers: Mapping[str, bytes | None]) -> list[Outcome]:
     """Send records of the source with what is new of them.
 
     :param new: ``offset``, and what changes of ``topic``, ``target_partition``, ``key``, ``value``, ``timestamp_ms`` and ``HEADER``N; of
@@ -112,12 +110,12 @@ def send_changed(new: DataFrame, job: Job, parts: Sequence[Part], headers: Mappi
         part = parts[context.partitionId() if context else 0]
         with closing(patiently(lambda: BatchConsumer(job.source, job.source_settings, read_committed=True))) as source:
 
-            def rounds(start: int) -> Iterator[Round]:
+            def slices(start: int) -> Iterator[Slice]:
                 rows = _Ahead(iter(batches))
                 rows.before(start)
-                return _rounds(source.batches(part.partition, start, part.end), rows, part, job.places, headers)
+                return _slices(source.batches(part.partition, start, part.end), rows, part, job.destinations, headers)
 
-            yield row_of(sent_part(job, part, rounds))
+            yield row_of(send_partition(job, part, slices))
 
     return outcomes_of(new.mapInArrow(send, OUTCOME))
 
@@ -152,9 +150,13 @@ class _Ahead:
         return batch is not None
 
 
-def _rounds(
-    fetched: Iterable[tuple[bytes, list[Batch]]], rows: _Ahead, part: Part, places: Places, headers: Mapping[str, bytes | None]
-) -> Iterator[Round]:
+def _slices(
+    fetched: Iterable[tuple[bytes, list[Batch]]],
+    rows: _Ahead,
+    part: PartitionRange,
+    destinations: Destinations,
+    headers: Mapping[str, bytes | None],
+) -> Iterator[Slice]:
     """Put what is new of records to what was fetched of them."""
     import numpy
 
@@ -168,11 +170,11 @@ def _rounds(
         for first in range(0, len(offsets), ROWS_AT_ONCE):
             last = min(first + ROWS_AT_ONCE, len(offsets))
             end = after if last == len(offsets) else int(offsets[last])
-            yield _round(
+            yield _slice(
                 frames.where(slice(first, last)),
                 new.slice(first, last - first),
-                Part(part.partition, int(offsets[first]), end),
-                places,
+                PartitionRange(part.partition, int(offsets[first]), end),
+                destinations,
                 headers,
             )
 
@@ -180,7 +182,7 @@ def _rounds(
 def _chosen(data: bytes, batches: Sequence[Batch], offsets: NDArray[numpy.int64]) -> Frames:
     """Return the records of some offsets.
 
-    :raises ValueError: when one is not there any more
+    :raises ValueError: when one is gone
     """
     import numpy
 
@@ -193,7 +195,9 @@ def _chosen(data: bytes, batches: Sequence[Batch], offsets: NDArray[numpy.int64]
     return compacted(frames.where(at))
 
 
-def _round(frames: Frames, new: pyarrow.Table, part: Part, places: Places, headers: Mapping[str, bytes | None]) -> Routed:
+def _slice(
+    frames: Frames, new: pyarrow.Table, part: PartitionRange, destinations: Destinations, headers: Mapping[str, bytes | None]
+) -> RoutedSlice:
     import numpy
 
     columns = {name: new[name].combine_chunks() for name in new.column_names}
@@ -204,11 +208,13 @@ def _round(frames: Frames, new: pyarrow.Table, part: Part, places: Places, heade
         {name: columns[f"{HEADER}{number}"] if same is None else same for number, (name, same) in enumerate(headers.items())},
     )
     changed = with_new(frames, content)
-    numbers, topics = _places(changed, columns, part, places)
-    return Routed(RoutedFrames(changed, topics, numbers), part.partition, part.end, places)
+    numbers, topics = _destinations(changed, columns, part, destinations)
+    return RoutedSlice(RoutedFrames(changed, topics, numbers), part.partition, part.end, destinations)
 
 
-def _places(frames: Frames, columns: Mapping[str, Any], part: Part, places: Places) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
+def _destinations(
+    frames: Frames, columns: Mapping[str, Any], part: PartitionRange, destinations: Destinations
+) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
     """Return the partition of each record, and the number of its topic.
 
     :raises MisplacedRecord: naming the first that goes where there is nothing
@@ -218,13 +224,13 @@ def _places(frames: Frames, columns: Mapping[str, Any], part: Part, places: Plac
     from pyarrow import compute
 
     count = len(frames)
-    names, counts = list(places.counts), numpy.array(list(places.counts.values()), dtype=numpy.int64)
+    names, counts = list(destinations.counts), numpy.array(list(destinations.counts.values()), dtype=numpy.int64)
     if "topic" in columns:
         found = compute.index_in(columns["topic"], pyarrow.array(names, pyarrow.string()))
         topics = numpy.asarray(compute.fill_null(found, -1), dtype=numpy.int64)
     else:
-        topics = numpy.full(count, names.index(places.topic), dtype=numpy.int64)
-    if places.by_key:
+        topics = numpy.full(count, names.index(destinations.topic), dtype=numpy.int64)
+    if destinations.by_key:
         numbers = _by_key(frames, part.partition, topics, counts)
     elif "target_partition" in columns:
         numbers = numpy.asarray(compute.fill_null(columns["target_partition"], -1), dtype=numpy.int64)
@@ -233,7 +239,7 @@ def _places(frames: Frames, columns: Mapping[str, Any], part: Part, places: Plac
     wrong = numpy.flatnonzero((topics < 0) | (numbers < 0) | (numbers >= counts[topics]))
     if len(wrong):
         row = int(wrong[0])
-        topic = columns["topic"][row].as_py() if "topic" in columns else places.topic
+        topic = columns["topic"][row].as_py() if "topic" in columns else destinations.topic
         given = columns["target_partition"][row].as_py() if "target_partition" in columns else part.partition
         where = f"{topic}:{given}" if topics[row] >= 0 else f"the topic {topic}"
         raise MisplacedRecord(int(frames.offsets[row]), f"it goes to {where}, which is none of the targets")

@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING
 
 from kops.gateways.wire.transaction_requests import Names
 from kops.gateways.wire.transactions import BatchWriter
-from kops.spark.replay.placed import Rows
-from kops.spark.replay.rounds import Places, Round, reasons_of
+from kops.spark.replay.routed import RowSlice
+from kops.spark.replay.sender import Overtaken, PartitionProgress, PartitionSender, RecordRefused
+from kops.spark.replay.slices import Destinations, Slice, reasons_of
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
-    from kops.spark.replay.parts import Sent
 
 OUTCOME = "partition int, reached bigint, records bigint, fingerprint string, producers array<bigint>, error string, at bigint"
 KEPT = "what was committed is in the target, and `kops replay resume ID` continues after it; --debug shows all that Spark said"
-"""What is so when tasks fail that send."""
+"""The hint where sending tasks fail."""
 ROWS_AT_ONCE = 50_000
 """Rows that are encoded at once."""
 _ABORT_SECONDS = 10
 
 
 @dataclass(frozen=True)
-class Part:
+class PartitionRange:
     """A partition of the source: offsets ``start`` to before ``end``."""
 
     partition: int
@@ -42,15 +42,15 @@ class Part:
 class Job:
     """A replay, as its tasks need it.
 
-    :param source: topic; ``source_settings`` and ``target_settings``: librdkafka's, secrets included: never to be shown
+    :param source: topic; ``source_settings`` and ``target_settings``: librdkafka's, secrets included: never shown
     :param name: of the replay: prefix of groups and transactional ids
     :param anchor: topic of the target cluster under whose partition 0 positions are committed
     :param transactional: commit records and position together
-    :param rate: records a second of one task
-    :param most: records to send of one part
-    :param inflated: see ``record_batch_copy.fingerprint``
-    :param known: how far partitions are that were begun before, for where their groups are gone
-    :param progress_topic: where transactions note how far they came; None for nowhere
+    :param rate: records per second of one task
+    :param most: records to send of one range
+    :param inflated: see ``formats.batches.copy.fingerprint``
+    :param known: progress of partitions that were begun before, where their groups are gone
+    :param progress_topic: where transactions store their progress too; None for nowhere
     """
 
     source: str
@@ -58,27 +58,27 @@ class Job:
     target_settings: Mapping[str, str] = field(repr=False)
     name: str
     anchor: str
-    places: Places
+    destinations: Destinations
     transactional: bool = True
     rate: float | None = None
     most: int | None = None
     inflated: bool = False
-    known: Mapping[int, Sent] = field(default_factory=dict)
+    known: Mapping[int, PartitionProgress] = field(default_factory=dict)
     progress_topic: str | None = None
 
     def names(self, partition: int) -> Names:
-        """Return what the brokers know the writer of a partition by."""
+        """Return the names by which brokers know the writer of a partition."""
         name = group_of(self.name, partition)
         return Names(name, self.anchor, 0, name if self.transactional else None, self.progress_topic)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a part.
+    """How sending a range of a partition went.
 
     :param reached: the next offset of the source
     :param error: why it was not all; None when it was
-    :param at: the offset of the record that the target did not take
+    :param at: the offset of the record that the target rejected
     """
 
     partition: int
@@ -91,11 +91,11 @@ class Outcome:
 
 
 def group_of(name: str, partition: int) -> str:
-    """Return the group that holds how far a partition of the source is."""
+    """Return the group that holds the progress of a partition of the source."""
     return f"{name}-{partition}"
 
 
-def send_rows(rows: DataFrame, job: Job, parts: Sequence[Part]) -> list[Outcome]:
+def send_rows(rows: DataFrame, job: Job, parts: Sequence[PartitionRange]) -> list[Outcome]:
     """Send rows: partition, offset, topic, target_partition, key, value, timestamp_ms, headers.
 
     :param rows: of each part in a task of its own, by the order of ``parts``, in the order of their offsets
@@ -106,13 +106,15 @@ def send_rows(rows: DataFrame, job: Job, parts: Sequence[Part]) -> list[Outcome]
 
         context = TaskContext.get()
         part = parts[context.partitionId() if context else 0]
-        yield row_of(sent_part(job, part, lambda start: _rounds_of_rows(batches, part, start, job.places)))
+        yield row_of(send_partition(job, part, lambda start: _slices_of_rows(batches, part, start, job.destinations)))
 
     return outcomes_of(rows.mapInArrow(send, OUTCOME))
 
 
-def _rounds_of_rows(batches: Iterable[pyarrow.RecordBatch], part: Part, start: int, places: Places) -> Iterator[Rows]:
-    """Make rounds of the rows from an offset on; a round ends where a record of the source ends, of which several rows may come."""
+def _slices_of_rows(
+    batches: Iterable[pyarrow.RecordBatch], part: PartitionRange, start: int, destinations: Destinations
+) -> Iterator[RowSlice]:
+    """Make slices of the rows from an offset on; a slice ends where a record of the source ends, which may yield several rows."""
     import numpy
     import pyarrow
 
@@ -127,44 +129,46 @@ def _rounds_of_rows(batches: Iterable[pyarrow.RecordBatch], part: Part, start: i
         if last < ROWS_AT_ONCE:
             held = table
             continue
-        yield from _round(table.slice(0, last), start, int(offsets[last]), places)
+        yield from _slice(table.slice(0, last), start, int(offsets[last]), destinations)
         held = table.slice(last)
     if held is not None and held.num_rows:
-        yield from _round(held, start, int(held["offset"][held.num_rows - 1].as_py()) + 1, places)
+        yield from _slice(held, start, int(held["offset"][held.num_rows - 1].as_py()) + 1, destinations)
 
 
-def _round(table: pyarrow.Table, start: int, end: int, places: Places) -> Iterator[Rows]:
+def _slice(table: pyarrow.Table, start: int, end: int, destinations: Destinations) -> Iterator[RowSlice]:
     from pyarrow import compute
 
     left = table.filter(compute.greater_equal(table["offset"], start))
     if left.num_rows:
-        _refuse_places(left, places)
-        yield Rows(left, end, places)
+        _refuse_misplaced(left, destinations)
+        yield RowSlice(left, end, destinations)
 
 
-def _refuse_places(rows: pyarrow.Table, places: Places) -> None:
-    """Refuse rows that go where there is nothing, naming the first.
+def _refuse_misplaced(rows: pyarrow.Table, destinations: Destinations) -> None:
+    """Refuse rows for partitions that do not exist, naming the first.
 
-    :raises MisplacedRecord: before anything of them is sent
+    :raises MisplacedRecord: before any of them is sent
     """
     import pyarrow
     from pyarrow import compute
 
-    known = pyarrow.array(list(places.counts), pyarrow.string())
+    known = pyarrow.array(list(destinations.counts), pyarrow.string())
     wrong = compute.invert(compute.is_in(rows["topic"], known))
-    if not compute.any(wrong).as_py() and not places.by_key:
-        counts = pyarrow.array(list(places.counts.values()), pyarrow.int32()).take(compute.index_in(rows["topic"].combine_chunks(), known))
+    if not compute.any(wrong).as_py() and not destinations.by_key:
+        counts = pyarrow.array(list(destinations.counts.values()), pyarrow.int32()).take(
+            compute.index_in(rows["topic"].combine_chunks(), known)
+        )
         inside = compute.and_(compute.greater_equal(rows["target_partition"], 0), compute.less(rows["target_partition"], counts))
         wrong = compute.invert(compute.fill_null(inside, False))
     found = rows.filter(wrong).slice(0, 1).to_pylist()
     if found:
         row = found[0]
-        where = f"{row['topic']}:{row['target_partition']}" if row["topic"] in places.counts else f"the topic {row['topic']}"
+        where = f"{row['topic']}:{row['target_partition']}" if row["topic"] in destinations.counts else f"the topic {row['topic']}"
         raise MisplacedRecord(row["offset"], f"it goes to {where}, which is none of the targets")
 
 
 class MisplacedRecord(ValueError):
-    """A record that goes to a topic or partition that there is not.
+    """A record whose topic or partition does not exist.
 
     :ivar offset: of the source
     """
@@ -174,32 +178,30 @@ class MisplacedRecord(ValueError):
         self.offset = offset
 
 
-def sent_part(
-    job: Job, part: Part, rounds_from: Callable[[int], Iterable[Round]], tell: Callable[[int, bool], None] | None = None
+def send_partition(
+    job: Job, part: PartitionRange, slices_from: Callable[[int], Iterable[Slice]], report: Callable[[int, bool], None] | None = None
 ) -> Outcome:
-    """Send a part, and tell what became of it; runs in the tasks.
+    """Send a range of a partition and return how that went; runs in the tasks.
 
-    :param rounds_from: gives the rounds from an offset on
-    :param tell: see ``PartSender``
+    :param slices_from: gives the slices from an offset on
+    :param report: see ``PartitionSender``
     """
     from kafka.errors import KafkaError
 
-    from kops.spark.replay.parts import Overtaken, PartSender, RecordRefused, Sent
-
     writer = BatchWriter(job.target_settings, job.names(part.partition))
-    sender = PartSender(writer, part.start, part.end, job.most, job.rate, job.inflated, tell, job.known.get(part.partition))
+    sender = PartitionSender(writer, part.start, part.end, job.most, job.rate, job.inflated, report, job.known.get(part.partition))
     error, at = None, None
     try:
         with _aborted_on_hangup():
-            sender.run(rounds_from)
+            sender.run(slices_from)
     except (RecordRefused, MisplacedRecord) as refused:
         error, at = str(refused), refused.offset
     except (KafkaError, OSError, ValueError, Overtaken) as failure:  # time-outs and damaged batches among them
         error = f"{type(failure).__name__}: {reasons_of(failure)}"
     finally:
-        _give_up(writer)
+        _abort(writer)
         writer.close()
-    done = getattr(sender, "done", None) or Sent(part.start)
+    done = getattr(sender, "done", None) or PartitionProgress(part.start)
     return Outcome(part.partition, done.offset, done.records, done.fingerprint, tuple(done.producers), error, at)
 
 
@@ -224,14 +226,13 @@ def _aborted_on_hangup() -> Iterator[None]:
         signal.signal(signal.SIGHUP, before)
 
 
-def _give_up(writer: BatchWriter) -> None:
+def _abort(writer: BatchWriter) -> None:
     """Abort what is open, so that readers of what is committed need not wait for its time-out."""
     with contextlib.suppress(Exception):
         writer.abort()
 
 
 def row_of(outcome: Outcome) -> pyarrow.RecordBatch:
-    """Return an outcome as a row of ``OUTCOME``."""
     import pyarrow
 
     values = (

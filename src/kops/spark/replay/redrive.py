@@ -47,7 +47,6 @@ class Letters:
     inside: bool
 
     def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
-        """Yield tables of ``SCHEMA``."""
         import numpy
 
         some = numpy.array(self.offsets.get(partition, ()), dtype=numpy.int64).reshape(-1, 2)
@@ -89,7 +88,7 @@ def judged(
 ) -> DataFrame:
     """Say where each goes (``to_topic``), and what becomes of it (``fate``).
 
-    :param seen: as ``replay_rows.decoded`` gives it, with ``dead_letter`` and ``attempts``
+    :param seen: as ``expressions.decoded`` gives it, with ``dead_letter`` and ``attempts``
     :param where: a condition that Spark has taken
     :param causes: texts, of which the cause has one; all when there are none
     """

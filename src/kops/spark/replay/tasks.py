@@ -10,25 +10,35 @@ import pickle
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from kops.core.errors import OperationFailed
+from kops.formats.batches.columns import decode, offsets_between
+from kops.formats.batches.copy import can_go_on, is_compressed
+from kops.formats.batches.frames import frames_of
+from kops.formats.batches.header import Batch, is_sound
+from kops.gateways.wire.batch_consumer import BatchConsumer
 from kops.gateways.wire.transactions import patiently
 from kops.spark.driver.watch import HELD
-from kops.spark.replay.jobs import KEPT, Job, Outcome, Part, sent_part
+from kops.spark.replay.jobs import KEPT, Job, Outcome, PartitionRange, send_partition
+from kops.spark.replay.routed import KeyedSlice
+from kops.spark.replay.slices import Destinations, MergedSlice, Slice, WholeBatch
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
+_SMALL = 64 << 10
+"""Bytes of a batch below which a request of its own costs more than to decode it, and to encode many of them as one."""
 
 
 def run(session: SparkSession, tasks: Sequence[Callable[[], T]], *, hint: str = KEPT) -> list[T]:
     """Run calls without arguments in tasks of Spark, and return what they return, in their order.
 
-    One that fails ends no other: what the others are about to send is to be in the target.
+    When one fails, the others finish, so that what they can send is in the target.
 
     :param tasks: can be pickled, as what they return can
     :param hint: where Spark fails
@@ -77,17 +87,15 @@ class _Copy:
     """
 
     job: Job
-    part: Part
+    part: PartitionRange
     progress_folder: str | None = None
 
     def __call__(self) -> Outcome:
-        from kops.gateways.wire.batch_consumer import BatchConsumer
-        from kops.spark.replay.read import rounds_of
 
         job, part = self.job, self.part
         with contextlib.closing(patiently(lambda: BatchConsumer(job.source, job.source_settings, read_committed=True))) as source:
             report = None if self.progress_folder is None else self._report
-            return sent_part(job, part, lambda start: rounds_of(source, part.partition, start, part.end, job.places), report)
+            return send_partition(job, part, lambda start: slices_of(source, part.partition, start, part.end, job.destinations), report)
 
     def _report(self, records: int, throttled: bool) -> None:
         with contextlib.suppress(OSError):
@@ -99,15 +107,13 @@ class _Count:
     """Counts the records of a part, decoding only those batches of which some are to stay."""
 
     job: Job
-    part: Part
+    part: PartitionRange
 
     def __call__(self) -> int:
-        from kops.gateways.wire.batch_consumer import BatchConsumer
-        from kops.spark.replay.read import rounds_of
 
         job, part = self.job, self.part
         with contextlib.closing(BatchConsumer(job.source, job.source_settings, read_committed=True)) as source:
-            return sum(each.records for each in rounds_of(source, part.partition, part.start, part.end, job.places))
+            return sum(each.records for each in slices_of(source, part.partition, part.start, part.end, job.destinations))
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ class Found:
 
 @dataclass(frozen=True)
 class _ReadBack:
-    """Adds up what some producers have written to a partition, and counts what others have.
+    """Adds up what some producers have written to a partition, and counts what others wrote.
 
     :param tail: the offsets to look at
     """
@@ -138,7 +144,6 @@ class _ReadBack:
 
     def __call__(self) -> Found:
         from kops.formats.batches.copy import added, fingerprint
-        from kops.gateways.wire.batch_consumer import BatchConsumer
 
         records = total = others = 0
         with contextlib.closing(BatchConsumer(self.topic, self.settings, read_committed=True)) as source:
@@ -151,7 +156,41 @@ class _ReadBack:
         return Found(records, total, others)
 
 
-def copy(session: SparkSession, job: Job, parts: Sequence[Part], progress_folder: str | None = None) -> list[Outcome]:
+def slices_of(source: BatchConsumer, partition: int, start: int, end: int, destinations: Destinations) -> Iterator[Slice]:
+    """Yield the records of a range: batches as they are where they may be, others opened.
+
+    :raises kops.formats.batches.header.UnreadableBatch: when a batch is damaged
+    """
+
+    def whole(batch: Batch) -> bool:
+        inside = start <= batch.base_offset and batch.last_offset < end
+        size = batch.end - batch.at
+        return (
+            not destinations.by_key
+            and inside
+            and can_go_on(batch)
+            and size <= destinations.most
+            and (size >= _SMALL or is_compressed(batch))
+        )
+
+    for data, batches in source.batches(partition, start, end):
+        for goes_on, some in groupby(batches, whole):
+            run = list(some)
+            if goes_on and all(is_sound(data, batch) for batch in run):
+                yield from (WholeBatch(data, batch, partition, destinations) for batch in run)
+                continue
+            after = min(end, run[-1].last_offset + 1)
+            if destinations.by_key:
+                columns = offsets_between(decode(data, run), start, end)
+                if len(columns):
+                    yield KeyedSlice(columns, partition, after, destinations)
+            else:
+                frames = offsets_between(frames_of(data, run), start, end)
+                if len(frames):
+                    yield MergedSlice(frames, partition, after, destinations)
+
+
+def copy(session: SparkSession, job: Job, parts: Sequence[PartitionRange], progress_folder: str | None = None) -> list[Outcome]:
     """Send parts without making rows of their records.
 
     :param progress_folder: where tasks of this machine write how many they have sent
@@ -159,8 +198,7 @@ def copy(session: SparkSession, job: Job, parts: Sequence[Part], progress_folder
     return run(session, [_Copy(job, part, progress_folder) for part in parts])
 
 
-def counted(session: SparkSession, job: Job, parts: Sequence[Part]) -> int:
-    """Return how many records parts have."""
+def counted(session: SparkSession, job: Job, parts: Sequence[PartitionRange]) -> int:
     return sum(run(session, [_Count(job, part) for part in parts], hint="nothing was sent; --debug shows all that Spark said"))
 
 
@@ -176,6 +214,6 @@ def found_in(
 
     :param tails: (topic, partition) -> the offsets to look at
     """
-    places = sorted(tails)
-    looks = [_ReadBack(settings, *place, tails[place], frozenset(producers), inflated) for place in places]
-    return dict(zip(places, run(session, looks), strict=True))
+    destinations = sorted(tails)
+    looks = [_ReadBack(settings, *place, tails[place], frozenset(producers), inflated) for place in destinations]
+    return dict(zip(destinations, run(session, looks), strict=True))

@@ -1,4 +1,4 @@
-"""Sends a part of a source, whole transactions at a time, each with how far it came; runs in the tasks."""
+"""Sends a range of a partition in transactions, each with the progress that it reaches; runs in the tasks."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ from kops.formats.batches.copy import added, fingerprint
 from kops.formats.batches.header import batches_of
 from kops.gateways.wire.transaction_requests import Position
 from kops.gateways.wire.transactions import PATIENCE_SECONDS, BatchWriter, BrokenTransaction, RefusedBatch
-from kops.spark.replay.rounds import WholeBatch
+from kops.spark.replay.slices import WholeBatch
 
 if TYPE_CHECKING:
     from kops.formats.batches.header import Producer
-    from kops.spark.replay.rounds import Payload, Round
+    from kops.spark.replay.slices import Payload, Slice
 
-CHUNK_BYTES = 32 << 20
-"""What a transaction holds, and what is kept to be sent again."""
-CHUNK_SECONDS = 5.0
-"""How old a transaction becomes: readers of what is committed wait for it."""
+TRANSACTION_BYTES = 32 << 20
+"""What a transaction holds, and what is kept for a retry."""
+TRANSACTION_SECONDS = 5.0
+"""How old a transaction becomes: readers of committed data wait for it."""
 
 SLOW_BYTES = 2 << 20
-"""Of what goes first, and of what goes while a quota slows it down: what brokers do not take within the time of a transaction is lost."""
+"""Size of the first slices, and of those sent while a quota slows it down.
+
+What brokers do not accept within the time of a transaction is lost."""
 
 _PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
-class Sent:
-    """What of a part is in the target.
+class PartitionProgress:
+    """How much of a range is in the target.
 
     :param offset: the next one of the source
-    :param fingerprint: sum of those of the batches (``record_batch_copy.fingerprint``)
+    :param fingerprint: sum of those of the batches (``formats.batches.copy.fingerprint``)
     :param producers: ids of those who wrote them
     """
 
@@ -46,7 +48,6 @@ class Sent:
     producers: tuple[int, ...] = ()
 
     def position(self) -> Position:
-        """Return it as it is committed."""
         note = {"records": self.records, "fingerprint": f"{self.fingerprint:016x}", "producers": list(self.producers)}
         return Position(self.offset, json.dumps(note))
 
@@ -54,20 +55,20 @@ class Sent:
 _OFFSET = attrgetter("offset")
 
 
-def sent_of(offset: int, note: str) -> Sent:
+def parse_progress(offset: int, note: str) -> PartitionProgress:
     """Return what a committed position says.
 
-    :raises ValueError: when it is none of a replay
+    :raises ValueError: when a replay did not commit it
     """
     try:
         body = json.loads(note)
-        return Sent(offset, int(body["records"]), int(body["fingerprint"], 16), tuple(body["producers"]))
+        return PartitionProgress(offset, int(body["records"]), int(body["fingerprint"], 16), tuple(body["producers"]))
     except (KeyError, TypeError) as wrong:
         raise ValueError(f"{note!r} is not a position of a replay") from wrong
 
 
 class RecordRefused(ValueError):
-    """The target does not take a record.
+    """The target rejected a record.
 
     :ivar offset: of the source
     """
@@ -78,40 +79,40 @@ class RecordRefused(ValueError):
 
 
 class Overtaken(RuntimeError):
-    """Somebody else replays the same."""
+    """Another process runs the same replay."""
 
 
 @dataclass
-class _Chunk:
+class _TransactionBuffer:
     """What was sent since the last commit."""
 
-    rounds: list[Round] = field(default_factory=list)
+    slices: list[Slice] = field(default_factory=list)
     size: int = 0
     records: int = 0
 
-    def add(self, each: Round) -> None:
-        self.rounds.append(each)
+    def add(self, each: Slice) -> None:
+        self.slices.append(each)
         self.size += each.size
         self.records += each.records
 
 
-def _chunk_of(rounds: Iterable[Round]) -> _Chunk:
-    chunk = _Chunk()
-    for each in rounds:
-        chunk.add(each)
-    return chunk
+def _buffer_of(slices: Iterable[Slice]) -> _TransactionBuffer:
+    buffer = _TransactionBuffer()
+    for each in slices:
+        buffer.add(each)
+    return buffer
 
 
 @dataclass
-class PartSender:
-    """Sends rounds in order; everything since the last commit is kept until it is committed.
+class PartitionSender:
+    """Sends slices in order; everything since the last commit is kept until it is committed.
 
     :param start: and ``end``: offsets of the source
     :param most: records to send in all; None for all
     :param rate: records a second; None for as fast as it goes
-    :param inflated: see ``record_batch_copy.fingerprint``
-    :param tell: is told how many records were handed to the brokers, and whether a quota slows that down
-    :param known: how far the part is, where the writer's group does not know
+    :param inflated: see ``formats.batches.copy.fingerprint``
+    :param report: takes how many records were handed to the brokers, and whether a quota slows that down
+    :param known: the progress, where the writer's group does not know it
     """
 
     writer: BatchWriter
@@ -120,28 +121,28 @@ class PartSender:
     most: int | None = None
     rate: float | None = None
     inflated: bool = False
-    tell: Callable[[int, bool], None] | None = None
-    known: Sent | None = None
-    done: Sent = field(init=False)
-    _chunk: _Chunk = field(default_factory=_Chunk, init=False)
-    _now: Sent = field(init=False)
+    report: Callable[[int, bool], None] | None = None
+    known: PartitionProgress | None = None
+    done: PartitionProgress = field(init=False)
+    _buffer: _TransactionBuffer = field(default_factory=_TransactionBuffer, init=False)
+    _now: PartitionProgress = field(init=False)
     _since: float = field(default=0.0, init=False)
     _handed: int | None = field(default=None, init=False)
 
-    def run(self, rounds_from: Callable[[int], Iterable[Round]]) -> Sent:
+    def run(self, slices_from: Callable[[int], Iterable[Slice]]) -> PartitionProgress:
         """Send what is left, and return what is in the target then.
 
-        :param rounds_from: gives the rounds from an offset on
-        :raises RecordRefused: when the target does not take a record; what was before it is in the target
+        :param slices_from: gives the slices from an offset on
+        :raises RecordRefused: when the target rejects a record; what came before it is in the target
         """
-        self.writer.answered = self._told
+        self.writer.answered = self._report_progress
         self._begin()
         if self.done.offset < self.end and not self._is_full(self.done.records):
-            for each in self._paced(rounds_from(self.done.offset)):
+            for each in self._paced(slices_from(self.done.offset)):
                 self._add(each)
-                if self._chunk.size >= CHUNK_BYTES or time.monotonic() - self._since > CHUNK_SECONDS or self.writer.throttled:
+                if self._buffer.size >= TRANSACTION_BYTES or time.monotonic() - self._since > TRANSACTION_SECONDS or self.writer.throttled:
                     self._commit(each.end)
-                if self._is_full(self.done.records + self._chunk.records):
+                if self._is_full(self.done.records + self._buffer.records):
                     self._commit(each.end)
                     return self.done
             self._commit(self.end)
@@ -150,11 +151,11 @@ class PartSender:
     def _is_full(self, records: int) -> bool:
         return self.most is not None and records >= self.most
 
-    def _paced(self, rounds: Iterable[Round]) -> Iterator[Round]:
-        """Yield rounds no faster than they are wanted, and no more records than are."""
+    def _paced(self, slices: Iterable[Slice]) -> Iterator[Slice]:
+        """Yield slices within the rate, and no more records than the limit."""
         began, given = time.monotonic(), 0
-        for each in rounds:
-            left = None if self.most is None else self.most - self.done.records - self._chunk.records
+        for each in slices:
+            left = None if self.most is None else self.most - self.done.records - self._buffer.records
             wanted = each if left is None or each.records <= left else each.first(left)
             for part in self._small(wanted):
                 yield part
@@ -162,7 +163,7 @@ class PartSender:
                 if self.rate is not None:
                     time.sleep(max(0.0, began + given / self.rate - time.monotonic()))
 
-    def _small(self, each: Round) -> Iterator[Round]:
+    def _small(self, each: Slice) -> Iterator[Slice]:
         if not self._is_large(each):
             yield each
             return
@@ -172,82 +173,82 @@ class PartSender:
         if not halves:
             yield each
 
-    def _is_large(self, each: Round) -> bool:
+    def _is_large(self, each: Slice) -> bool:
         if self.rate is not None and each.records > max(1.0, self.rate / 2):
             return True
         return (self.writer.throttled or self._handed is None) and each.size > SLOW_BYTES and not isinstance(each, WholeBatch)
 
     def _begin(self) -> None:
         position = self.writer.begin()
-        found = [sent_of(position.offset, position.note)] if position else []
-        self.done = max((*found, *([self.known] if self.known else [])), key=_OFFSET, default=Sent(self.start))
-        self._now, self._chunk = self.done, _Chunk()
+        found = [parse_progress(position.offset, position.note)] if position else []
+        self.done = max((*found, *([self.known] if self.known else [])), key=_OFFSET, default=PartitionProgress(self.start))
+        self._now, self._buffer = self.done, _TransactionBuffer()
 
-    def _add(self, each: Round) -> None:
-        if not self._chunk.rounds:
+    def _add(self, each: Slice) -> None:
+        if not self._buffer.slices:
             self._since = time.monotonic()
-        self._chunk.add(each)
+        self._buffer.add(each)
         try:
             self._send(each)
         except BrokenTransaction:
-            self._again()
+            self._resend()
         except RefusedBatch as refused:
-            self._without_refused(refused)
+            self._isolate_refused(refused)
         self._handed = (self._handed or 0) + each.records
-        self._told()
+        self._report_progress()
 
-    def _told(self) -> None:
-        if self.tell is not None and self._handed is not None:
-            self.tell(self._handed, self.writer.throttled)
+    def _report_progress(self) -> None:
+        if self.report is not None and self._handed is not None:
+            self.report(self._handed, self.writer.throttled)
 
-    def _send(self, each: Round) -> None:
+    def _send(self, each: Slice) -> None:
         for payload in each.payloads():
             self.writer.send(payload.topic, payload.partition, payload.records, partial(self._summed, payload))
 
     def _summed(self, payload: Payload, producer: Producer) -> bytes:
-        """Encode a batch, and add it to what is on its way."""
+        """Encode a batch, and add it to the totals in flight."""
         data = payload.encode(producer)
         now = self._now
         total = added(now.fingerprint, fingerprint(data, batches_of(data)[0], inflated=self.inflated))
         producers = tuple(dict.fromkeys((*now.producers, producer.producer_id)))
-        self._now = Sent(now.offset, now.records + payload.records, total, producers)
+        self._now = PartitionProgress(now.offset, now.records + payload.records, total, producers)
         return data
 
     def _commit(self, offset: int) -> None:
-        """Commit the chunk, again and again where it is not known what became of it."""
+        """Commit the buffer, retrying while the outcome is unknown."""
         wanted = offset
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
                 self.writer.flush()
-                reached = Sent(wanted, self._now.records, self._now.fingerprint, self._now.producers)
+                reached = PartitionProgress(wanted, self._now.records, self._now.fingerprint, self._now.producers)
                 self.writer.commit(reached.position())
             except BrokenTransaction:
                 if time.monotonic() > deadline:
                     raise
-                if self._again(committing=wanted):
+                if self._resend(committing=wanted):
                     return
             except RefusedBatch as refused:
-                self._without_refused(refused)
+                self._isolate_refused(refused)
             else:
                 self.done = self._now = reached
-                self._chunk = _Chunk()
+                self._buffer = _TransactionBuffer()
                 return
 
-    def _again(self, committing: int | None = None) -> bool:
-        """Send the chunk again, as a new writer; tell whether it had been committed after all."""
+    def _resend(self, committing: int | None = None) -> bool:
+        """Send the buffer again, as a new writer; return whether it had been committed after all."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             time.sleep(_PAUSE_SECONDS)
-            kept, before = self._chunk, self.done
+            kept, before = self._buffer, self.done
             self._begin()
             if committing is not None and self.done.offset == committing != before.offset:
                 return True
             if self.done.offset != before.offset:
                 raise Overtaken(f"another process runs the same replay, and is at offset {self.done.offset}")
-            self._chunk = kept
+            self._buffer = kept
             try:
-                for each in kept.rounds:
+                for each in kept.slices:
                     self._send(each)
             except BrokenTransaction:
                 if time.monotonic() > deadline:
@@ -255,29 +256,29 @@ class PartSender:
             else:
                 return False
 
-    def _without_refused(self, refused: RefusedBatch) -> None:
-        """Find what is refused: halve it, or commit what comes before it and give up."""
+    def _isolate_refused(self, refused: RefusedBatch) -> None:
+        """Find the refused record: halve its slice, or commit what comes before it and give up."""
         while True:
-            kept = self._chunk.rounds
+            kept = self._buffer.slices
             index, why = self._first_refused(kept, refused)
             if index is None:
                 return
             halves = kept[index].halves() if why.too_large else ()
             if halves:
-                self._chunk = _chunk_of([*kept[:index], *halves, *kept[index + 1 :]])
+                self._buffer = _buffer_of([*kept[:index], *halves, *kept[index + 1 :]])
                 continue
             culprit = kept[index]
-            self._chunk = _chunk_of(kept[:index])
+            self._buffer = _buffer_of(kept[:index])
             if index:
-                self._again()
+                self._resend()
                 self._commit(kept[index - 1].end)
             raise RecordRefused(culprit.start(), str(why)) from why
 
-    def _first_refused(self, chunk: list[Round], refused: RefusedBatch) -> tuple[int | None, RefusedBatch]:
-        """Send a chunk again, one round after another."""
+    def _first_refused(self, buffer: list[Slice], refused: RefusedBatch) -> tuple[int | None, RefusedBatch]:
+        """Send a buffer again, one slice after another."""
         self._begin()
-        self._chunk = _chunk_of(chunk)
-        for index, each in enumerate(chunk):
+        self._buffer = _buffer_of(buffer)
+        for index, each in enumerate(buffer):
             try:
                 self._send(each)
                 self.writer.flush()

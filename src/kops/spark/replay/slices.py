@@ -1,4 +1,4 @@
-"""What a replay sends next: batches as they were fetched, or records that are encoded anew."""
+"""What a replay sends next: record batches as they were fetched, or records that are encoded again."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
     from kops.gateways.wire.transactions import Encode
 
+
 Held = TypeVar("Held", bound="Records")
 NUMBER_BYTES = 8
-"""Bytes of each number that is noted of a record."""
+"""Bytes of each number that is kept per record."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Payload:
     encode: Encode
 
 
-class Round(Protocol):
+class Slice(Protocol):
     """Records that follow one another in a partition of the source."""
 
     @property
@@ -48,15 +49,15 @@ class Round(Protocol):
 
     @property
     def size(self) -> int:
-        """About how many bytes they take, what is noted of each included: of small records that is more than themselves."""
+        """About how many bytes they take, with the numbers kept of each, which exceed the records themselves if those are small."""
 
     def payloads(self) -> Iterator[Payload]:
         """Yield the batches to send."""
 
-    def halves(self) -> tuple[Round, ...]:
-        """Return both halves; nothing when they cannot be told apart."""
+    def halves(self) -> tuple[Slice, ...]:
+        """Return both halves; nothing when they cannot be separated."""
 
-    def first(self, count: int) -> Round:
+    def first(self, count: int) -> Slice:
         """Return the first records."""
 
     def start(self) -> int:
@@ -64,13 +65,13 @@ class Round(Protocol):
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where records that are encoded anew go.
+class Destinations:
+    """Where records go.
 
     :param counts: partitions of each topic
     :param by_key: murmur2 of the key says which partition
     :param most: bytes of a batch
-    :param codec: that they are compressed by, of ``record_batch_compression.CODECS``
+    :param codec: that they are compressed by, of ``formats.batches.compression.CODECS``
     """
 
     topic: str
@@ -95,113 +96,99 @@ class Records(Protocol):
 
 @dataclass(frozen=True)
 class WholeBatch:
-    """A batch that goes on as it is."""
+    """A batch that is sent as it is."""
 
     data: bytes
     batch: Batch
     partition: int
-    places: Places
+    destinations: Destinations
 
     @property
     def end(self) -> int:
-        """Return the offset of the source that comes after the records."""
         return self.batch.last_offset + 1
 
     @property
     def records(self) -> int:
-        """Return how many records there are."""
         return self.batch.records
 
     @property
     def size(self) -> int:
-        """Return about how many bytes they take."""
         return self.batch.end - self.batch.at
 
     def payloads(self) -> Iterator[Payload]:
-        """Yield the batches to send."""
-        yield Payload(self.places.topic, self.partition, self.batch.records, lambda producer: renewed(self.data, self.batch, producer))
+        yield Payload(
+            self.destinations.topic, self.partition, self.batch.records, lambda producer: renewed(self.data, self.batch, producer)
+        )
 
-    def opened(self) -> Merged:
-        """Return its records."""
-        return Merged(frames_of(self.data, [self.batch]), self.partition, self.end, self.places)
+    def opened(self) -> MergedSlice:
+        return MergedSlice(frames_of(self.data, [self.batch]), self.partition, self.end, self.destinations)
 
-    def halves(self) -> tuple[Round, ...]:
-        """Return both halves; nothing when they cannot be told apart."""
+    def halves(self) -> tuple[Slice, ...]:
         return self.opened().halves() or ()
 
-    def first(self, count: int) -> Round:
-        """Return the first records."""
+    def first(self, count: int) -> Slice:
         return self if count >= self.records else self.opened().first(count)
 
     def start(self) -> int:
-        """Return the offset of the first record."""
         return self.batch.base_offset
 
 
 @dataclass(frozen=True)
-class Cut(ABC, Generic[Held]):
+class RecordSlice(ABC, Generic[Held]):
     """Records of batches of a partition, which can be cut anywhere."""
 
     held: Held
     partition: int
     end: int
-    places: Places
+    destinations: Destinations
 
     @property
     def records(self) -> int:
-        """Return how many records there are."""
         return len(self.held)
 
     @property
     @abstractmethod
-    def size(self) -> int:
-        """Return about how many bytes they take."""
+    def size(self) -> int: ...
 
     @abstractmethod
-    def payloads(self) -> Iterator[Payload]:
-        """Yield the batches to send."""
+    def payloads(self) -> Iterator[Payload]: ...
 
-    def _part(self, start: int, stop: int) -> Round:
+    def _part(self, start: int, stop: int) -> Slice:
         end = self.end if stop >= len(self.held) else int(self.held.offsets[stop])
         return replace(self, held=self.held.where(slice(start, stop)), end=end)
 
-    def halves(self) -> tuple[Round, ...]:
-        """Return both halves; nothing when they cannot be told apart."""
+    def halves(self) -> tuple[Slice, ...]:
         count = len(self.held)
         return () if count < 2 else (self._part(0, count // 2), self._part(count // 2, count))  # noqa: PLR2004 - two halves
 
-    def first(self, count: int) -> Round:
-        """Return the first records."""
+    def first(self, count: int) -> Slice:
         return self._part(0, count)
 
     def start(self) -> int:
-        """Return the offset of the first record."""
         return int(self.held.offsets[0])
 
 
 @dataclass(frozen=True)
-class Merged(Cut[Frames]):
-    """Records of several batches that go on as one."""
+class MergedSlice(RecordSlice[Frames]):
+    """Records of several batches that are sent as one."""
 
     @property
     def size(self) -> int:
-        """Return about how many bytes they take."""
         return bytes_of(self.held)
 
     def payloads(self) -> Iterator[Payload]:
-        """Yield the batches to send."""
-        return merged_payloads(self.held, self.places, self.places.topic, self.partition)
+        return merged_payloads(self.held, self.destinations, self.destinations.topic, self.partition)
 
 
 def bytes_of(frames: Frames) -> int:
-    """Return about how many bytes records take, and what is noted of each."""
+    """Return about how many bytes records take, with the numbers kept of each."""
     return int((frames.ends - frames.at).sum()) + 4 * NUMBER_BYTES * len(frames)
 
 
-def merged_payloads(frames: Frames, places: Places, topic: str, partition: int) -> Iterator[Payload]:
+def merged_payloads(frames: Frames, destinations: Destinations, topic: str, partition: int) -> Iterator[Payload]:
     """Yield records as batches for one partition."""
-    for part in split_frames(frames, places.most):
-        yield Payload(topic, partition, len(part), partial(merged, part, codec=places.codec))
+    for part in split_frames(frames, destinations.most):
+        yield Payload(topic, partition, len(part), partial(merged, part, codec=destinations.codec))
 
 
 def reasons_of(error: Any) -> str:

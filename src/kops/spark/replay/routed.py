@@ -11,7 +11,7 @@ from kops.formats.batches.columns import RecordColumns
 from kops.formats.batches.copy import columns_of_records, columns_of_table
 from kops.formats.batches.encode import Columns, encode, split
 from kops.formats.batches.frames import Frames
-from kops.spark.replay.rounds import NUMBER_BYTES, Cut, Payload, Places, Round, bytes_of, merged_payloads
+from kops.spark.replay.slices import NUMBER_BYTES, Destinations, Payload, RecordSlice, Slice, bytes_of, merged_payloads
 
 if TYPE_CHECKING:
     import numpy
@@ -37,84 +37,75 @@ class RoutedFrames:
 
     @property
     def offsets(self) -> NDArray[numpy.int64]:
-        """Return where they stand in the source."""
         return self.frames.offsets
 
     def where(self, chosen: Any) -> RoutedFrames:
-        """Return the records that a mask or a slice chooses."""
         return RoutedFrames(self.frames.where(chosen), self.topics[chosen], self.numbers[chosen])
 
 
 @dataclass(frozen=True)
-class Routed(Cut[RoutedFrames]):
+class RoutedSlice(RecordSlice[RoutedFrames]):
     """Records that go each to its own place."""
 
     @property
     def size(self) -> int:
-        """Return about how many bytes they take."""
         return bytes_of(self.held.frames) + 2 * NUMBER_BYTES * len(self.held)
 
     def payloads(self) -> Iterator[Payload]:
-        """Yield the batches to send."""
         import numpy
 
-        names, places = list(self.places.counts), self.held.topics << _BITS | self.held.numbers
-        for place in numpy.unique(places).tolist():
-            chosen = places == place
+        names, destinations = list(self.destinations.counts), self.held.topics << _BITS | self.held.numbers
+        for place in numpy.unique(destinations).tolist():
+            chosen = destinations == place
             frames = self.held.frames if chosen.all() else self.held.frames.where(chosen)
-            yield from merged_payloads(frames, self.places, names[place >> _BITS], place & (1 << _BITS) - 1)
+            yield from merged_payloads(frames, self.destinations, names[place >> _BITS], place & (1 << _BITS) - 1)
 
 
 @dataclass(frozen=True)
-class ByKey(Cut[RecordColumns]):
+class KeyedSlice(RecordSlice[RecordColumns]):
     """Records that go where their keys say."""
 
     @property
     def size(self) -> int:
-        """Return about how many bytes they take."""
         return int((self.held.headers_at - self.held.key_at).sum()) + 7 * NUMBER_BYTES * len(self.held)
 
     def payloads(self) -> Iterator[Payload]:
-        """Yield the batches to send."""
         import numpy
 
-        numbers = numpy.asarray(by_key(self.held.keys(), self.partition, self.places.counts[self.places.topic]))
+        numbers = numpy.asarray(by_key(self.held.keys(), self.partition, self.destinations.counts[self.destinations.topic]))
         for number in numpy.unique(numbers).tolist():
-            yield from _encoded(columns_of_records(self.held.where(numbers == number)), self.places, self.places.topic, number)
+            yield from _encoded(columns_of_records(self.held.where(numbers == number)), self.destinations, self.destinations.topic, number)
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowSlice:
     """Rows that Spark made: offset, topic, target_partition, key, value, timestamp_ms, headers."""
 
     table: pyarrow.Table
     end: int
-    places: Places
+    destinations: Destinations
 
     @property
     def records(self) -> int:
-        """Return how many records there are."""
         return int(self.table.num_rows)
 
     @property
     def size(self) -> int:
-        """Return about how many bytes they take."""
         return int(self.table.nbytes)
 
     def payloads(self) -> Iterator[Payload]:
-        """Yield the batches to send."""
         from pyarrow import compute
 
         for topic in compute.unique(self.table["topic"]).to_pylist():
             of_topic = self.table.filter(compute.equal(self.table["topic"], topic))
-            count = self.places.counts[topic]
+            count = self.destinations.counts[topic]
             keys, source = of_topic["key"].combine_chunks(), of_topic["partition"][0].as_py()
-            numbers = by_key(keys, source, count) if self.places.by_key else of_topic["target_partition"].combine_chunks()
+            numbers = by_key(keys, source, count) if self.destinations.by_key else of_topic["target_partition"].combine_chunks()
             for number in compute.unique(numbers).to_pylist():
                 part = of_topic.filter(compute.equal(numbers, number))
-                yield from _encoded(columns_of_table(part), self.places, topic, number)
+                yield from _encoded(columns_of_table(part), self.destinations, topic, number)
 
-    def _cut(self, at: int) -> tuple[Round, ...]:
+    def _cut(self, at: int) -> tuple[Slice, ...]:
         """Cut where a record of the source ends, as several rows may come of one."""
         import numpy
 
@@ -123,19 +114,19 @@ class Rows:
         if not len(changes):
             return ()
         row = int(changes[min(int(numpy.searchsorted(changes, at)), len(changes) - 1)])
-        return (Rows(self.table.slice(0, row), int(offsets[row]), self.places), Rows(self.table.slice(row), self.end, self.places))
+        return (
+            RowSlice(self.table.slice(0, row), int(offsets[row]), self.destinations),
+            RowSlice(self.table.slice(row), self.end, self.destinations),
+        )
 
-    def halves(self) -> tuple[Round, ...]:
-        """Return both halves; nothing when they cannot be told apart."""
+    def halves(self) -> tuple[Slice, ...]:
         return self._cut(self.table.num_rows // 2)
 
-    def first(self, count: int) -> Round:
-        """Return the first records."""
+    def first(self, count: int) -> Slice:
         end = self.end if count >= self.table.num_rows else int(self.table["offset"][count - 1].as_py()) + 1
-        return Rows(self.table.slice(0, count), end, self.places)
+        return RowSlice(self.table.slice(0, count), end, self.destinations)
 
     def start(self) -> int:
-        """Return the offset of the first record."""
         return int(self.table["offset"][0].as_py())
 
 
@@ -146,6 +137,6 @@ def by_key(keys: pyarrow.Array, source: int, count: int) -> pyarrow.Array:
     return partitions_of(keys, count).fill_null(source % count)
 
 
-def _encoded(columns: Columns, places: Places, topic: str, partition: int) -> Iterator[Payload]:
-    for part in split(columns, places.most):
-        yield Payload(topic, partition, len(part), partial(encode, part, codec=places.codec))
+def _encoded(columns: Columns, destinations: Destinations, topic: str, partition: int) -> Iterator[Payload]:
+    for part in split(columns, destinations.most):
+        yield Payload(topic, partition, len(part), partial(encode, part, codec=destinations.codec))

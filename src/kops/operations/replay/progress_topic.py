@@ -29,12 +29,12 @@ _MINUTE = 60_000
 
 
 @dataclass(frozen=True)
-class Memory:
+class ProgressTopic:
     """Whether the topic can be used.
 
-    :param create: it is to be created first
+    :param create: it must be created first
     :param problem: why it cannot be used; empty when it can
-    :param hint: what somebody with the right can do about it
+    :param hint: what a user with the right can do about it
     """
 
     create: bool = False
@@ -47,24 +47,24 @@ class Memory:
         return None if self.problem else PROGRESS_TOPIC
 
 
-def memory_of(services: Services) -> Memory:
+def find_progress_topic(services: Services) -> ProgressTopic:
     """Look whether the topic is there, or could be created."""
     try:
         if services.kafka.topics.existing([PROGRESS_TOPIC]):
-            return _as_it_is(services)
+            return _current(services)
         error = services.kafka.topics.create([_NEW], validate_only=True)[PROGRESS_TOPIC]
     except AuthorizationFailed as refused:
-        return Memory(problem=refused.message, hint=_CREATION)
+        return ProgressTopic(problem=refused.message, hint=_CREATION)
     if isinstance(error, AlreadyExists):
-        return _as_it_is(services)
+        return _current(services)
     return (
-        Memory(create=True)
+        ProgressTopic(create=True)
         if error is None
-        else Memory(problem=f"{PROGRESS_TOPIC} is not there and cannot be created: {error.message}", hint=_CREATION)
+        else ProgressTopic(problem=f"{PROGRESS_TOPIC} is not there and cannot be created: {error.message}", hint=_CREATION)
     )
 
 
-def create_memory(services: Services) -> None:
+def create_progress_topic(services: Services) -> None:
     """Create the topic where it is not there.
 
     :raises KopsError: when that fails
@@ -76,7 +76,7 @@ def create_memory(services: Services) -> None:
         raise error
 
 
-def remember(services: Services, known: Mapping[str, Any]) -> None:
+def write_notes(services: Services, known: Mapping[str, Any]) -> None:
     """Write the newest of some keys; None forgets one.
 
     :raises OperationFailed: when the brokers do not take it
@@ -91,12 +91,12 @@ def remember(services: Services, known: Mapping[str, Any]) -> None:
         raise
 
 
-def recall(services: Services, prefix: str, *, committed: bool, settled: bool = True) -> dict[str, Any]:
+def read_notes(services: Services, prefix: str, *, committed: bool, settled: bool = True) -> dict[str, Any]:
     """Return the newest of each key that begins with a text; nothing where the topic is not there.
 
     :param committed: leave out what transactions aborted or have open; what was written outside of them can be read with those still open
     :param settled: wait for open transactions first, so that nothing committed is missed
-    :raises OperationFailed: when a record is none of kops
+    :raises OperationFailed: when kops did not write a record
     """
     if not services.kafka.topics.existing([PROGRESS_TOPIC]):
         return {}
@@ -133,13 +133,15 @@ def offsets_kept(services: Services) -> int | None:
     return int(found.value) * _MINUTE if found and found.value else None
 
 
-def remembered(services: Services, memory: Memory) -> list[str]:
+def progress_notes(services: Services, progress_topic: ProgressTopic) -> list[str]:
     """Return what a plan says about for how long it is known how far it came; nothing where that is for ever, without anything created."""
-    if memory.problem:
+    if progress_topic.problem:
         kept = f"for {kept_text(services)} after the last commit"
-        return [f"how far it came is known {kept}, and `kops replay resume` refuses after that ({memory.problem})"]
+        return [f"how far it came is known {kept}, and `kops replay resume` refuses after that ({progress_topic.problem})"]
     settings = ", ".join(f"{name}={value}" for name, value in SETTINGS.items())
-    return [f"creates {PROGRESS_TOPIC} (1 partition, {settings}): how far replays came does not expire there"] if memory.create else []
+    return (
+        [f"creates {PROGRESS_TOPIC} (1 partition, {settings}): how far replays came does not expire there"] if progress_topic.create else []
+    )
 
 
 def kept_text(services: Services) -> str:
@@ -148,15 +150,15 @@ def kept_text(services: Services) -> str:
     return f"{_RETENTION} of the brokers" if kept is None else f"{duration_text(kept)} ({_RETENTION})"
 
 
-_CREATION = f"let somebody who may create it: `kops topics create {PROGRESS_TOPIC} --partitions 1 --config cleanup.policy=compact`"
+_CREATION = f"ask someone who may create it: `kops topics create {PROGRESS_TOPIC} --partitions 1 --config cleanup.policy=compact`"
 _NEW = NewTopic(PROGRESS_TOPIC, 1, None, SETTINGS)
 
 
-def _as_it_is(services: Services) -> Memory:
+def _current(services: Services) -> ProgressTopic:
     policy = services.kafka.topics.settings([PROGRESS_TOPIC])[PROGRESS_TOPIC].get(POLICY)
     if policy is not None and policy.value == "compact":
-        return Memory()
-    return Memory(
+        return ProgressTopic()
+    return ProgressTopic(
         problem=f"{PROGRESS_TOPIC} has cleanup.policy={policy.value if policy else None}, so brokers would delete what it holds",
         hint=f"`kops topics alter {PROGRESS_TOPIC} --config cleanup.policy=compact`",
     )

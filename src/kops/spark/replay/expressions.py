@@ -27,7 +27,7 @@ def decoded(records: DataFrame, topic: str, key: Form, value: Form, *, skip: boo
     :param records: as ``BatchSource.read`` gives them, with headers; what of key, value, timestamp_ms and headers is not there is not added
     :param skip: leave out what is not of its format; else such a record ends the job
     :param more: columns of the records to keep
-    :raises UsageProblem: when the schema of a format is none
+    :raises UsageProblem: when the schema of a format is not valid
     """
     there = set(records.columns)
     raw = records.selectExpr(
@@ -92,7 +92,7 @@ def new_content(
     key: Form,
     value: Form,
 ) -> DataFrame:
-    """Choose records, and compute what is new of them and no more, as ``replay_columns.send_changed`` takes it.
+    """Choose records, and compute what is new of them and no more, as ``columns.send_changed`` takes it.
 
     :param partition: an expression; None where none is to be computed
     """
@@ -204,7 +204,6 @@ def by_function(records: DataFrame, reference: str, topic: str) -> DataFrame:
 
 
 def _bytes(frame: DataFrame, name: str, expression: str, form: Form) -> str:
-    """Return the bytes of what an expression gives."""
     kind = _type_of(frame, f"--set {name}", expression)
     if kind in ("void", "binary"):
         return f"cast(({expression}) as binary)"

@@ -1,4 +1,4 @@
-"""What somebody asks of a replay, checked before anything is read."""
+"""A replay as it was requested, checked before anything is read."""
 
 from __future__ import annotations
 
@@ -52,25 +52,21 @@ class Changes:
 
     @property
     def plain(self) -> dict[str, str]:
-        """Return the other assignments."""
         return {name: expression for name, expression in self.assignments if header_name(name) is None}
 
     def expressions(self) -> list[str]:
-        """Return all of them."""
         return [text for text in (self.where, self.topic, self.partition, *(each for _, each in self.assignments)) if text]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as a plan keeps it."""
         return asdict(self) | {"assignments": [list(pair) for pair in self.assignments]}
 
 
 def changes_of_json(body: Mapping[str, Any]) -> Changes:
-    """Read back what ``Changes.as_json`` made."""
     return Changes(**{**body, "assignments": tuple((name, expression) for name, expression in body["assignments"])})
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReplayRequest:
     """A replay.
 
     :param source: topic, with or without partitions
@@ -132,7 +128,7 @@ def header_name(assignment: str) -> str | None:
 def parse_form(text: str) -> Form:
     """Return the format that a text names.
 
-    :raises UsageProblem: when it is none
+    :raises UsageProblem: when it is unknown
     """
     name, _, schema = text.partition(":")
     if name not in FORMATS or (schema and name != "json"):

@@ -18,10 +18,9 @@ from kops.core.topics.settings import own_settings
 from kops.operations.archive.manifest import Archive, Run, archive_json
 from kops.operations.archive.place import Place, place_of, refuse_others
 from kops.operations.archive.read import read_archive_of
+from kops.operations.archive.source import Range, range_of, settings_of, source_of
 from kops.operations.engine.spark import Engine, start_engine
 from kops.operations.protocol.locks import exclusive
-from kops.operations.replay.source import Range, range_of, settings_of, source_of
-from kops.operations.replay.wanted import Wanted
 from kops.operations.services import Services
 
 
@@ -39,7 +38,7 @@ def take_archive(
 
     :param span: ``FROM..TO``: no more than that
     :param by: ``day`` or ``hour``; that of the archive when None
-    :param accept_gap: go on although records were deleted from the topic that are not archived
+    :param accept_gap: continue although records that are not archived were deleted from the topic
     :return: the archive now, what was added, and sentences about it
     :raises Refused: when the archive is another topic's, or would get a gap
     """
@@ -48,13 +47,13 @@ def take_archive(
     place = place_of(to)
     source = source_of(services, None)
     settings = settings_of(services.connection, "source")
-    found = range_of(services, source, Wanted(source=topic, target=None, span=span))
+    found = range_of(services, source, topic, span)
     engine = start_engine(services, master)
     with exclusive(services.directories.state / "locks", "archives", [place.path]):
         before = read_archive_of(engine, place)
         if before is None:
             refuse_others(place)
-        now = _as_it_is(services, topic, before, by)
+        now = _current(services, topic, before, by)
         ranges, notes = _new_ranges(found, now, accept_gap=accept_gap)
         if before is not None and now.topic_id is None:
             notes.append(f"these brokers give topics no ids: kops cannot see whether {topic} was recreated since it was archived")
@@ -62,13 +61,13 @@ def take_archive(
         place.make()
         now = replace(now, groups=groups)
         run = _written(engine, place, now, settings, ranges) if any(start < end for start, end in ranges.values()) else None
-        after = now.with_run(run or (_looked(services, ranges) if not now.runs else None))
+        after = now.with_run(run or (_empty_run(services, ranges) if not now.runs else None))
         place.write(engine, archive_json(after))
     said = tuple(note.replace(" is sent", " is archived") for note in found.notes)
     return after, run, (*said, *notes, *unread, *(_left_out(run) if run else ()))
 
 
-def _as_it_is(services: Services, topic: str, before: Archive | None, by: str | None) -> Archive:
+def _current(services: Services, topic: str, before: Archive | None, by: str | None) -> Archive:
     """Return the archive with the topic as it is now.
 
     :raises Refused: when the archive is of something else
@@ -101,9 +100,9 @@ def _as_it_is(services: Services, topic: str, before: Archive | None, by: str | 
 
 
 def _new_ranges(found: Range, archive: Archive, *, accept_gap: bool) -> tuple[dict[int, tuple[int, int]], list[str]]:
-    """Return what is to be archived: from where the archive ends, without gap and overlap.
+    """Return what is to be archived: from where the archive ends, without gap or overlap.
 
-    :raises Refused: when what comes next is not there any more, or ``--range`` leaves it out
+    :raises Refused: when what comes next is gone, or ``--range`` leaves it out
     """
     ranges, notes = {}, []
     for number, some in sorted(found.ranges.items()):
@@ -146,7 +145,7 @@ def _written(engine: Engine, place: Place, archive: Archive, settings: Mapping[s
     return Run(name, archive.taken, dict(ranges), {number: asdict(one) for number, one in held.items()})
 
 
-def _looked(services: Services, ranges: Mapping[int, tuple[int, int]]) -> Run:
+def _empty_run(services: Services, ranges: Mapping[int, tuple[int, int]]) -> Run:
     """Return a run without records: it says where the archive of an empty topic begins."""
     return Run("", time_text(to_milliseconds(services.now())), dict(ranges), {})
 
@@ -170,7 +169,6 @@ def _left_out(run: Run) -> list[str]:
 
 
 def described(archive: Archive, run: Run | None, path: str) -> dict[str, Any]:
-    """Return an archive as the command shows it."""
     spans = {number: archive.span(number) or (0, 0) for number in range(archive.partitions)}
     return {
         "path": path,

@@ -1,4 +1,4 @@
-"""The topic that is replayed: on this cluster, or on that of another context."""
+"""The topic whose records are archived or sent again: on this cluster, or on that of another context."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from kops.core.records.models import OffsetRange
 from kops.core.records.ranges import Span, parse_span, resolve_span
 from kops.core.selection import parse_selection, partitions_selected
 from kops.gateways.kafka import Kafka
-from kops.operations.replay.wanted import Wanted
 from kops.operations.services import Services
 
 
@@ -32,7 +31,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Range:
-    """What of a topic is replayed.
+    """What of a topic is read.
 
     :param partitions: of the topic in all
     """
@@ -44,7 +43,6 @@ class Range:
 
     @property
     def offsets(self) -> int:
-        """Return how many offsets it has."""
         return sum(found.end - found.start for found in self.ranges.values())
 
 
@@ -81,22 +79,26 @@ def settings_of(connection: Connection, what: str) -> dict[str, str]:
     return settings
 
 
-def range_of(services: Services, source: Source, wanted: Wanted) -> Range:
-    """Decide which offsets are replayed: up to where everything is committed now, and no further.
+def range_of(
+    services: Services, source: Source, text: str, span: str | None = None, *, from_group: str | None = None, until_group: str | None = None
+) -> Range:
+    """Decide which offsets are read: up to where everything is committed now, and no further.
 
+    :param text: topic, with or without partitions
+    :param span: ``FROM..TO``; ``from_group`` and ``until_group``: the committed offsets of a group in place of either
     :raises NotFound: when there is no such topic or partition, or a group has no offsets there
     """
-    selection = parse_selection(wanted.source)
-    if wanted.from_group and wanted.until_group is None and wanted.span and not wanted.span.startswith(".."):
+    selection = parse_selection(text)
+    if from_group and until_group is None and span and not span.startswith(".."):
         raise UsageProblem("--from-group says where it begins, and --range too", hint="leave FROM out: --range ..TO")
     existing = source.kafka.offsets.partitions_of([selection.topic])
     partitions = partitions_selected([selection], existing)
     bounds = source.kafka.offsets.bounds(partitions)
     stable = source.kafka.offsets.bounds(partitions, isolation="read_committed")
-    span = parse_span(wanted.span, services.now()) if wanted.span is not None else Span()
-    at_times = {time: source.kafka.offsets.at_time(partitions, time) for time in set(span.times)}
-    ranges, notes = resolve_span(span, bounds, at_times)
-    starts, ends = (_committed(source, name, partitions) for name in (wanted.from_group, wanted.until_group))
+    wanted = parse_span(span, services.now()) if span is not None else Span()
+    at_times = {time: source.kafka.offsets.at_time(partitions, time) for time in set(wanted.times)}
+    ranges, notes = resolve_span(wanted, bounds, at_times)
+    starts, ends = (_committed(source, name, partitions) for name in (from_group, until_group))
     found = {}
     for place, given in ranges.items():
         start, end = starts.get(place, given.start), min(ends.get(place, given.end), stable[place].log_end_offset)
@@ -128,11 +130,11 @@ def older_than(source: Source, found: Range, milliseconds: int) -> list[int]:
 
 
 def refuse_gone(source: Source, topic: str, starts: Mapping[int, int]) -> None:
-    """Refuse when records that are still to be sent are not in the log any more."""
+    """Refuse when records that are still to be sent are no longer in the log."""
     bounds: Mapping[TopicPartition, Bounds] = source.kafka.offsets.bounds(TopicPartition(topic, number) for number in starts)
     for place, bound in bounds.items():
         if bound.log_start_offset > starts[place.partition]:
             raise Refused(
-                f"{place} has no offset {starts[place.partition]} any more: it begins at {bound.log_start_offset}",
+                f"{place} no longer has offset {starts[place.partition]}: it begins at {bound.log_start_offset}",
                 hint="plan the replay again from what is there",
             )

@@ -4,7 +4,7 @@ import pytest
 
 from kops.config.connection import Connection
 from kops.core.errors import Refused
-from kops.operations.replay.source import settings_of
+from kops.operations.archive.source import settings_of
 
 
 def connection(**properties):

@@ -9,56 +9,56 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from kops.core.errors import UsageProblem
 from kops.core.extras import STATE, needs
 from kops.core.models import TopicPartition
-from kops.core.plan import Plan
 from kops.core.statefile.sources import Form
+from kops.operations.archive.source import settings_of, source_of
 from kops.operations.engine.spark import Engine, folder_of_this_process, start_engine, writing
-from kops.operations.replay.source import settings_of, source_of
-from kops.operations.replay.wanted import BY_KEY, CODECS, EXACTLY_ONCE, KEEP, Changes, changes_of_json, parse_form
+from kops.operations.replay.arguments import Given, RedriveArguments, ReplayArguments, RestoreArguments
+from kops.operations.replay.request import BY_KEY, CODECS, EXACTLY_ONCE, KEEP, Changes, parse_form
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
-    from kops.spark.replay.jobs import Job, Outcome, Part
-    from kops.spark.replay.parts import Sent
+    from kops.spark.replay.jobs import Job, Outcome, PartitionRange
+    from kops.spark.replay.sender import PartitionProgress
     from kops.spark.types import DataFrame
 
 _LARGEST_BATCH = 900_000
-ROWS: Mapping[str, str] = {
-    "archive": "kops.operations.replay.restore_rows:rows_of_archive",
-    "dead letters": "kops.operations.replay.redrive_rows:rows_of_dead_letters",
+ROWS: Mapping[type[ReplayArguments], str] = {
+    RestoreArguments: "kops.operations.replay.restore:rows_of_archive",
+    RedriveArguments: "kops.operations.replay.redrive_letters:rows_of_dead_letters",
 }
-"""What a plan calls its rows -> the function that makes them, in the order of the parts and of their offsets."""
+"""The function that makes the rows of a plan that reads something else than a range of a topic, in the order of the offsets."""
 
 
 @dataclass
-class Work:
+class Work(Generic[Given]):
     """What tasks need.
 
     :param arguments: of the plan
     """
 
     services: Services
-    arguments: Mapping[str, Any]
+    arguments: Given
 
     @cached_property
     def engine(self) -> Engine:
         """Return Spark, which begins to start."""
-        return start_engine(self.services, self.arguments["master"])
+        return start_engine(self.services, self.arguments.master)
 
     @property
     def makes_rows(self) -> bool:
         """Tell whether Spark makes rows of the records; else whole batches move."""
-        return self.changes.some or "rows" in self.arguments
+        return self.changes.some or type(self.arguments) in ROWS
 
     @cached_property
     def _progress_folder(self) -> str | None:
         """Return where tasks of this machine write how many records they have sent; None where they do not."""
-        return folder_of_this_process() if self.arguments["master"].startswith("local") and not self.makes_rows else None
+        return folder_of_this_process() if self.arguments.master.startswith("local") and not self.makes_rows else None
 
     def sending(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
         """Show how many records were sent, while they are.
@@ -82,66 +82,65 @@ class Work:
 
     @property
     def changes(self) -> Changes:
-        """Return what becomes of the records."""
-        return changes_of_json(self.arguments["changes"])
+        return self.arguments.changes
 
     def source_settings(self) -> dict[str, str]:
         """Return the source's connection, secrets included."""
-        return settings_of(source_of(self.services, self.arguments["source_context"]).connection, "source")
+        return settings_of(source_of(self.services, self.arguments.source_context).connection, "source")
 
     def job(self, parts: int) -> Job:
-        """Return the job for so many parts at once."""
+        """Return the job for a number of partitions."""
         from kops.spark.replay.jobs import Job
-        from kops.spark.replay.rounds import Places
+        from kops.spark.replay.slices import Destinations
 
         given = self.arguments
-        places = Places(
-            given["anchor"],
-            given["targets"],
-            by_key=given["partition_by"] == BY_KEY,
-            most=min(_LARGEST_BATCH, given["largest"]),
-            codec=CODECS.index(given["compression"]),
+        destinations = Destinations(
+            given.anchor,
+            given.targets,
+            by_key=given.partition_by == BY_KEY,
+            most=min(_LARGEST_BATCH, given.largest),
+            codec=CODECS.index(given.compression),
         )
         return Job(
-            source=given["source"],
+            source=given.source,
             source_settings=self.source_settings(),
             target_settings=settings_of(self.services.connection, "target"),
-            name=given["replay"],
-            anchor=given["anchor"],
-            places=places,
-            transactional=given["guarantee"] == EXACTLY_ONCE,
-            rate=given["rate"] and given["rate"] / min(parts, self._slots(parts)),
-            inflated=given["inflated"],
-            progress_topic=given.get("progress_topic"),
+            name=given.replay,
+            anchor=given.anchor,
+            destinations=destinations,
+            transactional=given.guarantee == EXACTLY_ONCE,
+            rate=given.rate and given.rate / min(parts, self._slots(parts)),
+            inflated=given.inflated,
+            progress_topic=given.progress_topic,
         )
 
     def _slots(self, parts: int) -> int:
         """Return how many tasks run at once; as many as there are where only the cluster knows."""
-        match = re.fullmatch(r"local(?:\[(\*|\d+)(?:,.*)?\])?", self.arguments["master"])
+        match = re.fullmatch(r"local(?:\[(\*|\d+)(?:,.*)?\])?", self.arguments.master)
         if not match:
             return parts
         return (os.cpu_count() or 1) if match[1] == "*" else int(match[1] or 1)
 
-    def rows(self, parts: Sequence[Part]) -> DataFrame:
+    def rows(self, parts: Sequence[PartitionRange]) -> DataFrame:
         """Return the rows to send, a task a part."""
         from kops.spark.reading.batch_source import BatchSource
-        from kops.spark.replay.rows import by_function, changed, decoded, placed, routed
+        from kops.spark.replay.expressions import by_function, changed, decoded, placed, routed
 
         given = self.arguments
-        if "rows" in given:
-            return rows_named(given["rows"])(self, parts)
+        if type(given) in ROWS:
+            return _rows_of(given)(self, parts)
         changes, (key, value) = self.changes, self._forms
         records = BatchSource(self.engine.session, self.source_settings()).read(self._range(parts))
-        seen = decoded(records, given["source"], key, value, skip=changes.skip)
-        topic, partition = changes.topic, given["partition_by"]
+        seen = decoded(records, given.source, key, value, skip=changes.skip)
+        topic, partition = changes.topic, given.partition_by
         if not changes.function:
             seen, topic, partition = placed(seen, topic, partition)
         new = changed(seen, changes.where, assignments=changes.plain, headers=changes.headers, key=key, value=value)
         if changes.function:
-            new = by_function(new, changes.function, given["source"])
-        return routed(new, topic, partition, given["anchor"])
+            new = by_function(new, changes.function, given.source)
+        return routed(new, topic, partition, given.anchor)
 
-    def new_content(self, parts: Sequence[Part]) -> DataFrame:
+    def new_content(self, parts: Sequence[PartitionRange]) -> DataFrame:
         """Return the offsets of the records to send, and what is new of them, a task a part."""
         from kops.spark.replay.columns import TYPES, columns_named
 
@@ -151,41 +150,41 @@ class Work:
         except UsageProblem:  # it uses what it does not name
             return self._new_content(parts, tuple(TYPES))
 
-    def _new_content(self, parts: Sequence[Part], columns: tuple[str, ...]) -> DataFrame:
+    def _new_content(self, parts: Sequence[PartitionRange], columns: tuple[str, ...]) -> DataFrame:
         from kops.spark.reading.batch_source import BatchSource
         from kops.spark.replay.columns import SomeColumns, schema_of
-        from kops.spark.replay.rows import decoded, new_content
+        from kops.spark.replay.expressions import decoded, new_content
 
         changes, given, (key, value) = self.changes, self.arguments, self._forms
         source = BatchSource(self.engine.session, self.source_settings())
         records = source.reduced(self._range(parts), schema_of(columns), SomeColumns(columns))
         return new_content(
-            decoded(records, given["source"], key, value, skip=changes.skip),
+            decoded(records, given.source, key, value, skip=changes.skip),
             changes.where,
             assignments=changes.plain,
             headers=changes.headers,
             topic=changes.topic,
-            partition=None if given["partition_by"] in (KEEP, BY_KEY) else given["partition_by"],
+            partition=None if given.partition_by in (KEEP, BY_KEY) else given.partition_by,
             key=key,
             value=value,
         )
 
-    def _range(self, parts: Sequence[Part]) -> TopicRange:
+    def _range(self, parts: Sequence[PartitionRange]) -> TopicRange:
         from kops.spark.reading.ranges import TopicRange
 
         ranges = {part.partition: (part.start, part.end) for part in parts}
-        return TopicRange(self.arguments["source"], ranges, read_committed=True, headers=True, split=False)
+        return TopicRange(self.arguments.source, ranges, read_committed=True, headers=True, split=False)
 
     @property
     def _forms(self) -> tuple[Form, Form]:
         return parse_form(self.changes.key), parse_form(self.changes.value)
 
-    def send(self, parts: Sequence[Part], already: Mapping[int, Sent]) -> list[Outcome]:
+    def send(self, parts: Sequence[PartitionRange], already: Mapping[int, PartitionProgress]) -> list[Outcome]:
         """Send some parts, each in a task; with a limit one after another.
 
         :param already: what of each part is in the target
         """
-        limit = self.arguments["limit"]
+        limit = self.arguments.limit
         if limit is None:
             return self._send(parts, replace(self.job(len(parts)), known=already))
         outcomes: list[Outcome] = []
@@ -199,7 +198,7 @@ class Work:
             sent[part.partition] = outcomes[-1].records
         return outcomes
 
-    def _send(self, parts: Sequence[Part], job: Job) -> list[Outcome]:
+    def _send(self, parts: Sequence[PartitionRange], job: Job) -> list[Outcome]:
         session = self.engine.session  # has started before anything else imports pyspark
         if not self.makes_rows:
             from kops.spark.replay.tasks import copy
@@ -210,25 +209,25 @@ class Work:
         from kops.spark.replay.jobs import KEPT, send_rows
 
         with explained(f"replay {job.source}", hint=KEPT):
-            if self.changes.function or "rows" in self.arguments:
+            if self.changes.function or type(self.arguments) in ROWS:
                 return send_rows(self.rows(parts), job, parts)
             same = {name: literal(expression) for name, expression in self.changes.headers.items()}
             return send_changed(self.new_content(parts), job, parts, same)
 
 
-def rows_named(name: str) -> Callable[[Work, Sequence[Part]], DataFrame]:
-    """Return what makes the rows of a replay that reads something else than a range of a topic: of ``ROWS``."""
-    module, attribute = ROWS[name].split(":")
-    found: Callable[[Work, Sequence[Part]], DataFrame] = getattr(importlib.import_module(module), attribute)
+def _rows_of(arguments: ReplayArguments) -> Callable[[Work[Any], Sequence[PartitionRange]], DataFrame]:
+    module, attribute = ROWS[type(arguments)].split(":")
+    found: Callable[[Work[Any], Sequence[PartitionRange]], DataFrame] = getattr(importlib.import_module(module), attribute)
     return found
 
 
-def parts_of(plan: Plan, done: Mapping[int, int]) -> list[Part]:
-    """Return the parts of a plan that are not all sent.
+def ranges_left(arguments: ReplayArguments, done: Mapping[int, int]) -> list[PartitionRange]:
+    """Return the ranges of a plan that are not completely sent.
 
     :param done: how far each partition is
     """
-    from kops.spark.replay.jobs import Part
+    from kops.spark.replay.jobs import PartitionRange
 
-    ranges = {int(number): bounds for number, bounds in plan.arguments["ranges"].items()}
-    return [Part(number, start, end) for number, (start, end) in sorted(ranges.items()) if done.get(number, start) < end]
+    return [
+        PartitionRange(number, start, end) for number, (start, end) in sorted(arguments.ranges.items()) if done.get(number, start) < end
+    ]
