@@ -4,7 +4,7 @@ import pyarrow
 import pytest
 
 from kops.config.librdkafka import librdkafka_settings
-from kops.formats.batches.batch_compression import CODECS
+from kops.formats.batches.compression import CODECS
 from kops.formats.batches.copy import columns_of_table
 from kops.formats.batches.encode import encode
 from kops.gateways.wire.transaction_requests import Names, Position

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from javaproperties import dumps as format_properties
 
 from kops.config.contexts import save_context
 from kops.config.java import java_settings
 from kops.config.librdkafka import librdkafka_settings
 from kops.config.load import resolve
 from kops.config.paths import directories
-from kops.config.properties import format_properties
 from kops.config.secrets import from_value
 from support.streams import java_command
 

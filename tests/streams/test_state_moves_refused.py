@@ -243,7 +243,10 @@ def test_reports_say_what_was_wrong_what_was_written_and_what_was_read_back(scen
     assert scene.kops("verify", scene.file, "--report", looked).code == 1
     scene.kops("rebuild", scene.file, "--damaged", scene.program.store, "--yes", "--report", rebuilt).ok()
     assert scene.values() == EXPECTED
-    for file, said in ((looked, "2 keys of the changelogs are wrong"), (rebuilt, "verified by reading it back")):
+    for file, said in (
+        (looked, "2 keys of the changelogs are wrong"),
+        (rebuilt, "2 records written, and verified by reading them back. Keys that were wrong: "),
+    ):
         text = file.read_text(encoding="utf-8")
         assert said in text
         assert "foobar" in text
@@ -251,7 +254,7 @@ def test_reports_say_what_was_wrong_what_was_written_and_what_was_read_back(scen
         assert "<script" not in text
         assert "1 unexpected" in text
         assert file.stat().st_mode & 0o777 == 0o600
-    assert last(scene) in rebuilt.read_text(encoding="utf-8")
+    assert f"kops undo {last(scene)}" in rebuilt.read_text(encoding="utf-8")
     scene.refused(scene.kops("verify", scene.file, "--report", looked), "exists already", code=2)
 
 

@@ -151,7 +151,7 @@ def _locked(directories: Directories) -> Iterator[None]:
 
 
 def _assign(target: MutableMapping[str, Any], table: Mapping[str, Any]) -> None:
-    """Make a table equal to another, touching only what differs, so that the comments beside the rest survive."""
+    """Make a table equal to another, touching only what differs, so that comments on the rest survive."""
     for key in [key for key in target if key not in table]:
         del target[key]
     for key, value in table.items():

@@ -62,7 +62,7 @@ def java_settings(connection: Connection, directory: Path | None = None) -> dict
 
 
 def java_system_properties(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the system properties (``-D``) that a JVM needs beside the settings of a client.
+    """Return the system properties (``-D``) that a JVM needs in addition to the settings of a client.
 
     Kafka clients 3.9.1 and later take tokens only from addresses, files included, that this property allows.
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from kops.config import secrets
 from kops.config.jaas import LOGIN_MODULES, parse_jaas
 from kops.config.java import SAME_IN_BOTH
 from kops.config.layers import HOSTNAME_ALGORITHM, LIBRDKAFKA_NAMES, Layer, Sourced
-from kops.config.properties import parse_properties
 from kops.config.schema import SETTINGS, convert_text
 from kops.config.stores import keystore_settings, truststore_settings
 from kops.core.errors import ConfigError
@@ -33,6 +33,7 @@ _NAMES: Mapping[str, str] = {
 }
 _ELSEWHERE = ("ssl.truststore.", "ssl.keystore.", "sasl.jaas.config", HOSTNAME_ALGORITHM, "request.timeout.ms")
 _IMPLIED = ("sasl.login.callback.handler.class", "sasl.oauthbearer.method")
+_UNICODE_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u")
 _NO_SASL_MODULE = "kops speaks PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER"
 
 
@@ -73,6 +74,28 @@ def read_client_properties(path: Path) -> ClientProperties:
         return convert_properties(properties, secrets.exposure(path) if _holds_secret(properties) else None)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Read properties, by the rules of ``java.util.Properties.load``; the last of a repeated key counts.
+
+    :raises ConfigError: on a broken Unicode escape, naming the key, and not the value, which may be a secret
+    """
+    from javaproperties import InvalidUEscapeError, KeyValue, parse
+
+    found: list[tuple[str, str]] = []
+    try:
+        found.extend((_whole(each.key), _whole(each.value)) for each in parse(StringIO(text)) if isinstance(each, KeyValue))
+    except InvalidUEscapeError as wrong:
+        without = [each for each in parse(StringIO(_UNICODE_ESCAPE.sub(r"\1u", text))) if isinstance(each, KeyValue)]
+        name = without[len(found)].key if len(found) < len(without) else "a property"
+        raise ConfigError(f"{name}: \\u must be followed by four hexadecimal digits") from wrong
+    return dict(found)
+
+
+def _whole(text: str) -> str:
+    """Return a text without halves of surrogate pairs, which no encoding has."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def convert_properties(properties: Mapping[str, str], warning: str | None = None) -> ClientProperties:

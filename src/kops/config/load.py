@@ -38,7 +38,7 @@ else:
     import tomli as tomllib
 
 _WITHOUT_BROKERS = {"connect_urls", "registry_url"}
-"""One of these is enough for the commands that ask nobody else."""
+"""One of these is enough for the commands that need no brokers."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from kops.core.errors import MissingRequirement
 STATE, SCHEMAS, CONNECT = "state", "schemas", "connect"
 MODULES = {
     STATE: ("pyspark", "pyarrow", "numpy", "google_crc32c"),
-    SCHEMAS: ("fastavro", "google.protobuf", "pyarrow"),
+    SCHEMAS: ("fastavro", "google.protobuf", "jsonschema", "pyarrow"),
     CONNECT: ("pyspark", "pandas", "pyarrow", "grpc", "grpc_status", "google.rpc"),
 }
 """The modules that the code imports from each extra. Order matters: a shared module belongs to the first extra."""

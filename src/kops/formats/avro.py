@@ -29,7 +29,7 @@ class AvroSchema:
     :param text: JSON
     :param referenced: name and JSON of the schemas that it names, those that others of them name first
     :raises MissingRequirement: without the extra ``schemas``
-    :raises OperationFailed: when it is no Avro schema
+    :raises OperationFailed: when it is not an Avro schema
     """
 
     def __init__(self, text: str, referenced: Sequence[tuple[str, str]] = ()) -> None:
@@ -46,7 +46,7 @@ class AvroSchema:
             self._parsed = fastavro.parse_schema(json.loads(text), named_schemas=self._named)
             self._guarded = needs_guard(self._parsed, self._named)
         except UnknownType as wrong:
-            raise OperationFailed(f"no Avro schema that can be read: there is no type {str(wrong.name)[:200]}") from wrong
+            raise OperationFailed(f"no Avro schema that can be read: unknown type {str(wrong.name)[:200]}") from wrong
         except (SchemaParseException, ValueError, KeyError, TypeError, AttributeError, RecursionError) as wrong:
             raise OperationFailed(f"no Avro schema that can be read: {str(wrong)[:200]}") from wrong
 

@@ -179,10 +179,12 @@ def checked(found: RegisteredSchema) -> Any:
     """Return a schema parsed, so that it is known to be one.
 
     :raises OperationFailed: when it is none
-    :raises MissingRequirement: for Protobuf, when ``protobuf`` is not installed
+    :raises MissingRequirement: without the extra ``schemas``
     """
-    form = BY_NAME[FORMAT_OF[found.kind]](lambda _: found)
-    return form.parsed(found)
+    schema = BY_NAME[FORMAT_OF[found.kind]](lambda _: found).parsed(found)
+    if isinstance(schema, JsonChecker):
+        _ = schema.validator
+    return schema
 
 
 def schema_id(data: bytes) -> int:

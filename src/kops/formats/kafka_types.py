@@ -46,7 +46,7 @@ class Reader:
         return self._text(self.number(SHORT))
 
     def raw(self, length: int) -> bytes:
-        """Read so many bytes."""
+        """Read this many bytes."""
         end = self._at + length
         if length < 0 or end > len(self._data):
             raise UndecodableRecord(f"{len(self._data)} bytes end within a text of {length}")

@@ -156,7 +156,7 @@ class Json:
     name: ClassVar[str] = "json"
 
     def encode(self, value: Any) -> bytes | None:
-        """Return the JSON of a value; ``None`` is no value, not JSON's null."""
+        """Return the JSON of a value; ``None`` stands for no value, not for JSON's null."""
         if value is None:
             return None
         try:

@@ -23,7 +23,7 @@ class ProtobufSchema:
     :param text: of a ``.proto`` file
     :param referenced: name and text of the files that it imports, those that others of them import first
     :raises MissingRequirement: without the extra ``schemas``
-    :raises OperationFailed: when it is no such text
+    :raises OperationFailed: when it is not a valid .proto file
     """
 
     def __init__(self, text: str, referenced: Sequence[tuple[str, str]] = ()) -> None:
@@ -47,7 +47,7 @@ class ProtobufSchema:
         self._classes: dict[tuple[int, ...], Any] = {}
 
     def _add(self, file: Any) -> None:
-        """Add a file, and before it what of Google's own it imports; an import that nobody gave is left out: its types may not be used."""
+        """Add a file after those of Google that it imports. Other imports that were not given are left out: their types are unknown."""
         if file.name in self._known:
             return
         self._known.add(file.name)
@@ -184,7 +184,7 @@ def _as_json(message: Any) -> Any:
         refuse_deep(found)
         return found
     except (TypeError, ValueError, json_format.Error) as wrong:
-        if message.DESCRIPTOR.full_name == "google.protobuf.Any":  # of a type that nobody knows
+        if message.DESCRIPTOR.full_name == "google.protobuf.Any":  # of an unknown type
             return {"type_url": message.type_url, "value": message.value}
         raise UndecodableRecord(f"not of its Protobuf schema: {message.DESCRIPTOR.full_name}: {wrong}") from wrong
 

@@ -134,7 +134,7 @@ class _Pieces:
         return windows[self.at[rows] + skip].astype(numpy.uint64)
 
     def advance(self, rows: NDArray[numpy.int64], width: int) -> None:
-        """Go on behind so many bytes."""
+        """Skip this many bytes."""
         self.at[rows] += width
         self.left[rows] -= width
 

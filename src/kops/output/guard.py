@@ -107,7 +107,7 @@ def guarded_stderr() -> Iterator[None]:
 def guarded_stdout(for_people: Callable[[], bool]) -> Iterator[None]:
     """Guard stdout: always on a terminal, and in a pipe or a file what is for people.
 
-    :param for_people: tells whether a table is written
+    :param for_people: whether a table is written
     """
     before = sys.stdout
     terminal = before.isatty()

@@ -15,9 +15,9 @@ from kops.core.blocks import Block, Blocks, Row
 from kops.core.visible import escaped_json
 
 LONG_LIST = 1_000
-"""From so many elements on, indenting each of their parts would take most of a command's time."""
+"""From this many elements on, indenting each of their parts would take most of a command's time."""
 TOGETHER = 1_000
-"""So many elements are written at once."""
+"""Elements written at once."""
 
 
 def write_json_list(rows: Iterable[Row], stream: TextIO) -> None:

@@ -13,9 +13,9 @@ from kops.output.guard import Passing, unguarded
 PLAIN_INTERVAL_SECONDS = 10.0
 TERMINAL_INTERVAL_SECONDS = 0.1
 RECENT_SECONDS = 20.0
-"""The speed that is shown is that of so long: what a step takes to begin, such as Spark's start, says nothing about what is left."""
+"""The speed shown is that of the last seconds: what a step takes to begin, such as Spark's start, says nothing about what is left."""
 SURE_SECONDS = 10.0
-"""After so long at work, or with a tenth done, the time left can be told."""
+"""After this long at work, or with a tenth done, the time left can be estimated."""
 LARGEST = 100
 """Of seconds and of minutes before the next unit is used."""
 
@@ -24,7 +24,7 @@ def describe_advance(done: int, total: int | None, unit: str, rate: float | None
     """Return ``1,200 of 5,000 records, 400/s, ~10s left``.
 
     :param rate: per second; None while it is not known
-    :param sure: that the time left can be told
+    :param sure: that the time left can be estimated
     """
     parts = [f"{done:,}{f' of {total:,}' if total else ''} {unit}"]
     if rate is not None:
@@ -49,7 +49,7 @@ class Pace:
         self._began = 0.0
 
     def at(self, now: float, done: int, total: int | None) -> tuple[float | None, bool]:
-        """Return the speed per second, None when it is not known yet, and whether the time left can be told.
+        """Return the speed per second, None when it is not known yet, and whether the time left can be estimated.
 
         :param now: seconds
         """
@@ -103,7 +103,7 @@ class StreamProgress:
         self._write("\r\x1b[K")
 
     def _write(self, text: str) -> None:
-        """Write at once; a mutation is not stopped in the middle because nobody reads its progress any more."""
+        """Write at once; a mutation is not stopped in the middle because its progress is no longer read."""
         with suppress(BrokenPipeError):
             self._stream.write(text)
             self._stream.flush()

@@ -74,12 +74,12 @@ def window_cells(row: Mapping[str, Any]) -> dict[str, Any]:
     if "window_start" not in row:
         return {}
     start, end = row["window_start"] or row["window_start_ms"], row["window_end"] or row["window_end_ms"]
-    return {"start": shorter_time(start), "end": "unknown" if end is None else shorter_time(end, beside=str(start))}
+    return {"start": shorter_time(start), "end": "unknown" if end is None else shorter_time(end, other=str(start))}
 
 
-def shorter_time(time: Any, *, beside: str = "") -> str:
-    """Return a time without milliseconds where it has none, and without its date where the time beside has the same."""
+def shorter_time(time: Any, *, other: str = "") -> str:
+    """Return a time without milliseconds where it has none, and without its date where the other time has the same."""
     text = str(time)
     if text.endswith(".000Z"):
         text = text.removesuffix(".000Z") + "Z"
-    return text[_DATE:] if beside[:_DATE] == text[:_DATE] and text.endswith("Z") else text
+    return text[_DATE:] if other[:_DATE] == text[:_DATE] and text.endswith("Z") else text

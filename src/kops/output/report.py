@@ -9,6 +9,8 @@ from typing import Any
 from kops.output.report_chart import Chart, chart_svg, safe_text
 from kops.output.table import cell
 
+WARNING = "Warning: "
+"""How a note begins that must not be overlooked."""
 GOOD, BAD, NEUTRAL = "good", "bad", "neutral"
 LARGEST_CELL = 400
 """Characters of a key or value that are shown: a report stays readable whatever the application stores."""
@@ -23,6 +25,7 @@ p { margin: .4rem 0; }
 .verdict { padding: .6rem .9rem; border-radius: 6px; border-left: 5px solid; margin: 1rem 0; }
 .good { background: #eaf6ee; border-color: #2c8a4b; }
 .bad { background: #fdeeee; border-color: #c23b3b; }
+.warning { padding: .4rem .9rem; border-left: 5px solid #d98a1f; background: #fdf5e6; }
 .neutral { background: #f1f4f8; border-color: #6b7a90; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .4rem 0; }
@@ -117,7 +120,7 @@ def _facts(facts: Sequence[tuple[str, Any]]) -> str:
 
 
 def _notes(notes: Iterable[str]) -> list[str]:
-    return [f"<p>{safe_text(note)}</p>" for note in notes]
+    return [f"<p{' class=warning' if note.startswith(WARNING) else ''}>{safe_text(note)}</p>" for note in notes]
 
 
 def _table(table: Table) -> str:

@@ -20,7 +20,7 @@ from kops.output.markup import MARKUP, escaped, write_markup
 
 MANY = 1_000
 TOGETHER = 1_000
-"""So many lines are written at once."""
+"""Lines written at once."""
 NARROWEST = 12
 """No column is shrunk further: its names could no longer be told apart."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")

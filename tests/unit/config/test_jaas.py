@@ -1,9 +1,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from javaproperties import dumps as format_properties
 
 from kops.config.jaas import LOGIN_MODULES, format_jaas, parse_jaas
-from kops.config.properties import format_properties
 from kops.core.errors import ConfigError
 
 from .java_check import ask_java

@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from javaproperties import dumps as format_properties
 
 from kops.config.connection import Connection
 from kops.config.java import ALLOWED_URLS, OAUTH_HANDLER, java_settings, java_system_properties, token_file, write_token
-from kops.config.properties import format_properties
 from kops.core.errors import ConfigError
 
 from .conftest import JWT, KEY_PASSWORD

@@ -2,13 +2,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from javaproperties import dumps as format_properties
 
 from kops.config.java import java_settings
 from kops.config.java_import import convert_properties, read_client_properties
 from kops.config.librdkafka import librdkafka_settings
 from kops.config.load import resolve
 from kops.config.paths import directories
-from kops.config.properties import format_properties
 from kops.core.errors import ConfigError
 
 from .conftest import KEY_PASSWORD

@@ -8,11 +8,11 @@ from urllib.parse import parse_qs
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from javaproperties import dumps as format_properties
 
 from kops.config.java import java_settings, java_system_properties
 from kops.config.librdkafka import librdkafka_settings
 from kops.config.oauth import OPAQUE_LIFETIME, TokenCommand, expiry
-from kops.config.properties import format_properties
 from kops.core.errors import ConfigError
 
 from .conftest import JWT, JWT_EXPIRY, PASSWORD

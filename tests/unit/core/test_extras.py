@@ -31,7 +31,7 @@ def environment(monkeypatch, tmp_path):
     """An environment without PySpark and fastavro, whose kops declares DECLARED."""
     folder = tmp_path / "venvs" / "kops-kafka"
     folder.mkdir(parents=True)
-    there = {"numpy", "pyarrow", "google_crc32c", "google.protobuf", "pip"}
+    there = {"numpy", "pyarrow", "google_crc32c", "google.protobuf", "jsonschema", "pip"}
     monkeypatch.setattr(extras, "installed", lambda module: module in there)
     monkeypatch.setattr(extras, "_declared", lambda: DECLARED)
     monkeypatch.setattr(sys, "prefix", str(folder))

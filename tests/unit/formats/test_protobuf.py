@@ -98,3 +98,8 @@ def test_what_is_no_protobuf_schema(text, problem):
     with pytest.raises(OperationFailed) as caught:
         ProtobufSchema(text)
     assert problem in caught.value.message
+
+
+def test_numbers_are_octal_and_hexadecimal_as_protoc_reads_them():
+    schema = ProtobufSchema('syntax = "proto2"; enum E { A = 010; B = 0x10; C = -1; } message M { optional E e = 0x2; }')
+    assert [schema.decode(b"\0\x10" + number)["e"] for number in (b"\x08", b"\x10")] == ["A", "B"]

@@ -26,8 +26,8 @@ def names_to_type(plan: Plan, connection: Connection) -> list[str]:
 def approve(plan: Plan, approval: Approval, connection: Connection, show: Callable[[Plan, bool], None]) -> None:
     """Get a yes, or raise.
 
-    :param show: shows the plan on stderr; told whether a question follows, which makes no sense without the plan
-    :raises ApprovalRequired: nobody is there to ask, or the answer was no; nothing has been changed
+    :param show: shows the plan on stderr; its second argument: a question follows, which makes no sense without the plan
+    :raises ApprovalRequired: there is no terminal to ask on, or the answer was no; nothing was changed
     """
     names = names_to_type(plan, connection)
     missing, wrong = _compared(names, approval.confirm)
@@ -73,7 +73,7 @@ def _typed(name: str, before: str) -> bool:
 
 
 def _answer(question: str) -> str:
-    """Ask on stderr; the end of the input is no answer, Ctrl-C ends kops."""
+    """Ask on stderr; the end of the input is not an answer, Ctrl-C ends kops."""
     sys.stderr.write(question)
     sys.stderr.flush()
     line = sys.stdin.readline()

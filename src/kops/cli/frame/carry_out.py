@@ -126,7 +126,7 @@ def plan_rows(plan: Plan) -> list[dict[str, Any]]:
 
 
 def remarks(plan: Plan) -> list[str]:
-    """Return what the plan says beside its items: its notes, its warnings, and what is lost by it."""
+    """Return what the plan says in addition to its items: its notes, its warnings, and what is lost by it."""
     warnings, losses = map(indented, plan.warnings), map(indented, plan.losses)
     return [*map(indented, plan.notes), *(f"warning: {one}" for one in warnings), *(f"lost by this: {one}" for one in losses)]
 

@@ -66,7 +66,7 @@ def kinds_of(ctx: click.Context, param: click.Parameter) -> list[str]:
 
 
 def _complete(ctx: click.Context, kinds: Iterable[str], incomplete: str) -> list[CompletionItem[str]]:
-    """Ask for the names beside the main thread, which waits no longer than the budget."""
+    """Ask for the names in a thread; wait no longer than the budget."""
     found: list[str] = []
     budget = _budget()
 
@@ -78,7 +78,7 @@ def _complete(ctx: click.Context, kinds: Iterable[str], incomplete: str) -> list
             session = Session({**ctx.meta.get(META, {}), "quiet": True, "verbose": False})
             for kind in kinds:
                 found.extend(names(session, kind, incomplete, seconds=budget))
-        except Exception:  # noqa: S110 - there is nobody to tell: a shell waits for names
+        except Exception:  # noqa: S110 - errors have no reader: a shell waits for names
             pass
 
     asking = Thread(target=ask, daemon=True)
@@ -92,7 +92,7 @@ def _complete(ctx: click.Context, kinds: Iterable[str], incomplete: str) -> list
 
 
 def _budget() -> float:
-    """Return the seconds that completion may take; what is no number is passed over, since there is nobody to tell."""
+    """Return the seconds that completion may take; anything but a number is ignored."""
     try:
         return min(float(os.environ[BUDGET]), TIMEOUT_MAX)
     except (KeyError, ValueError):

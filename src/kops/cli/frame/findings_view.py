@@ -98,7 +98,7 @@ def _lines(finding: Finding, width: int, *, colours: bool) -> str:
 
 
 def _wrapped(severity: Severity, text: str, width: int, *, colours: bool) -> str:
-    """Return a text beside its severity. Names stay whole, so that they can be copied."""
+    """Return a text next to its severity. Names stay whole, so that they can be copied."""
     text = as_line(text)  # causes and records come from elsewhere, and must not steer the terminal
     first = f"{severity.word:{len(_MARGIN)}}"
     lines = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=_MARGIN, break_long_words=False, break_on_hyphens=False)

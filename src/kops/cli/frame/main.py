@@ -85,7 +85,7 @@ def _run(argv: list[str]) -> int:
         code: Any = cli.main(argv, prog_name="kops", standalone_mode=False, terminal_width=_columns())
         sys.stdout.flush()
     except BrokenPipeError as error:
-        if not _nobody_reads():  # it is a pipe to something else: a worker, a JVM
+        if not _reader_has_gone():  # it is a pipe to something else: a worker, a JVM
             from kops.cli.frame.failure import report
 
             return report(error, argv)
@@ -103,8 +103,8 @@ def _run(argv: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _nobody_reads() -> bool:
-    """Tell whether a reader of stdout or stderr has gone."""
+def _reader_has_gone() -> bool:
+    """Return whether a reader of stdout or stderr has gone."""
     import select
 
     for stream in (sys.stdout, sys.stderr):
@@ -119,7 +119,7 @@ def _nobody_reads() -> bool:
 
 
 def _terminate_orderly() -> None:
-    """Let SIGTERM, and SIGHUP (the terminal is gone), end a mutation as Ctrl-C does: said and journalled."""
+    """Let SIGTERM, and SIGHUP (the terminal is gone), end a mutation as Ctrl-C does: reported and journalled."""
     import signal
 
     from kops.core.errors import Terminated

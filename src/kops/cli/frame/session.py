@@ -128,7 +128,7 @@ class Session:
         return datetime.now(timezone.utc)
 
     def note(self, text: str) -> None:
-        """Tell the person something that is not data; when nobody reads stderr any more, what is going on goes on."""
+        """Write something that is not data to stderr; a closed stderr stops nothing."""
         if self.quiet:
             return
         from kops.output.colour import note_line, write_coloured

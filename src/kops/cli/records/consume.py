@@ -97,7 +97,7 @@ def run(
     live: bool,
     finish: Callable[[], None] = lambda: None,
 ) -> int:
-    """Write batches until they end or somebody ends them, then say on stderr what was read.
+    """Write batches until they end or are interrupted, then report on stderr what was read.
 
     :param live: write out each batch at once, as for a terminal
     """

@@ -107,7 +107,7 @@ def _row_sink(session: Session, shown: Shown, stream: Stream) -> Sink:
 
 
 def decoded(batch: list[Record], make: Callable[[Record], Any], shown: Shown, stream: Stream) -> list[Any]:
-    """Return what is made of each record; those that cannot be decoded are passed over, or end it after those before them."""
+    """Return what is made of each record; those that cannot be decoded are skipped, or end it after those before them."""
     made: list[Any] = []
     for record in batch:
         try:

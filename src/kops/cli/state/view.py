@@ -71,6 +71,6 @@ def _sides(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
                 **bounds,
                 "key": as_line(row["key"]),
                 "side": side if row["status"] == "different" else row["status"],
-                "time": time and shorter_time(time, beside=str(bounds.get("start", ""))),
+                "time": time and shorter_time(time, other=str(bounds.get("start", ""))),
                 "value": as_line(row[side]),
             }

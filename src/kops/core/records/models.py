@@ -53,7 +53,7 @@ Ranges: TypeAlias = Mapping[TopicPartition, OffsetRange]
 def latest_by_key(batches: Iterable[Iterable[Record]]) -> dict[tuple[int, bytes], Record]:
     """Return what log compaction would leave: the last record of each key of each partition, in log order.
 
-    Records without a key are passed over, as compaction does not know them. Memory: the last record of each key.
+    Records without a key are skipped, as compaction does not know them. Memory: the last record of each key.
     """
     latest: dict[tuple[int, bytes], Record] = {}
     for batch in batches:

@@ -64,7 +64,7 @@ def resolve_span(
         start = min(max(first, bound.log_start_offset), bound.log_end_offset)
         ranges[partition] = OffsetRange(start, max(start, min(last, bound.log_end_offset)))
         if span.start.kind == "offset" and first < bound.log_start_offset:
-            notes.append(f"{partition} begins at offset {bound.log_start_offset}: what was before is gone")
+            notes.append(f"{partition} begins at offset {bound.log_start_offset}: earlier records were deleted")
         elif span.start.kind == "offset" and first > bound.log_end_offset:
             notes.append(f"{partition} ends at offset {bound.log_end_offset}, before {first}")
     if span.start.kind == "time" and ranges and all(wanted.empty for wanted in ranges.values()):

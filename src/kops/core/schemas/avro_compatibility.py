@@ -18,7 +18,7 @@ PROMOTED: Mapping[str, tuple[str, ...]] = {
     "string": ("bytes",),
     "bytes": ("string",),
 }
-"""What a written type may be read as, beside itself."""
+"""What else a written type may be read as."""
 _INSIDE = {"array": ("items", "[]"), "map": ("values", "{}")}
 _NAMED = ("record", "error", "enum", "fixed")
 _PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
@@ -87,7 +87,7 @@ def incompatibilities(reader: Names, writer: Names) -> list[Problem]:
 
 
 class _Comparison:
-    """A reader's types beside a writer's; pairs of records that are being compared are not compared again inside themselves."""
+    """A reader's types compared with a writer's; pairs of records that are being compared are not compared again inside themselves."""
 
     def __init__(self, reader: Names, writer: Names, seen: frozenset[tuple[str, str]] = frozenset()) -> None:
         self._reader, self._writer, self._seen = reader, writer, seen

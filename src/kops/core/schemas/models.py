@@ -98,7 +98,7 @@ def kind_of(file: str, text: str, named: str | None) -> str:
     """Return which kind of schema a file has: as named, by its name, or by how it begins.
 
     :param named: a name of a format
-    :raises UsageProblem: when nothing tells
+    :raises UsageProblem: when it cannot be determined
     """
     if named:
         return KIND_OF[named]

@@ -116,7 +116,7 @@ def without_aborted(data: bytes, batches: Iterable[Batch], aborted: Iterable[tup
 
 
 def any_aborted(data: bytes, batches: Iterable[Batch]) -> bool:
-    """Tell whether a transaction was aborted, as its marker tells; its records are among the batches where uncommitted ones are read."""
+    """Return whether a transaction was aborted, according to its marker; its records are in the batches when uncommitted ones are read."""
     return any(batch.is_control and _KEY_OF_MARKER.unpack_from(data, batch.at + _MARKER_AT)[1] == _ABORT for batch in batches)
 
 

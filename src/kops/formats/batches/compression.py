@@ -1,4 +1,4 @@
-"""What compresses the records of a batch (``org.apache.kafka.common.record.CompressionType``), the other way round."""
+"""Compresses and decompresses the records of a batch (``org.apache.kafka.common.record.CompressionType``)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import struct
 import zlib
 from collections.abc import Callable
 
+CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+"""Numbers of a batch's attributes, by the name that ``compression.type`` has."""
+_GZIP = 31  # zlib's way to say: with gzip's header
 _XERIAL = b"\x82SNAPPY\x00"
 MOST_BYTES = 256 << 20
 """Of the records of one batch, decompressed: a broker takes batches of about 1 MB, and data that anybody needs is not packed 250 times."""
@@ -36,7 +39,7 @@ def decompressed(records: bytes, codec: int) -> bytes:
 
 
 def _gzip(records: bytes) -> bytes:
-    inflater = zlib.decompressobj(wbits=31)
+    inflater = zlib.decompressobj(wbits=_GZIP)
     found = inflater.decompress(records, MOST_BYTES + 1)
     if len(found) > MOST_BYTES:
         raise TooManyBytes
@@ -92,3 +95,34 @@ def _streamed(codec: str) -> Callable[[bytes], bytes]:
 
 
 _CODECS: dict[int, Callable[[bytes], bytes]] = {0: bytes, 1: _gzip, 2: _snappy, 3: _streamed("lz4"), 4: _streamed("zstd")}
+
+
+def compressed(records: bytes, codec: int) -> bytes:
+    """Return the records of a batch compressed.
+
+    :param codec: one of ``CODECS``
+    """
+    return _COMPRESS[codec](records)
+
+
+def _to_gzip(records: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=_GZIP)
+    return packer.compress(records) + packer.flush()
+
+
+def _with_arrow(codec: str) -> Callable[[bytes], bytes]:
+    def compress(records: bytes) -> bytes:
+        import pyarrow
+
+        return pyarrow.compress(records, codec=codec, asbytes=True)  # type: ignore[no-any-return]
+
+    return compress
+
+
+_COMPRESS: dict[int, Callable[[bytes], bytes]] = {
+    0: bytes,
+    1: _to_gzip,
+    2: _with_arrow("snappy"),
+    3: _with_arrow("lz4"),
+    4: _with_arrow("zstd"),
+}

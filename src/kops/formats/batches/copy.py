@@ -43,7 +43,7 @@ def fingerprint(data: bytes, batch: Batch, *, inflated: bool = False) -> int:
 
     They are two checksums of different polynomials, which on any machine cost less than a hash against forgers, whom there are none of.
 
-    :param inflated: of its records decompressed, which stay the same where a broker compresses them anew
+    :param inflated: of its records decompressed, which stay the same where a broker recompresses them
     """
     import google_crc32c
 

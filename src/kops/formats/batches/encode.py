@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kops.formats.batches.batch_compression import compressed
+from kops.formats.batches.compression import compressed
 from kops.formats.batches.header import HEADER_BYTES, Producer, framed
 from kops.formats.batches.varints import put_varints, varints_of
 
@@ -87,7 +87,7 @@ def columns_of(keys: Any, values: Any, timestamps: Any) -> Columns:
 
 
 def split(columns: Columns, limit: int = MAX_BATCH_BYTES) -> Iterator[Columns]:
-    """Yield the records in parts that fit into batches of so many bytes; one record too large for it goes alone."""
+    """Yield the records in parts that fit into batches of this many bytes; one record too large for it goes alone."""
     import numpy
 
     ends = numpy.cumsum(columns.sizes)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_AT_ONCE = 1 << 30
-"""Bytes of decompressed records that are held at once; positions in them fit 32 bits."""
+"""Bytes of decompressed records that are kept at once; positions in them fit 32 bits."""
 _FEW, _MANY = 32, 4096
 
 

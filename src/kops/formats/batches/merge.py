@@ -1,4 +1,4 @@
-"""Records of several batches as one: keys, values and headers are taken over as they stand, only what counts from a batch's first is anew.
+"""Records of several batches as one: keys, values and headers are copied unchanged; only deltas from a batch's first record are recomputed.
 
 That costs half of decoding them into columns and encoding these.
 """
@@ -22,7 +22,7 @@ _OVERHEAD = 20
 
 
 def split_frames(frames: Frames, limit: int) -> Iterator[Frames]:
-    """Yield the records in parts that fit into batches of so many bytes; one record too large for it goes alone."""
+    """Yield the records in parts that fit into batches of this many bytes; one record too large for it goes alone."""
     import numpy
 
     ends = numpy.cumsum(frames.ends - frames.at + _OVERHEAD)

@@ -2,7 +2,7 @@
 
 Keys and values begin with their version, a big-endian int16: ``OffsetCommitKey`` 0 and 1 (2 and more are of other records), and
 ``OffsetCommitValue`` 0 to 4, per the schemas in Kafka's ``group-coordinator/src/main/resources/common/message``. A record without a
-value deletes the commit: it expired, or somebody deleted it. Pure.
+value deletes the commit: it expired, or was deleted. Pure.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def java_hash(text: str) -> int:
 
 
 def key_prefixes(group: str) -> tuple[bytes, ...]:
-    """Return how the keys of a group's commits begin, so that other records are passed over undecoded."""
+    """Return how the keys of a group's commits begin, so that other records are skipped undecoded."""
     name = group.encode()
     return tuple(SHORT.pack(version) + SHORT.pack(len(name)) + name for version in _KEY_VERSIONS)
 

@@ -42,7 +42,7 @@ class TopicCommits:
 
 
 def read_answer(data: bytes) -> dict[str, list[TopicCommits] | int]:
-    """Return what each group has committed; the code of the error where the broker tells one in the place of the whole or of a partition.
+    """Return what each group has committed; the error code where the broker returns one for the group or a partition.
 
     :param data: the answer behind its header
     :raises UndecodableRecord: when the bytes end too early

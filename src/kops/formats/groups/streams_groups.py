@@ -34,7 +34,7 @@ class StreamsKey:
 
 
 def key_prefixes(group: str) -> tuple[bytes, ...]:
-    """Return how the keys of a group's records begin, so that others are passed over undecoded."""
+    """Return how the keys of a group's records begin, so that others are skipped undecoded."""
     name = group.encode()
     return tuple(SHORT.pack(kind) + SHORT.pack(len(name)) + name for kind in (GROUP, MEMBER, CURRENT, TOPOLOGY))
 

@@ -5,21 +5,66 @@ A guess: nothing in a changelog names its store's type, and bytes may look like 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kops.core.records.models import Record
-from kops.formats.streams import store_types
+from kops.formats.streams import store_types as types
 from kops.formats.streams.detection_bytes import bytes_evidence
-from kops.formats.streams.detection_names import name_evidence, settings_evidence
 from kops.formats.streams.evidence import Evidence
 
 HIGH, MEDIUM, LOW, NAMED = "high", "medium", "low", "named"
 """How sure a guess is; ``named``: it is none, the caller said it."""
 
 SAMPLE = 500
-"""As many records of a topic are enough; more only cost time."""
+"""This many records of a topic are enough; more only cost time."""
 
+_NAMES: tuple[tuple[str, str, str], ...] = (
+    (r"-KTABLE-SUPPRESS-STATE-STORE-\d+-changelog$", types.SUPPRESS, "suppress() names its buffer so"),
+    (
+        r"-KSTREAM-OUTERSHARED-\d+-store-changelog$",
+        types.OUTER_JOIN,
+        "left and outer stream-stream joins name the store they share so",
+    ),
+    (
+        r"-(?:left|outer)-shared-join-store-changelog$",
+        types.OUTER_JOIN,
+        "left and outer stream-stream joins name the store they share so",
+    ),
+    (r"-KSTREAM-(?:JOIN|OUTER)(?:THIS|OTHER)-\d+-store-changelog$", types.JOIN, "stream-stream joins name their stores so"),
+    (r"-(?:outer-)?(?:this|other)-join-store-changelog$", types.JOIN, "stream-stream joins name their stores so"),
+    (r"-KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-\d+-changelog$", types.SUBSCRIPTION, "foreign-key joins name their store so"),
+    (r"-subscription-store-changelog$", types.SUBSCRIPTION, "named foreign-key joins name their store so"),
+    (
+        r"-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-\d+-topic$",
+        types.SUBSCRIPTION_REGISTRATION,
+        "foreign-key joins name this topic so",
+    ),
+    (r"-subscription-registration-topic$", types.SUBSCRIPTION_REGISTRATION, "named foreign-key joins name this topic so"),
+    (r"-KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE-\d+-topic$", types.SUBSCRIPTION_RESPONSE, "foreign-key joins name this topic so"),
+    (r"-subscription-response-topic$", types.SUBSCRIPTION_RESPONSE, "named foreign-key joins name this topic so"),
+    (r"-Buffer-changelog$", types.JOIN_BUFFER, "stream-table joins with a grace period name their buffer so"),
+    (r"-KTABLE-(?:AGGREGATE|REDUCE)-STATE-STORE-\d+-changelog$", types.KEY_VALUE, "aggregates of grouped tables name their store so"),
+    (
+        r"-KTABLE-(?:AGGREGATE|REDUCE)-STATE-STORE-\d+-repartition$",
+        types.GROUPED_TABLE,
+        "grouped tables name their repartition topic so",
+    ),
+    (r"-repartition$", types.REPARTITION, "its name is that of a repartition topic"),
+)
+_BY_NAME = 6
+_BY_SETTINGS = 3
+
+_OF_WINDOWS = (types.WINDOW, types.SESSION)
+_COMPACTED = (
+    types.KEY_VALUE,
+    types.VERSIONED,
+    types.OUTER_JOIN,
+    types.SUPPRESS,
+    types.JOIN_BUFFER,
+    types.SUBSCRIPTION,
+)
 _SURE, _CLEAR, _AHEAD = 6, 4, 2
 _IMPOSSIBLE = -6
 _SHOWN = 3
@@ -51,7 +96,7 @@ class Guess:
     @property
     def what(self) -> str:
         """Return in words what such a topic holds."""
-        return store_types.ALL_TYPES[self.type]
+        return types.ALL_TYPES[self.type]
 
 
 def detect(topic: str, settings: Mapping[str, str], records: Iterable[Record], *, named: str | None = None) -> Guess:
@@ -68,7 +113,7 @@ def detect(topic: str, settings: Mapping[str, str], records: Iterable[Record], *
     if named is not None:
         against = [each.sentence for each in evidence if each.type == named and each.weight < 0]
         return Guess(named, NAMED, tuple(against))
-    scores = {name: sum(each.weight for each in evidence if each.type == name) for name in store_types.ALL_TYPES}
+    scores = {name: sum(each.weight for each in evidence if each.type == name) for name in types.ALL_TYPES}
     ranked = sorted(scores, key=lambda name: -scores[name])
     best, second = ranked[:2]
     reasons = [*_speaking_for(best, evidence), *(each.sentence for each in evidence if not each.type)]
@@ -85,3 +130,49 @@ def _confidence(score: int, ahead: int) -> str:
     if score >= _SURE and ahead >= _CLEAR:
         return HIGH
     return MEDIUM if ahead >= _AHEAD else LOW
+
+
+def name_evidence(topic: str) -> list[Evidence]:
+    """Return what a topic's name says."""
+    for pattern, kind, why in _NAMES:
+        if re.search(pattern, topic):
+            found = [Evidence(kind, _BY_NAME, why)]
+            if kind == types.REPARTITION:
+                found += [Evidence(types.GROUPED_TABLE, _BY_NAME - 1)]
+            return found
+    if topic.endswith("-changelog"):
+        return [Evidence(types.KEY_VALUE, 1)]
+    return [Evidence(types.KEY_VALUE, 1), Evidence("", 0, "its name is not that of a changelog, so it may be a topic like any other")]
+
+
+def settings_evidence(topic: str, settings: Mapping[str, str]) -> list[Evidence]:
+    """Return what a topic's settings say (``WindowedChangelogTopicConfig`` and its siblings)."""
+    policy = {part.strip() for part in settings.get("cleanup.policy", "").split(",") if part.strip()}
+    found: list[Evidence] = []
+    if policy == {"compact", "delete"}:
+        why = "it is compacted and its old records are deleted, as Kafka Streams sets it for windows and sessions"
+        found += [*_for(_OF_WINDOWS, _BY_SETTINGS, why), *_against((*_COMPACTED, types.JOIN), why)]
+    elif policy == {"compact"}:
+        why = "it is compacted and nothing of it is deleted, as Kafka Streams sets it for stores without windows"
+        found += [*_for(_COMPACTED, 1, why), *_against((*_OF_WINDOWS, types.JOIN), why)]
+    elif policy == {"delete"} and topic.endswith("-changelog"):
+        why = "it is not compacted and its old records are deleted, as Kafka Streams sets it for the stores of stream-stream joins"
+        found += [*_for((types.JOIN,), _BY_SETTINGS, why), *_against((*_COMPACTED, *_OF_WINDOWS), why)]
+    elif policy == {"delete"}:
+        found += _against((*_COMPACTED, *_OF_WINDOWS, types.JOIN), "it is not compacted, as it is set for topics on the way")
+    lag = settings.get("min.compaction.lag.ms", "")
+    if lag.isdecimal() and policy == {"compact"}:
+        if int(lag):
+            why = f"old versions stay for min.compaction.lag.ms={lag}, which Kafka Streams sets for versioned stores"
+            found.append(Evidence(types.VERSIONED, _BY_NAME, why))
+        else:
+            found.append(Evidence(types.VERSIONED, -_BY_SETTINGS, "it has no min.compaction.lag.ms, which versioned stores need"))
+    return found
+
+
+def _for(kinds: tuple[str, ...], weight: int, why: str) -> list[Evidence]:
+    return [Evidence(kind, weight, why) for kind in kinds]
+
+
+def _against(kinds: tuple[str, ...], why: str) -> list[Evidence]:
+    return [Evidence(kind, -_BY_SETTINGS, f"{why}, not for this type") for kind in kinds]

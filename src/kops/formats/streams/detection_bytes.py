@@ -1,4 +1,4 @@
-"""What the bytes of some records say of their store: what is decoded has to make sense beside the record's own timestamp."""
+"""What the bytes of some records say of their store: what is decoded has to agree with the record's own timestamp."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kops.formats.streams import store_types as types
 from kops.formats.streams.evidence import Evidence
 
 _ENOUGH = 0.9
-"""Of so many of the records has to be true what is said of them: some may be damaged."""
+"""The share of records that a statement has to hold for: some may be damaged."""
 _LONGEST_WINDOW = 10 * 365 * 86_400_000
 """In milliseconds; what looks like a longer one is a number of another meaning."""
 _FITS, _AGAINST, _NOTHING_ELSE, _SPELLING = 6, -8, 5, 2
@@ -35,7 +35,7 @@ Check = Callable[[Record], bool]
 def bytes_evidence(records: Sequence[Record], topic: str) -> list[Evidence]:
     """Return what records say.
 
-    :param records: of one topic; those without a key are passed over
+    :param records: of one topic; those without a key are skipped
     """
     keyed = [record for record in records if record.key is not None]
     live = [record for record in keyed if record.value is not None]

@@ -68,7 +68,7 @@ def encode(value: Any, *, ascii_only: bool = False) -> bytes:
 def decode(data: bytes) -> Any:
     """Return a key or a value.
 
-    :raises UndecodableRecord: when it is no JSON
+    :raises UndecodableRecord: when it is not JSON
     """
     return _JSON.decode(data)
 
@@ -81,7 +81,7 @@ def encode_window_key(window: WindowKey, *, ascii_only: bool = False) -> bytes:
 def decode_window_key(data: bytes) -> WindowKey:
     """Return what the key of a windowed table holds.
 
-    :raises UndecodableRecord: when it is no such key
+    :raises UndecodableRecord: when it is not such a key
     """
     match decode(data):
         case [key, [int() | float() as start, int() | float() as end]] if not isinstance(start, bool) and not isinstance(end, bool):
@@ -95,11 +95,11 @@ def window_from(key: Any, start: float, size: float) -> WindowKey:
 
 
 def as_model(value: Any) -> Model | None:
-    """Return a decoded value as one of a model; None when it is no object."""
+    """Return a decoded value as one of a model; None when it is not an object."""
     if not isinstance(value, dict):
         return None
-    told = value.get(MODEL_KEY)
-    namespace = told.get("ns") if isinstance(told, dict) else None
+    model = value.get(MODEL_KEY)
+    namespace = model.get("ns") if isinstance(model, dict) else None
     return Model(namespace, {name: field for name, field in value.items() if name != MODEL_KEY})
 
 

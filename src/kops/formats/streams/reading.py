@@ -45,12 +45,12 @@ class Reader(kafka_types.Reader):
         raise UndecodableRecord(f"a number goes on beyond {_LONGEST} bytes")
 
     def nullable(self) -> bytes | None:
-        """Read a length of four bytes, -1 for null, and so many bytes (``Utils.getNullableSizePrefixedArray``)."""
+        """Read a length of four bytes, -1 for null, and that many bytes (``Utils.getNullableSizePrefixedArray``)."""
         length = self.int32()
         return None if length == _NULL else self.raw(length)
 
     def required(self) -> bytes:
-        """Read a length of four bytes, which is not -1, and so many bytes."""
+        """Read a length of four bytes, which is not -1, and that many bytes."""
         return self.raw(self.int32())
 
     def rest(self) -> bytes:

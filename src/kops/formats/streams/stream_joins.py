@@ -67,7 +67,7 @@ def encode_values(values: Iterable[JoinSideValue]) -> bytes:
 def decode_values(data: bytes) -> tuple[JoinSideValue, ...]:
     """Return the values of a list.
 
-    :raises UndecodableRecord: when it is no such list
+    :raises UndecodableRecord: when it is not such a list
     """
     reader = Reader(data)
     strategy = reader.int8()

@@ -56,7 +56,7 @@ class SchemaRegistry:
 
     @property
     def shown_url(self) -> str:
-        """Return its address, without a login that somebody may have written into it."""
+        """Return its address, without a login that it may contain."""
         return shown_login_free(self._url)
 
     def schema(self, schema_id: int) -> RegisteredSchema:
@@ -166,7 +166,7 @@ class SchemaRegistry:
 
 
 def shown_login_free(url: str) -> str:
-    """Return an address without the login and the query that somebody may have written into it."""
+    """Return an address without the login and the query that it may contain."""
     return re.sub(r"//[^/@]*@", "//", url).split("?", 1)[0]
 
 

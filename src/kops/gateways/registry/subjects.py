@@ -50,7 +50,7 @@ class Subjects:
     def find(self, subject: str, schema: Schema) -> SchemaVersion | None:
         """Return the version of a subject that has a schema; None when none has.
 
-        :raises UsageProblem: when it is no schema
+        :raises UsageProblem: when it is not a schema
         """
         try:
             body = self.registry.ask("POST", _path(subject), f"subject {subject}", schema.as_json(), needs="id")
@@ -76,7 +76,7 @@ class Subjects:
     def compatible(self, subject: str, schema: Schema, version: int | str) -> tuple[bool, list[str]]:
         """Return whether a schema is compatible with a version by the level of the subject, and what the registry says against it.
 
-        :raises UsageProblem: when it is no schema
+        :raises UsageProblem: when it is not a schema
         """
         path = f"/compatibility/subjects/{quote(subject, safe='')}/versions/{version}?verbose=true"
         body = self.registry.ask("POST", path, f"the check of {subject}", schema.as_json(), needs="is_compatible")

@@ -23,7 +23,7 @@ T = TypeVar("T")
 DEFAULT_LAST = 10
 """Enough to see what a topic holds, and no load on any broker."""
 MOST_LAST = 10_000
-"""The last records are held in memory, this many of each partition."""
+"""The last records are kept in memory, this many of each partition."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Stream:
     :ivar given: those of them that were given on
     :ivar notes: what the reader should know: sentences, complete when the reading has ended
     :ivar broken: the record that ended the writing
-    :ivar undecodable: how many records were passed over, and why the first one was
+    :ivar undecodable: how many records were skipped, and why the first one was
     """
 
     topic: str
@@ -66,7 +66,7 @@ class Stream:
         self.read += records
 
     def skip(self, wrong: UndecodableRecord) -> None:
-        """Count a record that cannot be decoded and is passed over."""
+        """Count a record that cannot be decoded and is skipped."""
         count, first = self.undecodable
         self.undecodable = (count + 1, first or wrong.message)
 
@@ -188,7 +188,7 @@ def filtered(
     """Yield the records that fit all filters.
 
     :param skip: pass over records of which a filter wants to see what is not of its format
-    :raises UndecodableRecord: for such a record, unless they are passed over
+    :raises UndecodableRecord: for such a record, unless they are skipped
     """
     fits = compile_filters(filters)
 
@@ -206,7 +206,7 @@ def filtered(
 
 
 def limited(batches: Iterator[list[T]], limit: int | None, stream: Stream) -> Iterator[list[T]]:
-    """Yield so many in all, then end the reading."""
+    """Yield this many in all, then end the reading."""
     for batch in batches:
         part = batch if limit is None else batch[: limit - stream.given]
         stream.given += len(part)

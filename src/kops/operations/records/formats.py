@@ -46,7 +46,7 @@ def lookup_in(registry: SchemaRegistry) -> Callable[[int], RegisteredSchema]:
 
 
 def registered_format(services: Services) -> Callable[[bytes], str | None] | None:
-    """Return what tells the format of a record by the schema id in front of it; None when the context has no registry."""
+    """Return what finds the format of a record by the schema id in front of it; None when the context has no registry."""
     if not services.connection.registry_url:
         return None
     from kops.core.schemas.models import FORMAT_OF

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kops.gateways.kafka.records_group import GroupReader
 
 Drain = Callable[["GroupReader"], None]
-"""Writes what a reader gives, tells it what is written, and commits that, until it ends or is ended."""
+"""Writes what a reader gives, reports what is written, and commits that, until it ends or is interrupted."""
 
 
 def plan_consume(services: Services, group_id: str, wanted: Wanted) -> Plan:
@@ -137,7 +137,7 @@ def _verified(result: ItemResult, found: int | None) -> ItemResult:
     if result.status is not Status.DONE or result.value == found:
         return result
     error = VerificationFailed(
-        f"{result.target}: committed {result.value}, and read back {found}", hint="has somebody else moved the group?"
+        f"{result.target}: committed {result.value}, and read back {found}", hint="was the group moved by another client?"
     )
     return ItemResult(result.target, Status.FAILED, error=error.as_json(), value=found)
 

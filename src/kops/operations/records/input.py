@@ -15,7 +15,7 @@ from kops.core.models import NewRecord
 from kops.formats.base import Format
 
 MOST_BYTES = 256 * 1024 * 1024
-"""A longer line is no record: brokers take 1 MiB, and hardly any ever takes more than this."""
+"""A longer line is not a record: brokers take 1 MiB by default, and hardly any is set to more than this."""
 _HINT = 'a line is an object such as {"key": "a", "value": "b"}; "value": null is a tombstone'
 
 
@@ -127,7 +127,7 @@ def part_bytes(value: Any, encoding: Any, form: Format | None, named: Callable[[
         encoding = "text" if isinstance(value, str) else "json"
     if encoding in ("text", "base64"):
         if not isinstance(value, str):
-            raise UsageProblem(f"{json.dumps(value)[:60]} is no text, and says to be {encoding}")
+            raise UsageProblem(f"{json.dumps(value)[:60]} is not text, but its encoding is given as {encoding}")
         try:
             return value.encode() if encoding == "text" else base64.b64decode(value, validate=True)
         except (UnicodeEncodeError, binascii.Error) as error:

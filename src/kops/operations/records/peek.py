@@ -105,7 +105,7 @@ def _note(partition: TopicPartition, committed: int, bounds: Bounds, stable: Bou
     if committed > bounds.log_end_offset:
         return f"{partition}: committed {committed - bounds.log_end_offset} past the end: the topic was perhaps recreated"
     if committed < bounds.log_start_offset:
-        return f"{partition}: committed {committed}, and the log begins at {bounds.log_start_offset}: what was between is gone"
+        return f"{partition}: committed {committed}, and the log begins at {bounds.log_start_offset}: the records between were deleted"
     if committed == bounds.log_end_offset:
         return f"{partition}: at the end, offset {committed}: nothing to read"
     if nothing:

@@ -30,7 +30,7 @@ class Outgoing:
 
     :param entries: read once
     :param source: where they come from, for people: ``stdin``
-    :param stopped: filled in when the input was broken or somebody ended it
+    :param stopped: filled in when the input was broken or interrupted
     """
 
     entries: Iterable[Entry]
@@ -134,7 +134,7 @@ class ProduceRecords(Mutation):
         return tuple(_verified(result, bounds.get(ends[result.target])) if result.target in ends else result for result in results)
 
     def can_be_undone(self, plan: Plan) -> bool:  # noqa: ARG002 - never
-        """Say no: a log only grows at its end, and what it lost is gone."""
+        """Return False: a log only grows at its end, and deleted records cannot be restored."""
         return False
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - the contract

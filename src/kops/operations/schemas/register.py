@@ -81,7 +81,7 @@ class _OneSubject(Mutation):
         return (f"schema {item.target}" for item in plan.changes)
 
     def check(self, services: Services, plan: Plan) -> None:
-        """Refuse when somebody else has changed the subject meanwhile, or it is another registry."""
+        """Refuse when the subject was changed meanwhile, or it is another registry."""
         subject, subjects = plan.items[0].target, Subjects(services.connection)
         state = _state(self.found(subjects, subject, plan))
         compare_guard(plan, {"registry": subjects.registry.shown_url, subject: state}, f"subject {subject}")
@@ -142,14 +142,14 @@ class RegisterSchema(_OneSubject):
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say which id it got, and what undo does."""
-        told = [f"{one.target}: version {one.value['version']}, id {one.value['id']}" for one in results if one.status is Status.DONE]
-        return (*told, "undo deletes the version softly: its id stays readable, for records may have it") if told else ()
+        made = [f"{one.target}: version {one.value['version']}, id {one.value['id']}" for one in results if one.status is Status.DONE]
+        return (*made, "undo deletes the version softly: its id stays readable, for records may have it") if made else ()
 
 
 def plan_unregister(services: Services, subject: str, version: int) -> Plan:
     """Return the plan that deletes a version softly.
 
-    :raises NotFound: when it is gone
+    :raises NotFound: when it does not exist
     """
     subjects = Subjects(services.connection)
     found = subjects.version(subject, version)
@@ -175,12 +175,12 @@ class UnregisterSchema(_OneSubject):
     def found(self, subjects: Subjects, subject: str, plan: Plan) -> SchemaVersion | None:
         """Return the version that is to go.
 
-        :raises StateMoved: when it is gone
+        :raises StateMoved: when it no longer exists
         """
         try:
             return subjects.version(subject, plan.arguments["version"])
-        except NotFound as gone:
-            raise StateMoved(gone.message, hint="somebody else has deleted it") from gone
+        except NotFound as missing:
+            raise StateMoved(missing.message, hint="it was deleted meanwhile") from missing
 
     def change(self, subjects: Subjects, subject: str, plan: Plan) -> dict[str, Any] | None:
         """Delete it."""
@@ -188,7 +188,7 @@ class UnregisterSchema(_OneSubject):
         return None
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """See that the version is gone."""
+        """Check that the version no longer exists."""
         subjects, version = Subjects(services.connection), plan.arguments["version"]
 
         def verified(result: ItemResult) -> ItemResult:
@@ -219,7 +219,7 @@ def _schema(plan: Plan) -> Schema:
 
 
 def _registered(subjects: Subjects, plan: Plan) -> SchemaVersion | None:
-    """Return the version that a plan has made, as far as the registry tells: its schema, newer than what there was."""
+    """Return the version that a plan has made, as far as the registry knows: its schema, newer than what there was."""
     subject = plan.items[0].target
     found, before = subjects.find(subject, _schema(plan)), plan.guard[subject]
     return found if found is not None and (before is None or found.version > before["version"]) else None

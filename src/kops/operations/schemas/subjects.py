@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from kops.core.errors import NotFound, OperationFailed, UsageProblem
 from kops.core.schemas.avro_compatibility import Names, Problem, incompatibilities
-from kops.core.schemas.json_schema_differences import json_schema_differences
 from kops.core.schemas.models import AVRO, FORMAT_OF, JSON, LATEST, PROTOBUF, RegisteredSchema, Schema, SchemaVersion
 from kops.core.selection import names_matching
 from kops.gateways.registry.subjects import Subjects
@@ -39,7 +38,7 @@ class Verdict:
 class Check:
     """What a check found.
 
-    :param level: of the subject; ``own`` tells whether it is set for the subject, and not the registry's
+    :param level: of the subject; ``own``: whether it is set for the subject itself, not for the registry
     """
 
     subject: str
@@ -182,10 +181,12 @@ def _explained(subjects: Subjects, new: RegisteredSchema, old: SchemaVersion, le
         yield from _explained_avro(new, before, f"version {old.version}", level)
     elif new.kind == PROTOBUF:
         from kops.formats.protobuf import ProtobufSchema
-        from kops.formats.protobuf_differences import protobuf_differences
+        from kops.formats.schema_differences import protobuf_differences
 
         yield from protobuf_differences(*(ProtobufSchema(each.text, each.referenced) for each in (before, new)))
     elif new.kind == JSON:
+        from kops.formats.schema_differences import json_schema_differences
+
         yield from json_schema_differences(json.loads(before.text), json.loads(new.text))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kops
 from kops.core.errors import UsageProblem
+from kops.core.findings import counted
 from kops.core.plan import ItemResult, Plan, Status
 from kops.core.statefile import StateFile, Store
 from kops.core.times import time_text, to_milliseconds
@@ -17,7 +19,7 @@ from kops.operations.protocol.journal import Entry, Journal
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed
 from kops.operations.state.stored_keys import key_rows
-from kops.output.report import BAD, GOOD, NEUTRAL, Report, Section, Table, report_html
+from kops.output.report import BAD, GOOD, NEUTRAL, WARNING, Report, Section, Table, report_html
 from kops.output.report_chart import Chart
 
 if TYPE_CHECKING:
@@ -63,7 +65,8 @@ def entry_of(journal: Journal, plan: Plan) -> Entry | None:
 def report_of_verify(services: Services, state_file: StateFile, engine: Engine, computed: Sequence[Computed]) -> Report:
     """Return the report of a comparison: what the changelogs lack."""
     differing = sum(found.differing for found in computed)
-    verdict = f"{differing:,} keys of the changelogs are wrong." if differing else "Every key is correct."
+    wrong = f"{counted(differing, 'key')} of the changelogs {'is' if differing == 1 else 'are'} wrong."
+    verdict = wrong if differing else "Every key is correct."
     sections = [_compared(engine, found) for found in computed]
     return Report(
         title=f"The state of {state_file.application}",
@@ -88,13 +91,26 @@ def report_of_rebuild(services: Services, state_file: StateFile, plan: Plan, ent
     facts = [*_facts(services, state_file.path), ("what", plan.summary)]
     if entry:
         facts += [("journal", entry.id), ("carried out by", f"{entry.user}@{entry.host}"), ("from", entry.started), ("to", entry.ended)]
+        facts += _next_command(entry)
     moves = [item.as_json() for item in plan.items if item.action in ("move", "commit")]
     if moves:
         table = Table("Moved to", ("target", "before", "after", "reason"), moves)
         sections.append(Section("Committed offsets", tables=(table,)))
     verdict, tone = _verdict(plan, results)
-    notes = [*plan.notes, *(f"Warning: {warning}" for warning in plan.warnings)]
+    notes = [*plan.notes, *(f"{WARNING}{warning}" for warning in plan.warnings)]
     return Report(f"Rebuild of {state_file.application}", verdict, tone, facts, notes, sections, _footer())
+
+
+def _next_command(entry: Entry) -> list[tuple[str, str]]:
+    """Return the command that undoes a change, or that finishes it where it is not done."""
+    from kops.operations.protocol.journal_actions import is_unfinished
+    from kops.operations.protocol.registry import mutation_named
+
+    if is_unfinished(entry):
+        return [("to finish", f"kops journal finish {entry.id}")]
+    if mutation_named(entry.plan.operation).can_be_undone(entry.plan):
+        return [("to undo", f"kops undo {entry.id}")]
+    return [("to undo", "this cannot be undone")]
 
 
 def _verdict(plan: Plan, results: Mapping[str, ItemResult]) -> tuple[str, str]:
@@ -105,11 +121,19 @@ def _verdict(plan: Plan, results: Mapping[str, ItemResult]) -> tuple[str, str]:
     wrong = [result.target for result in results.values() if result.status not in (Status.DONE, Status.UNCHANGED)]
     if wrong:
         return f"Not everything was written, or read back as written: {', '.join(wrong)}", BAD
-    return "Everything was written, and verified by reading it back.", GOOD
+    stores = plan.arguments["stores"].values()
+    written = sum(content["records"] for body in stores for content in body["contents"].values())
+    counts = Counter[str]()
+    for body in stores:
+        for actions in body.get("actions", {}).values():
+            counts.update(actions)
+    found = ", ".join(f"{counts[name]:,} {WORDS[name]}" for name in ACTIONS if counts[name])
+    keys = f" Keys that were wrong: {found}." if found else ""
+    return f"{counted(written, 'record')} written, and verified by reading {'it' if written == 1 else 'them'} back.{keys}", GOOD
 
 
 def _rebuilt(engine: Engine, store: Store, body: Mapping[str, Any], plan: Plan, results: Mapping[str, ItemResult]) -> Section:
-    topic = body["changelog"]
+    topic, compared = body["changelog"], "actions" in body  # what replaces a topic is not compared by partition
     rows = []
     for item in plan.items:
         if not item.target.startswith(f"{topic}:"):
@@ -119,28 +143,28 @@ def _rebuilt(engine: Engine, store: Store, body: Mapping[str, Any], plan: Plan, 
         rows.append(
             {
                 "partition": int(number),
-                **{WORDS[name]: actions.get(name, 0) for name in ACTIONS},
+                **({WORDS[name]: actions.get(name, 0) for name in ACTIONS} if compared else {}),
                 "written": content["records"] if content and result else 0,
                 "tombstones": content["tombstones"] if content and result else 0,
                 "read back": _read_back(content, result),
                 "sum of hashes": f"{content['high']:x}.{content['low']:x}" if content and result else "-",
             }
         )
-    columns = ("partition", *(WORDS[name] for name in ACTIONS), "written", "tombstones", "read back", "sum of hashes")
+    columns = ("partition", *(WORDS[name] for name in ACTIONS if compared), "written", "tombstones", "read back", "sum of hashes")
     note = (
         "The number of records and the sum of their hashes (key, value, time) were compared with what was read from the topic "
         "afterwards, record by record where they differed."
     )
     return Section(
         title=f"Store {store.name}",
-        facts=[("changelog", topic), *_counted(body)],
+        facts=[("changelog", topic), *_facts_of(body)],
         chart=_chart(engine, body["stage"]),
         tables=[Table("By partition", columns, rows, note if results else ""), *_keys(engine, store, body["stage"])],
     )
 
 
-def _counted(body: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return what a plan says of a store; one that makes the changelog anew says less."""
+def _facts_of(body: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return what a plan says of a store; one that recreates the changelog says less."""
     facts = [(name, body[key]) for name, key in (("records read", "read"), ("keys", "keys")) if key in body]
     exactness = body.get("exactness")
     if exactness:

@@ -81,7 +81,7 @@ def test_times_out_of_order_give_an_empty_range_not_a_backward_one():
 
 def test_what_the_log_does_not_have_is_said():
     _, notes = resolve_span(parse_span("5..", NOW), {ZERO: Bounds(10, 20)}, {})
-    assert notes == ["t:0 begins at offset 10: what was before is gone"]
+    assert notes == ["t:0 begins at offset 10: earlier records were deleted"]
     _, notes = resolve_span(parse_span("25..", NOW), {ZERO: Bounds(10, 20)}, {})
     assert notes == ["t:0 ends at offset 20, before 25"]
     _, notes = resolve_span(Span(Position("time", MS)), {ZERO: Bounds(10, 20)}, {MS: {ZERO: None}})

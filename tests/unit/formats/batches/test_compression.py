@@ -8,9 +8,8 @@ import pytest
 
 from kops.formats.batches import compression as record_compression
 from kops.formats.batches import frames as record_frames
-from kops.formats.batches.batch_compression import CODECS, compressed
 from kops.formats.batches.columns import decode, decode_in_parts
-from kops.formats.batches.compression import TooManyBytes, decompressed
+from kops.formats.batches.compression import CODECS, TooManyBytes, compressed, decompressed
 from kops.formats.batches.copy import fingerprint
 from kops.formats.batches.encode import columns_of, encode
 from kops.formats.batches.header import HugeBatch, Producer, batches_of, framed

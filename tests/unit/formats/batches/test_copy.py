@@ -8,8 +8,8 @@ import pyarrow
 import pytest
 from kafka.record.default_records import DefaultRecordBatch
 
-from kops.formats.batches.batch_compression import CODECS
 from kops.formats.batches.columns import decode
+from kops.formats.batches.compression import CODECS
 from kops.formats.batches.copy import can_go_on, columns_of_records, columns_of_table, fingerprint, renewed
 from kops.formats.batches.encode import encode
 from kops.formats.batches.header import Producer, batches_of, is_sound

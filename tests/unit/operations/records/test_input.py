@@ -76,7 +76,7 @@ def test_json_lines_by_hand():
         ("[]", "line 1 has no value"),
         ("nonsense", "line 1 is not JSON"),
         ('{"value": "a", "value_encoding": "base64"}', "is not base64"),
-        ('{"value": 1, "value_encoding": "text"}', "is no text"),
+        ('{"value": 1, "value_encoding": "text"}', "is not text"),
         ('{"value": 1, "value_encoding": "lnog"}', "there is no format 'lnog'"),
         ('{"value": "x", "value_encoding": "long"}', "is not long"),
         ('{"value": "x", "partition": -1}', "partition is -1"),

@@ -1,8 +1,7 @@
 """What is named where a registry only says that Protobuf or JSON Schema is incompatible."""
 
-from kops.core.schemas.json_schema_differences import json_schema_differences
 from kops.formats.protobuf import ProtobufSchema
-from kops.formats.protobuf_differences import protobuf_differences
+from kops.formats.schema_differences import json_schema_differences, protobuf_differences
 
 HEAD = 'syntax = "proto3"; package shop; '
 OLD = HEAD + "message A { int32 a = 1; string b = 2; B c = 3; map<string, B> m = 4; message B { int32 x = 1; } } message Gone {}"
@@ -19,9 +18,9 @@ def test_protobuf():
     assert differences(same) == []
     other = "message A { string a = 1; C c = 3; int32 m = 4; message B { int32 y = 1; } message C {} }"
     assert differences(other) == [
-        "shop.Gone: the message is gone",
+        "shop.Gone: the message was removed",
         "shop.A.a: number 1 was int32, and is string",
-        "shop.A.b: number 2 is gone; a number that is no longer used is to be reserved",
+        "shop.A.b: number 2 was removed; reserve numbers that are no longer used",
         "shop.A.c: number 3 was shop.A.B, and is shop.A.C",
         "shop.A.m: number 4 was map, and is int32",
         "shop.A.B.x: number 1 is now called y",
@@ -47,7 +46,7 @@ def test_json_schema():
         "c: is no longer required",
         'a: the type was "string", and is "number"',
         "b[]: maximum was 5, and is 3",
-        "c: the property is gone, and further properties are not allowed",
+        "c: the property was removed, and further properties are not allowed",
         "d: the property is new, and further properties are not allowed",
     ]
     assert list(json_schema_differences(True, {})) == ["the value: was true, and is {}"]

@@ -1,8 +1,11 @@
+"""Java's properties files are read as Java reads them."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from javaproperties import dumps
 
-from kops.config.properties import format_properties, parse_properties
+from kops.config.java_import import parse_properties
 from kops.core.errors import ConfigError
 
 from .java_check import ask_java
@@ -56,13 +59,13 @@ def test_tricky_ones_as_java_reads_them(kafka_jar_files, tmp_path):
 def test_what_is_written_java_reads(kafka_jar_files, tmp_path):
     wanted = {"a b": " x ", "k:=#!": "v:=#!", "é€😀": "é€😀\n\t\\", "": "empty key", "empty": "", "password": 'p"a\\ss '}
     file = tmp_path / "written.properties"
-    file.write_text(format_properties(wanted), encoding="ascii")
+    file.write_text(dumps(wanted), encoding="ascii")
     assert ask_java("read", [file], kafka_jar_files)["written.properties"] == wanted
 
 
 @given(st.dictionaries(TEXT, TEXT, max_size=5))
 def test_round_trip(properties):
-    assert parse_properties(format_properties(properties)) == properties
+    assert parse_properties(dumps(properties)) == properties
 
 
 @given(TEXT)

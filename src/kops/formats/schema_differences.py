@@ -1,0 +1,123 @@
+"""What two versions of a Protobuf or JSON Schema do not have in common, where a registry only says that they are incompatible."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from kops.formats.protobuf import ProtobufSchema
+
+_LIMITS = ("enum", "const", "minimum", "maximum", "minLength", "maxLength", "pattern", "additionalProperties")
+_ALIKE = (
+    ("int32", "uint32", "int64", "uint64", "bool", "enum"),
+    ("sint32", "sint64"),
+    ("fixed32", "sfixed32"),
+    ("fixed64", "sfixed64"),
+    ("string", "bytes"),
+)
+"""Types of which one is read as another (the language guide's "Updating A Message Type")."""
+
+
+def protobuf_differences(old: ProtobufSchema, new: ProtobufSchema) -> list[str]:
+    """Return what a new version changes that readers or writers of the old one may not bear, a sentence each."""
+    before = {message.full_name: message for message in _all(old.messages())}
+    after = {message.full_name: message for message in _all(new.messages())}
+    found = [f"{name}: the message was removed" for name in before if name not in after]
+    for name, message in before.items():
+        if name in after:
+            found += _of_message(name, message, after[name])
+    return found
+
+
+def _of_message(name: str, before: Any, after: Any) -> Iterator[str]:
+    fields = {field.number: field for field in after.fields}
+    for field in before.fields:
+        place, other = f"{name}.{field.name}", fields.get(field.number)
+        if other is None:
+            yield f"{place}: number {field.number} was removed; reserve numbers that are no longer used"
+        elif not _goes_with(field, other):
+            yield f"{place}: number {field.number} was {_type(field)}, and is {_type(other)}"
+        elif field.name != other.name:
+            yield f"{place}: number {field.number} is now called {other.name}"
+
+
+def _all(messages: list[Any]) -> Iterator[Any]:
+    for message in messages:
+        if not message.GetOptions().map_entry:
+            yield message
+            yield from _all(list(message.nested_types))
+
+
+def _goes_with(one: Any, other: Any) -> bool:
+    kinds = (_kind(one), _kind(other))
+    if one.message_type is not None and other.message_type is not None:
+        return bool(one.message_type.full_name == other.message_type.full_name) or _is_map(one) == _is_map(other) is True
+    return kinds[0] == kinds[1] or any(kinds[0] in group and kinds[1] in group for group in _ALIKE)
+
+
+def _type(field: Any) -> str:
+    named = field.message_type or field.enum_type
+    return "map" if _is_map(field) else str(named.full_name) if named is not None else _kind(field)
+
+
+def _is_map(field: Any) -> bool:
+    return field.message_type is not None and bool(field.message_type.GetOptions().map_entry)
+
+
+def _kind(field: Any) -> str:
+    from google.protobuf.descriptor_pb2 import FieldDescriptorProto
+
+    return str(FieldDescriptorProto.Type.Name(field.type)).removeprefix("TYPE_").lower()
+
+
+def json_schema_differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
+    """Yield what a new version changes that readers or writers of the old one may not bear, a sentence each.
+
+    :param old: a schema, parsed; ``$ref`` is not followed
+    """
+    where = path or "the value"
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        if old != new:
+            yield f"{where}: was {json.dumps(old)[:60]}, and is {json.dumps(new)[:60]}"
+        return
+    before, after = old.get("type"), new.get("type")
+    if before != after:
+        yield f"{where}: the type was {_words(before)}, and is {_words(after)}"
+        return
+    yield from _of_properties(old, new, path)
+    if isinstance(old.get("items"), dict) and isinstance(new.get("items"), dict):
+        yield from json_schema_differences(old["items"], new["items"], f"{path}[]")
+    for word in _LIMITS:
+        if old.get(word) != new.get(word):
+            yield f"{where}: {word} was {_words(old.get(word))}, and is {_words(new.get(word))}"
+
+
+def _of_properties(old: Any, new: Any, path: str) -> Iterator[str]:
+    known, now = _properties(old), _properties(new)
+    needed, needed_now = set(old.get("required") or ()), set(new.get("required") or ())
+    yield from (f"{_joined(path, name)}: is required now" for name in sorted(needed_now - needed))
+    yield from (f"{_joined(path, name)}: is no longer required" for name in sorted(needed - needed_now))
+    for name in known:
+        if name in now:
+            yield from json_schema_differences(known[name], now[name], _joined(path, name))
+        else:
+            yield f"{_joined(path, name)}: the property was removed" + _closed(new)
+    yield from (f"{_joined(path, name)}: the property is new" + _closed(old) for name in now if name not in known)
+
+
+def _properties(schema: Any) -> dict[str, Any]:
+    found = schema.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def _closed(schema: Any) -> str:
+    return ", and further properties are not allowed" if schema.get("additionalProperties") is False else ""
+
+
+def _words(value: Any) -> str:
+    return "not said" if value is None else json.dumps(value, ensure_ascii=False)[:60]
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
