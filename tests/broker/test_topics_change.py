@@ -147,13 +147,13 @@ def test_partitions_are_never_taken_away(topics, topic, run_kops):
     name = topic(partitions=3, config={"cleanup.policy": "compact"})
     refused = topics("add-partitions", name, "--partitions", "2", "--yes")
     assert refused.code == 5
-    assert f"{name} has 3 partitions, and Kafka cannot take any away" in refused.err
+    assert f"{name} has 3 partitions, and Kafka cannot remove any" in refused.err
     done = topics("add-partitions", name, "--partitions", "4", "--yes", "-o", "json").ok()
     assert "records of a key go to another partition" in done.err
     assert "compacted: the last value of a key in its old partition stays" in done.err
     undo = run_kops("undo", done.json["journal_id"], "--yes")
     assert undo.code == 5
-    assert f"Kafka cannot take partitions away from {name}" in undo.err
+    assert f"Kafka cannot remove partitions from {name}" in undo.err
 
 
 def streams_commit(broker, topic, group):

@@ -14,7 +14,7 @@ from kops.core.models import Partition, Setting, Topic, TopicPartition
 from kops.core.topics.settings import MIN_IN_SYNC, UNCLEAN
 
 SILENT_MS = 10_000
-"""A controller that did not fetch for so long is down or cut off: it fetches every half second, and
+"""A controller that did not fetch for this long is down or cut off: it fetches every half second, and
 ``controller.quorum.fetch.timeout.ms`` is 2 s."""
 FULL_BELOW = 0.1
 """Share of a volume left from which on it is called nearly full."""

@@ -27,7 +27,7 @@ class ReplicaOnDisk:
 class LogDir:
     """A log directory of a broker.
 
-    :param total_bytes: of the volume that it lies on, None when the broker does not tell (before Kafka 3.3); ``usable_bytes`` likewise
+    :param total_bytes: of the volume that it lies on, None when the broker does not report it (before Kafka 3.3); ``usable_bytes`` too
     :param problem: why it cannot be used, empty when it can: an offline disk
     """
 

@@ -1,4 +1,4 @@
-"""What a cluster says about itself: its controllers, its features, and the brokers that it knows."""
+"""What a cluster reports about itself: its controllers, its features, and the brokers that it knows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Quorum:
     """The controllers, which keep the metadata log together.
 
     :param leader: node id of the active controller; None while there is none
-    :param endpoints: ``host:port`` by node id, where the cluster tells (Kafka 3.9)
+    :param endpoints: ``host:port`` by node id, where the cluster reports them (Kafka 3.9)
     """
 
     leader: int | None

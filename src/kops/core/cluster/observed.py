@@ -1,4 +1,4 @@
-"""A cluster as it was seen, and its partitions by what is wrong with them. Pure.
+"""A cluster as it was observed, and its partitions by what is wrong with them.
 
 The counts are those of Apache's ``kafka-topics --unavailable-partitions``, ``--under-min-isr-partitions`` and so on
 (``TopicCommand`` of kafka-tools 4.3): a replica that is only being added by a reassignment is not missed.
@@ -17,10 +17,10 @@ from kops.core.topics.settings import MIN_IN_SYNC
 
 @dataclass(frozen=True)
 class Observed:
-    """A cluster as it was seen.
+    """A cluster as it was observed.
 
     :param brokers: those in service
-    :param registered: those that the controllers know; empty when they do not tell
+    :param registered: those that the controllers know; empty when they do not report them
     :param settings: of the topics whose settings could be read, by topic and name
     :param adding: brokers that partitions are being moved to
     :param eligible: brokers out of sync that may lead without loss

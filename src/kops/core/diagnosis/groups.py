@@ -1,4 +1,4 @@
-"""What two looks at a group tell: is it alive, does it move, is something about to be lost. Pure."""
+"""What two looks at a group show: is it alive, does it move, is something about to be lost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def group_findings(look: GroupLook, now: int) -> Iterator[Finding]:
 
 def _abandoned(look: GroupLook) -> Finding:
     name, lost = look.group.group_id, [one for one in look.partitions if one.lost]
-    text = f"nobody reads, and records of {where(lost)} were deleted unread: if it is no longer used, it can be deleted"
+    text = f"has no members, and records of {where(lost)} were deleted unread: if it is no longer used, it can be deleted"
     commands = [command("groups", "lag", name), command("groups", "delete", name)]
     return finding_about(look, Severity.NOTE, "abandoned", lost, text, commands=commands, lost=sum(one.lost for one in lost))
 
@@ -69,20 +69,20 @@ def _longer(risk: Headroom, settings: Mapping[str, Setting]) -> str:
 
 def _unattended(look: GroupLook, now: int) -> Iterator[Finding]:
     name = look.group.group_id
-    closer = [command("groups", "lag", name), command("groups", "describe", name)]
+    commands = [command("groups", "lag", name), command("groups", "describe", name)]
     if look.group.state == "EMPTY":
         some = [one for one in look.partitions if one.behind]
         if some:
             left = look.history.last_left
             since = "" if left is None else f", the last left {age_text(max(0, now - left))} ago"
-            text = f"no members{since}: nobody reads {where(some)}; {unread_text(some)}"
-            yield finding_about(look, Severity.WARNING, "no_members", some, text, commands=closer, lag=sum(one.unread for one in some))
+            text = f"no members{since}: no consumer for {where(some)}; {unread_text(some)}"
+            yield finding_about(look, Severity.WARNING, "no_members", some, text, commands=commands, lag=sum(one.unread for one in some))
     elif look.group.members and look.group.state == "STABLE":
         some = [one for one in look.partitions if one.behind and not one.owner]
         if some:
             text = f"no member has {where(some)}; {unread_text(some)}"
             yield finding_about(
-                look, Severity.WARNING, "unassigned_partitions", some, text, commands=closer, lag=sum(one.unread for one in some)
+                look, Severity.WARNING, "unassigned_partitions", some, text, commands=commands, lag=sum(one.unread for one in some)
             )
 
 
@@ -90,7 +90,7 @@ def _rebalancing(look: GroupLook) -> Iterator[Finding]:
     if look.group.state not in REBALANCING:
         return
     lasting = look.later_state in REBALANCING
-    how = f"and still after {look.seconds:g} s: nobody reads meanwhile" if lasting else "at the time of the look"
+    how = f"and still after {look.seconds:g} s: no records are read meanwhile" if lasting else "at the moment"
     text = f"is rebalancing ({look.group.state}) {how}"
     yield finding_about(
         look,

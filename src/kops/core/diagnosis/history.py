@@ -1,4 +1,4 @@
-"""What the past of a group explains: crash loops, commits that jumped, commits that were deleted. Pure."""
+"""What the past of a group explains: crash loops, commits that jumped, commits that were deleted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def crash_loop(look: GroupLook, now: int) -> Finding:
     text += "".join(f"; {one.partition} is at {look.records[one.partition][0]}" for one in shown)
     commands = [command("records", "peek", name, "--topic", str(first.partition))]
     if len(some) > 1:
-        text += "; which of them stops the consumer, its log tells"
+        text += "; the log of the consumer shows which of them stops it"
     elif first.held is None and not first.in_doubt and not look.streams:
         commands.append(command("offsets", "seek", name, f"{first.partition}=skip:1", "--wait-empty", "60s"))
     facts = {
@@ -57,7 +57,7 @@ def crash_loop(look: GroupLook, now: int) -> Finding:
 
 
 def history_findings(look: GroupLook) -> Iterator[Finding]:
-    """Yield what commits that did not come of reading have left behind."""
+    """Yield what commits that did not come from reading have left behind."""
     here = {one.partition: one for one in look.partitions if not one.gone}
     existing = [jump for jump in jumps(look.history) if jump.partition in here and _rest(jump, here[jump.partition]) > 0]
     for some in _together(existing):
@@ -139,7 +139,7 @@ def _deleted(look: GroupLook, some: Sequence[Deletion], partitions: Sequence[Par
         text += f": the topic was recreated, {'its id changed' if changed else 'its log ends before what was committed'}"
     again = [one for one, _ in missed if one.again is not None]
     if again:
-        text += f"; it began again past {counted(count, 'record')} that it did not read"
+        text += f"; it restarted past {counted(count, 'record')} that it did not read"
     else:
         text += f"; no commit since, {counted(count, 'record')} unread, and auto.offset.reset decides where it reads on"
     if recreated:

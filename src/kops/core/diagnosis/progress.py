@@ -18,13 +18,13 @@ from kops.core.groups.lag import age_text
 from kops.core.groups.look import GroupLook, PartitionLook, Skew
 
 STUCK_MS = 300_000
-"""A partition that does not move while a record waits for so long is stuck, not slow."""
+"""A partition that does not move while a record waits this long is stuck, not slow."""
 STREAMS_COMMIT_MS = 30_000
-"""``commit.interval.ms`` of Kafka Streams where it is not exactly-once: it does not show any move for so long."""
+"""``commit.interval.ms`` of Kafka Streams where it is not exactly-once: until then no move shows."""
 
 
 def progress_findings(look: GroupLook, now: int) -> Iterator[Finding]:
-    """Yield why partitions that somebody should be reading do not move, or not fast enough.
+    """Yield why partitions that have a consumer do not move, or not fast enough.
 
     :param now: milliseconds since the epoch
     """
@@ -78,7 +78,7 @@ def _one_stopped(look: GroupLook, one: PartitionLook, now: int) -> Finding:
     else:
         text = f"{place} does not move, and no other partition of the group shows whether its consumer works: {unread_text([one])}"
     busy = [other for other in mates if other.behind]
-    text += _too_short(look) or (f"; a consumer that is busy with {where(busy)} looks the same, so --sample 60s tells more" if busy else "")
+    text += _too_short(look) or (f"; a consumer that is busy with {where(busy)} looks the same, so --sample 60s shows more" if busy else "")
     if one.partition in look.records:
         text += f"; it is at {look.records[one.partition][0]}"
     commands = [command("records", "peek", name, "--topic", place)]
@@ -102,8 +102,8 @@ def _several_stopped(look: GroupLook, some: Sequence[PartitionLook]) -> Finding:
     of_members = f" of {names_text(owners)}" if owners else ""
     text = f"commits nothing on {counted(len(some), 'partition')}{of_members}, {where(some)}{', while others move' if moving else ''}"
     text += f": {unread_text(some)}{_too_short(look)}; partitions that stop together point to the consumer, not to one record"
-    closer = [command("groups", "describe", name), command("groups", "lag", name)]
-    return _stopped(look, "not_progressing", some, text, closer)
+    commands = [command("groups", "describe", name), command("groups", "lag", name)]
+    return _stopped(look, "not_progressing", some, text, commands)
 
 
 def _stopped(
@@ -124,15 +124,15 @@ def _stopped(
 
 
 def _too_short(look: GroupLook) -> str:
-    """Return a reservation where the looks at a Kafka Streams application are too near each other to tell; else nothing."""
+    """Return a reservation if the looks at a Kafka Streams application are too close together to show progress; otherwise nothing."""
     if not look.streams or look.seconds * 1000 >= STREAMS_COMMIT_MS:
         return ""
-    return f"; Kafka Streams commits every {STREAMS_COMMIT_MS // 1000} s, so --sample 40s tells more"
+    return f"; Kafka Streams commits every {STREAMS_COMMIT_MS // 1000} s, so --sample 40s shows more"
 
 
 def _slow(look: GroupLook) -> Iterator[Finding]:
-    told = {*look.waiting, *look.stuck}
-    some = [one for one in look.partitions if one.behind and one not in told and look.reads(one)]
+    reported = {*look.waiting, *look.stuck}
+    some = [one for one in look.partitions if one.behind and one not in reported and look.reads(one)]
     if not some:
         return
     facts: dict[str, Any] = {"lag": sum(one.unread for one in some), "time_lag_ms": longest(some)}
@@ -140,20 +140,20 @@ def _slow(look: GroupLook) -> Iterator[Finding]:
     if hot:
         facts["skew"] = {str(one.partition): round(one.share, 3) for one in hot}
     skewed = "".join(_hot_text(one) for one in hot)
-    closer = [command("groups", "lag", look.group.group_id)]
+    commands = [command("groups", "lag", look.group.group_id)]
     if any(one.moved is None for one in some):
         yield finding_about(
-            look, Severity.WARNING, "behind", some, f"is behind on {where(some)}: {unread}{skewed}", commands=closer, **facts
+            look, Severity.WARNING, "behind", some, f"is behind on {where(some)}: {unread}{skewed}", commands=commands, **facts
         )
         return
     gained = sum((one.moved or 0) - one.arrived for one in some)
     if gained > 0:
         left = int(facts["lag"] / gained * look.seconds * 1000)
         text = f"is catching up on {where(some)}: {unread}; done in about {age_text(left)}{skewed}"
-        yield finding_about(look, Severity.NOTE, "catching_up", some, text, commands=closer, **facts, ready_in_ms=left)
+        yield finding_about(look, Severity.NOTE, "catching_up", some, text, commands=commands, **facts, ready_in_ms=left)
     else:
         text = f"is falling behind on {where(some)}: {unread}; lag did not shrink during the last {look.seconds:g} s{skewed}"
-        yield finding_about(look, Severity.WARNING, "falling_behind", some, text, commands=closer, **facts)
+        yield finding_about(look, Severity.WARNING, "falling_behind", some, text, commands=commands, **facts)
 
 
 def _hot(look: GroupLook, some: Sequence[PartitionLook]) -> list[Skew]:

@@ -9,7 +9,7 @@ from kops.core.groups.lag import OpenTransaction, age_text
 from kops.core.models import TopicPartition
 
 DEFAULT_TIMEOUT_MS = 60_000
-"""``transaction.timeout.ms`` of the producers, where the coordinator does not tell."""
+"""``transaction.timeout.ms`` of the producers, where the coordinator does not report it."""
 
 
 def who(found: OpenTransaction) -> str:
@@ -23,7 +23,7 @@ def overdue(found: OpenTransaction, now: int) -> bool:
 
 
 def is_hanging(found: OpenTransaction, now: int) -> bool:
-    """Tell whether nobody will end it. Of a young one the coordinator may not have heard yet."""
+    """Tell whether no coordinator will end it. A young one may not have reached its coordinator yet."""
     return found.hanging and overdue(found, now)
 
 

@@ -17,9 +17,9 @@ Settings = Mapping[str, "str | None"]
 
 @dataclass(frozen=True)
 class TopicRequest:
-    """What somebody asks for who creates topics: the same for all names of one command.
+    """What `topics create` is asked for: the same for all names of one command.
 
-    :param partitions: None: as ``like``, else the brokers' default; ``replication_factor`` likewise
+    :param partitions: None: as ``like``, else the brokers' default; ``replication_factor`` too
     :param compacted: ``cleanup.policy=compact``, with ``expire_ms`` ``compact,delete``
     :param expire_ms: milliseconds after which records are deleted
     :param settings: Kafka's settings, as given

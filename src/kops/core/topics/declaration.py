@@ -161,7 +161,7 @@ def compare(declared: Declared, topic: Topic | None, settings: Mapping[str, Sett
     """Yield the differences of one topic.
 
     :param topic: None when it does not exist
-    :param reset: whether settings that the file does not mention are to be taken away
+    :param reset: whether settings that the file does not mention are to be removed
     """
     name = declared.name
     if topic is None:

@@ -1,4 +1,4 @@
-"""What is unsafe about a topic that somebody wants to create, or to change."""
+"""What is unsafe about a topic to be created or changed."""
 
 from __future__ import annotations
 

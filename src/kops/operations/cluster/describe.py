@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 def describe(services: Services) -> tuple[Row, Mapping[str, KopsError]]:
-    """Return what the cluster says about itself, and what it did not tell.
+    """Return what the cluster reports about itself, and what it did not.
 
     :raises Unreachable: when no broker answers
     """
@@ -25,7 +25,7 @@ def describe(services: Services) -> tuple[Row, Mapping[str, KopsError]]:
     quorum = gaps.ask("quorum", details.quorum)
     features = gaps.ask("features", details.features) or ()
     brokers = known_brokers(cluster, gaps.ask("registered brokers", details.registered_brokers) or ())
-    releases = gaps.sift("version", kafka_versions(services, [broker.id for broker in brokers if not broker.fenced], gaps))
+    releases = gaps.answered("version", kafka_versions(services, [broker.id for broker in brokers if not broker.fenced], gaps))
     metadata = next((feature for feature in features if feature.name == "metadata.version"), None)
     body = {
         "cluster_id": cluster.cluster_id,

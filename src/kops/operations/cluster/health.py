@@ -39,10 +39,10 @@ def examine(services: Services, named: Sequence[str] = ()) -> Health:
     :param named: how the command line named the cluster, for the commands of the findings
     :raises Unreachable: when no broker answers
     """
-    sight = observe(services)
-    seen = sight.observed
-    findings = for_connection(by_severity(cluster_findings(seen)), named)
-    return Health(services.kafka.cluster().cluster_id, seen, partition_trouble(seen), tuple(findings), sight.gaps)
+    observation = observe(services)
+    observed = observation.observed
+    findings = for_connection(by_severity(cluster_findings(observed)), named)
+    return Health(services.kafka.cluster().cluster_id, observed, partition_trouble(observed), tuple(findings), observation.gaps)
 
 
 def as_json(health: Health, least: Severity) -> dict[str, Any]:

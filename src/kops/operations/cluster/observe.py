@@ -15,7 +15,7 @@ from kops.operations.services import Services
 T = TypeVar("T")
 
 _NOT_OFFERED = "UNSUPPORTED_VERSION"
-"""A cluster that has no such request, being older or of another maker, has nothing to tell; that is no gap."""
+"""A cluster that has no such request, being older or of another vendor, has nothing to report; that is not a gap."""
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Gaps:
     """What could not be looked at, and why.
 
     :ivar errors: by what was looked for: ``quorum``
-    :ivar lacking: likewise, where the cluster offers no such request
+    :ivar lacking: the same, where the cluster offers no such request
     """
 
     errors: dict[str, KopsError] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Gaps:
             self.note(what, error)
             return None
 
-    def sift(self, what: str, answers: Mapping[int, T | KopsError]) -> dict[int, T]:
+    def answered(self, what: str, answers: Mapping[int, T | KopsError]) -> dict[int, T]:
         """Return the brokers' answers that are no errors, and keep the reason of each error."""
         for broker_id, answer in answers.items():
             if isinstance(answer, Unreachable):  # it names the bootstrap servers, which do answer
@@ -52,15 +52,15 @@ class Gaps:
 
 
 @dataclass(frozen=True)
-class Sight:
-    """A cluster as it was seen, and what could not be seen of it."""
+class Observation:
+    """A cluster as it was observed, and what could not be."""
 
     observed: Observed
     gaps: Mapping[str, KopsError]
     lacking: Mapping[str, KopsError] = field(default_factory=dict)
 
 
-def observe(services: Services, names: Sequence[str] | None = None) -> Sight:
+def observe(services: Services, names: Sequence[str] | None = None) -> Observation:
     """Look at the brokers, controllers and disks, and at some topics; all topics when ``names`` is None.
 
     :raises Unreachable: when no broker answers
@@ -79,14 +79,14 @@ def observe(services: Services, names: Sequence[str] | None = None) -> Sight:
     # Without partitions the answer has the directories alone, however many replicas they hold.
     answers = kafka_versions(services, in_service, gaps)
     silent = frozenset(broker_id for broker_id, answer in answers.items() if isinstance(answer, (Unreachable, TimedOut)))
-    versions = gaps.sift("version", {broker_id: answer for broker_id, answer in answers.items() if broker_id not in silent})
+    versions = gaps.answered("version", {broker_id: answer for broker_id, answer in answers.items() if broker_id not in silent})
     disks = log_dirs(services, [broker_id for broker_id in in_service if broker_id not in silent], gaps, partitions=()).values()
     seen = replace(seen, versions=versions, unanswering=silent, log_dirs=tuple(one for some in disks for one in some))
-    return Sight(_closer(services, seen, gaps), gaps.errors, gaps.lacking)
+    return Observation(_with_details(services, seen, gaps), gaps.errors, gaps.lacking)
 
 
 def _existing(services: Services, names: Sequence[str], gaps: Gaps) -> tuple[Topic, ...]:
-    """Return the topics that exist; one that may not be seen spoils only its own answer."""
+    """Return the topics that exist; one that may not be described leaves a gap of its own."""
     topics = services.kafka.topics
     try:
         return tuple(topics.existing(names).values())
@@ -95,7 +95,7 @@ def _existing(services: Services, names: Sequence[str], gaps: Gaps) -> tuple[Top
         return tuple(topic for found in answers if found for topic in found.values())
 
 
-def _closer(services: Services, seen: Observed, gaps: Gaps) -> Observed:
+def _with_details(services: Services, seen: Observed, gaps: Gaps) -> Observed:
     """Ask what only matters where something is wrong."""
     details = services.kafka.details
     offline = sorted({place.topic for place, part in seen.partitions() if part.leader is None})
@@ -117,4 +117,4 @@ def log_dirs(
     :param partitions: with the replicas of these only; None for all of them
     """
     answers = gaps.ask("log directories", lambda: services.kafka.log_dirs.describe_or_errors(broker_ids, partitions))
-    return gaps.sift("log directories", answers or {})
+    return gaps.answered("log directories", answers or {})

@@ -34,7 +34,7 @@ class Diagnosis:
     :param findings: the worst first
     :param history: milliseconds, for which commits of the past were all looked at; 0 where they were not
     :param gaps: what could not be looked at, and why
-    :param left_out: what was not looked at because nobody asked for it, or nothing tells it, and why
+    :param left_out: what was not looked at because it was not asked for, or cannot be known, and why
     """
 
     cluster_id: str
@@ -71,10 +71,10 @@ def diagnose(
     gaps = Gaps()
     every = _connectors(services, gaps)
     scope = scope_of(services, names, regex=regex, connectors=every or ())
-    sight = observe(services, None if scope.whole else _topics_of(services, scope))
-    seen = sight.observed
-    gaps.errors |= sight.gaps
-    gaps.lacking |= sight.lacking
+    observation = observe(services, None if scope.whole else _topics_of(services, scope))
+    seen = observation.observed
+    gaps.errors |= observation.gaps
+    gaps.lacking |= observation.lacking
     since = to_milliseconds(services.now()) - history if history else None
     looks = look_at_groups(services, scope, gaps, seen.settings, within=within, sample_seconds=sample_seconds, since=since)
     held = _held_back(services, seen, gaps)

@@ -45,7 +45,7 @@ def _is_streams(look: GroupLook) -> bool:
 def _noted(services: Services, application: str, existing: Collection[str]) -> Iterator[MissingTopic]:
     """Yield the missing internal topics that the journal mentions, by the newest entry of each.
 
-    A changelog that somebody deleted by itself may be missed; what a change of state or a reset deleted, the application creates again.
+    A changelog that was deleted on its own may be missed; what a change of state or a reset deleted, the application creates again.
     """
     from kops.operations.protocol.journal import Journal
 

@@ -90,7 +90,7 @@ class ChangeTopics(Mutation[Changes]):
         return Traces(logs=tuple(name for name in planned_of(plan).changes.created if name in done))
 
     def can_be_undone(self, plan: Plan[Changes]) -> bool:
-        """Partitions cannot be taken away again; everything else can be."""
+        """Partitions cannot be removed; everything else can be undone."""
         changes = planned_of(plan).changes
         return bool(changes.create or changes.alter or changes.delete)
 
@@ -127,7 +127,7 @@ class ChangeTopics(Mutation[Changes]):
         done = {result.target for result in results if result.status is Status.DONE}
         texts = []
         if done & set(planned_of(plan).changes.grow):
-            texts.append("undo does not take the added partitions away: Kafka cannot")
+            texts.append("undo does not remove the added partitions: Kafka cannot")
         if any(item.before["records"] for item in plan.changes if item.action == "delete" and item.target in done):
             texts.append("undo creates deleted topics again with the same settings; their records do not come back")
         return tuple(texts)
@@ -206,7 +206,7 @@ def _refuse_recreated(changes: Changes, found: Mapping[str, Topic], results: Seq
 def _nothing_to_undo(changes: Changes) -> Refused:
     names = list(changes.names)
     if changes.grow:
-        why = f"Kafka cannot take partitions away from {', '.join(changes.grow)}"
+        why = f"Kafka cannot remove partitions from {', '.join(changes.grow)}"
         hint = "a new topic with fewer partitions can be filled from this one"
         return Refused(f"there is nothing that can be undone: {why}", hint=hint, topics=names)
     hint = "`kops topics describe` shows what is there"

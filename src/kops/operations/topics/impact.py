@@ -1,6 +1,6 @@
 """Who and what a change to topics affects: groups that read them, Kafka Streams applications, records that go.
 
-What may not be seen is said in the plan, not raised: a change must not fail because a group may not be described.
+What may not be seen becomes a warning in the plan: a change must not fail because a group may not be described.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Readers:
 
 
 def readers_of(services: Services, topics: Collection[str]) -> Readers:
-    """Find the groups that use some topics; what may not be seen is said, not raised."""
+    """Find the groups that use some topics; what may not be seen becomes a warning, not an error."""
     committed: dict[str, list[str]] = {topic: [] for topic in topics}
     active: dict[str, list[str]] = {topic: [] for topic in topics}
     groups = services.kafka.groups
@@ -63,7 +63,7 @@ def readers_of(services: Services, topics: Collection[str]) -> Readers:
 
 
 def reader_warnings(readers: Readers, topics: Sequence[str]) -> list[str]:
-    """Return what somebody who deletes the topics should know."""
+    """Return what to know before deleting the topics."""
     texts = []
     for topic in topics:
         application = streams_application(topic, readers.group_ids)
@@ -122,7 +122,7 @@ def _applications(services: Services, group_ids: Collection[str], owners: Collec
     except Unreachable:
         raise
     except KopsError:
-        return found  # readers_of has said already that not every group could be asked
+        return found  # readers_of warns already that not every group could be asked
     return found | {name for name in unsure if _is_streams(described[name]) or _stores_time(committed[name])}
 
 
@@ -149,7 +149,7 @@ class Needs:
 def needs_below(services: Services, cuts: Mapping[TopicPartition, tuple[Bounds, int]]) -> Needs:
     """Return which groups have not read the records below some offsets.
 
-    A group that has no committed offset on a partition needs nothing there; what may not be seen is said, not raised.
+    A group that has no committed offset on a partition needs nothing there; what may not be seen becomes a warning, not an error.
 
     :param cuts: of each partition its bounds, and the offset below which the records go
     """
@@ -214,7 +214,7 @@ def expiry_warnings(services: Services, topics: Sequence[Topic], pairs: Sequence
     except Unreachable:
         raise
     except KopsError as error:
-        return [f"it could not be seen how many records the new retention deletes: {error.message}"]
+        return [f"how many records the new retention deletes is not known: {error.message}"]
 
 
 def _shorter(name: str, before: Effective, after: Effective) -> int | None:

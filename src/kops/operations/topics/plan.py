@@ -73,7 +73,7 @@ def plan_changes(
         guard=guard_of(changes, topics, settings),
         arguments=changes,
         warnings=(*warnings, *creation.warnings, *_unsafe(services, changes, topics, settings), *readers),
-        notes=(*notes, *(["Kafka never takes partitions away again: undo leaves them"] if changes.grow else [])),
+        notes=(*notes, *(["Kafka cannot remove partitions: undo leaves them"] if changes.grow else [])),
     )
 
 

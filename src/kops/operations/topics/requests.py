@@ -107,7 +107,7 @@ def plan_add_partitions(
     if larger:
         has = f"{larger[0]} has {len(found[larger[0]].partitions)} partitions"
         raise Refused(
-            f"{has}, and Kafka cannot take any away", hint="a new topic with fewer partitions can be filled from this one", topics=larger
+            f"{has}, and Kafka cannot remove any", hint="a new topic with fewer partitions can be filled from this one", topics=larger
         )
     growing = {name: partitions for name, topic in found.items() if len(topic.partitions) < partitions}
     warnings = growth_warnings(services, growing, allow_streams=allow_streams)

@@ -46,7 +46,7 @@ def test_a_partition_that_does_not_move_while_the_others_do():
 
 def test_a_consumer_that_is_busy_with_another_partition_is_not_told_to_skip():
     finding = found(look(0, moved=0), look(1, moved=5))["warning", "stuck_partitions"]
-    assert finding.summary.endswith("; a consumer that is busy with t:1 looks the same, so --sample 60s tells more")
+    assert finding.summary.endswith("; a consumer that is busy with t:1 looks the same, so --sample 60s shows more")
     assert finding.commands == ("kops records peek g --topic t:0", "kops diagnose g --sample 60s")
 
 
@@ -144,7 +144,7 @@ def test_behind_and_losing():
 
 def test_nobody_reads():
     finding = found(look(owner=None), group=group("EMPTY"))["warning", "no_members"]
-    assert finding.summary == "no members: nobody reads t:0; 90 records unread, the first has been waiting for 1h"
+    assert finding.summary == "no members: no consumer for t:0; 90 records unread, the first has been waiting for 1h"
     assert found(look(owner=None, waiting=1000), group=group("EMPTY")) == {}
 
 

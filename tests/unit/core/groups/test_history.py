@@ -107,7 +107,7 @@ def test_a_commit_that_was_deleted():
     assert (found.facts["recreated"], found.commands[0]) == (True, "kops offsets reset g --topic t:0 --to-earliest --wait-empty 60s")
     assert ": the topic was recreated, its log ends before what was committed; no commit since, 100 records unread" in found.summary
     passed = checks(look(committed=90, commits=(50, None, 90), state="STABLE"))["commits_deleted"]
-    assert "it began again past 40 records that it did not read" in passed.summary
+    assert "it restarted past 40 records that it did not read" in passed.summary
     assert "commits_deleted" not in checks(look(committed=50, commits=(50, None, 50), state="STABLE"))
 
 
