@@ -1,6 +1,6 @@
 """The start of the process, as ``python -m kops`` and as the installed command.
 
-What a start imports lives as long as the process: looking for garbage in it, during the imports and again at the end, would take
+Imported modules live as long as the process: garbage collection during the imports and at exit would take
 an eighth of the time of ``kops --help``.
 """
 
@@ -10,7 +10,6 @@ import gc
 
 
 def main() -> int:
-    """Run kops and return its exit code."""
     gc.disable()
     from kops.cli.frame.main import main as run
 

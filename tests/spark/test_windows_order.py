@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kops.spark.windows.stream_time import known_of_pieces, read_in_order, with_stream_time, with_task
+from kops.spark.windows.stream_time import read_in_order, stream_times_of_pieces, with_stream_time, with_task
 from support.programs import KeyBy, Program, Record, Window
 from support.windows_cases import Setup, expected
 from support.windows_in_spark import Topic, computed, job_of
@@ -93,7 +93,7 @@ def test_stream_time_is_the_same_when_partitions_are_read_in_pieces(spark):
     kept = topic.frame.selectExpr("partition", "offset", "timestamp_ms", "key", "1 as v")
     for piece in (4, 7, 1000):
         pieces = read_in_order(topic, job.source, piece).selectExpr("partition", "offset", "timestamp_ms", "key", "1 as v")
-        rows = with_stream_time(with_task(pieces, None), known_of_pieces(kept, piece)).collect()
+        rows = with_stream_time(with_task(pieces, None), stream_times_of_pieces(kept, piece)).collect()
         assert len(rows) == 78
         for row in rows:
             before = [record.timestamp for record in partitions[row.partition][: row.offset - 5]]

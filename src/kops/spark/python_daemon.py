@@ -1,8 +1,8 @@
-"""The process that forks Python's workers on this machine: PySpark's, which looks for modules in fewer places.
+"""The process that forks Python workers: PySpark's daemon with a shorter module search path.
 
-Spark puts archives before all else that Python imports from, its own jar among them, and a worker reads the directory of each again
-before every task (``importlib.invalidate_caches``), which takes 0.1 s where a task may take less. What workers need is loaded before
-they are forked, once.
+Spark puts archives, including its own jar, first on Python's path, and a worker reads the directory of each again
+before every task (``importlib.invalidate_caches``), which takes 0.1 s: longer than some tasks. What workers need is imported once, before
+they are forked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OF_SPARK = re.compile(r"(spark-core_.*\.jar|pyspark\.zip|py4j-.*\.zip)")
 
 
 def without_archives(path: list[str]) -> list[str]:
-    """Return the places to import from without Spark's archives; all of them, where PySpark comes from those."""
+    """Return a search path without Spark's archives, unless PySpark is imported from them."""
     kept = [place for place in path if not _OF_SPARK.fullmatch(Path(place).name)]
     return kept if all(PathFinder.find_spec(name, kept) for name in ("pyspark", "py4j")) else path
 
@@ -32,7 +32,7 @@ if __name__ == "__main__":
     import pyarrow  # noqa: F401
 
     with contextlib.suppress(ImportError):
-        import pandas  # noqa: F401 - where it is installed, pyarrow loads it for the first array that it makes: 0.2 s in each worker
+        import pandas  # noqa: F401 - if installed, pyarrow imports it for its first array: 0.2 s in each worker
 
     import kops.gateways.wire.batch_producer
     import kops.gateways.wire.wide_sockets

@@ -1,10 +1,10 @@
-"""PySpark's types, for the annotations of those who hand them on; to be imported for type checking only."""
+"""PySpark's types for annotations outside of ``kops.spark``; only imported for type checking."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession  # noqa: TC004 - handed on
+    from pyspark.sql import DataFrame, Row, SparkSession  # noqa: TC004 - re-exported
 
 __all__ = ["DataFrame", "Row", "SparkSession"]

@@ -37,7 +37,7 @@ BANNED = {
 SOURCE = (
     "cli/*.py", "cli/connect/*.py", "cli/context/*.py", "cli/sandbox/*.py", "core/[!p]*.py", "core/progress.py", "core/connect/*.py",
     "gateways/connect/*.py", "gateways/machine/*.py", "operations/*.py", "operations/connect/*.py", "operations/contexts/*.py",
-    "operations/sandbox/*.py", "plugins/*.py", "sandbox/*.py",
+    "operations/sandbox/*.py", "plugins/*.py", "sandbox/*.py", "spark/windows/*.py",
 )  # fmt: skip
 """Below ``src/kops``. A folder is added once it is free of the phrases."""
 PAGES = ("*.md", "docs/**/*.md", "plugins/*/src/**/*.py")

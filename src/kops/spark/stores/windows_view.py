@@ -20,11 +20,11 @@ from kops.spark.stores.windows_folds import ordered_by_key, ordered_by_task, red
 from kops.spark.windows.keys import FIRST_OFFSETS, Horizon, by_partition, horizon_of, start_of, suffix_of, time_of, windows_of
 from kops.spark.windows.steps import PASSES_NULLS
 from kops.spark.windows.stream_time import (
-    Known,
+    StreamTimes,
     is_in_pieces,
-    known_of_pieces,
-    known_of_sources,
     read_in_order,
+    stream_times_of_pieces,
+    stream_times_of_sources,
     with_stream_time,
     with_task,
 )
@@ -112,13 +112,13 @@ def _timed(kafka: KafkaSource, job: Job, *, any_order: bool) -> tuple[Prepared, 
     return prepared, of_records, with_stream_time(placed, _known(kafka, job, in_pieces=in_pieces))
 
 
-def _known(kafka: KafkaSource, job: Job, *, in_pieces: bool) -> Known:
+def _known(kafka: KafkaSource, job: Job, *, in_pieces: bool) -> StreamTimes:
     """Read what has to be known before: only where partitions are read in pieces, or meet after a new key."""
     several = _is_several(job)
     if not (in_pieces or several):
-        return Known()
+        return StreamTimes()
     kept = prepare(kafka.read(job.source), job.state_file, job.store, lenient=job.skip_undecodable).kept()
-    return known_of_sources(with_task(kept, job.partitions)) if several else known_of_pieces(kept)
+    return stream_times_of_sources(with_task(kept, job.partitions)) if several else stream_times_of_pieces(kept)
 
 
 def _is_several(job: Job) -> bool:

@@ -1,1 +1,1 @@
-"""How Kafka Streams makes windows and sessions: their keys, stream time, and what each record does to them."""
+"""Windows and sessions as in Kafka Streams: their keys, stream time, and the effect of each record."""

@@ -1,6 +1,6 @@
-"""Keys of windows and sessions in Spark SQL: how they are made, their times, and what of them has expired.
+"""Keys of windows and sessions in Spark SQL: composing them, their times, and expiry.
 
-The formats are those of ``kops.formats.streams``; here they are expressions over columns.
+The formats are those of ``kops.formats.streams``, as expressions over columns.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ WINDOW_SUFFIX, SESSION_SUFFIX = 12, 16
 
 
 FIRST_OFFSETS = 200
-"""Offsets in which the first record of a partition is looked for."""
+"""Offsets to search for the first record of a partition."""
 
 
 def windows_of(store: Store) -> Windows:
-    """Return the windows of a store that has some."""
     if store.window is None:
         raise AssertionError(f"{store.name} has no windows")
     return store.window
 
 
 def suffix_of(windows: Windows) -> int:
-    """Return how many bytes follow the application's own key."""
+    """Return the number of bytes after the application's own key."""
     return SESSION_SUFFIX if windows.kind == SESSION else WINDOW_SUFFIX
 
 
@@ -44,21 +43,21 @@ def window_key(key: str, start: str) -> str:
 
 
 def start_of(windows: Windows, key: str = "key") -> str:
-    """Return the start of a window or session."""
+    """Return SQL of the start of a window or session."""
     if windows.kind != SESSION:
         return time_of(windows, key)
     return f"cast(conv(hex(substring({key}, length({key}) - 7, 8)), 16, -10) as bigint)"
 
 
 def time_of(windows: Windows, key: str = "key") -> str:
-    """Return the time by which the store keeps a key: a window's start, a session's end; null for what is too short."""
+    """Return SQL of the time that decides expiry: a window's start, a session's end; null if the key is too short."""
     suffix = suffix_of(windows)
     number = f"cast(conv(hex(substring({key}, length({key}) - {suffix - 1}, 8)), 16, -10) as bigint)"
     return f"if(length({key}) >= {suffix}, {number}, null)"
 
 
 def by_partition(numbers: Mapping[int, int]) -> str:
-    """Return SQL of a number by the column ``partition``; null where there is none."""
+    """Return SQL that looks up a number by the column ``partition``; null if there is none."""
     if not numbers:
         return "cast(null as bigint)"
     places = (f"{numbers[at]}L" if at in numbers else "cast(null as bigint)" for at in range(max(numbers) + 1))
@@ -67,35 +66,35 @@ def by_partition(numbers: Mapping[int, int]) -> str:
 
 @dataclass(frozen=True)
 class Horizon:
-    """Up to where each task's store has come, and what it has forgotten.
+    """The stream time of each task's store, which decides what has expired.
 
-    :param latest: partition -> the greatest time of a key that was put into the store: its own stream time (``observedStreamTime``)
+    :param latest: partition -> the greatest time of a key put into the store: its own stream time (``observedStreamTime``)
     """
 
     windows: Windows
     latest: Mapping[int, int]
 
     def is_live(self, time: str, ahead: str = "0L") -> str:
-        """Return SQL that is true for what the store can still read: a window that began after ``latest - retention``.
+        """Return SQL that is true for what the store can still read: windows that start after ``latest - retention``.
 
         :param time: SQL of the time of a key
-        :param ahead: SQL of how much further the stream time is taken to be, in milliseconds
+        :param ahead: SQL of milliseconds to add to the stream time
         """
         return f"coalesce({time} > {self.bound()} + {ahead} - {self.windows.retention_ms}, true)"
 
     def bound(self) -> str:
-        """Return SQL of ``latest`` by the column ``partition``; null where nothing was put."""
+        """Return SQL of ``latest`` by the column ``partition``; null if nothing was put."""
         return by_partition(self.latest)
 
     def live(self, rows: DataFrame) -> DataFrame:
-        """Leave out what has expired: whether a changelog still has it is left to its retention and to chance."""
+        """Remove what has expired: whether a changelog still contains it depends on when the broker cleans up."""
         return rows.where(self.is_live(time_of(self.windows)))
 
 
 def horizon_of(windows: Windows, rows: DataFrame) -> Horizon:
     """Find the stream time of each task's store.
 
-    :param rows: all that was put, deleted keys as well: partition, key
+    :param rows: all keys that were put, including deleted ones: partition, key
     """
     from pyspark.sql import functions
 

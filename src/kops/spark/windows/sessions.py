@@ -1,8 +1,8 @@
-"""Sessions, made record by record as ``KStreamSessionWindowAggregate`` makes them. Pure Python over the records of one key.
+"""Sessions, computed record by record like ``KStreamSessionWindowAggregate``. Pure Python over the records of one key.
 
-A record joins the sessions that lie no further from it than the gap: they are merged into one, which takes their place. It is dropped
-when even the merged session ended longer ago than gap and grace (``Windows.close_ms``). The store finds no session that its retention
-has expired; but its cache, if it has one, may still find it (``CachingSessionStore``), for as long as there is room.
+A record joins all sessions within the gap: they are replaced by one merged session. It is dropped
+if even the merged session ended longer ago than gap plus grace (``Windows.close_ms``). The store does not find sessions that its
+retention has expired; but its cache, if any, may still find them (``CachingSessionStore``) until they are evicted.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any
 from kops.core.statefile import Windows
 from kops.spark.windows.steps import Steps
 
-_GONE_AT_ONCE = 50_000
-"""Deleted sessions of a key that are held back; a key that has records all the time leaves one behind with each."""
+_MAX_TOMBSTONES = 50_000
+"""Maximum number of buffered tombstones per key; a constantly active key leaves one per record."""
 
 
 @dataclass
 class Tally:
-    """What was counted on the way.
+    """Counters of noteworthy records and sessions.
 
     :param late: records that were dropped because their session had closed
-    :param boundary: records that were kept, and would have been dropped, or not have found a session, after records of other partitions
-    :param expired: live sessions that the retention has since expired
-    :param cached: records that lie beside an expired session, which a cache may have found
+    :param boundary: kept records that would have been dropped, or would not have found a session, after records of other partitions
+    :param expired: live sessions that have expired since
+    :param cached: records within the gap of an expired session that a cache may have found
     """
 
     late: int = 0
@@ -36,14 +36,14 @@ class Tally:
 
 
 Put = tuple[int, int, "bytes | None", int]
-"""What the store was given last for a session: end, start, value (None: a tombstone), timestamp."""
+"""The last write to the store for a session: end, start, value (None: a tombstone), timestamp."""
 
 
 @dataclass
 class KeySessions:
     """The sessions of one key.
 
-    :param before: the task's stream time before the record at hand
+    :param before: the task's stream time before the current record
     """
 
     key: bytes
@@ -51,23 +51,23 @@ class KeySessions:
     steps: Steps
     tally: Tally
     _live: list[tuple[int, int]] = field(default_factory=list)
-    """Bounds (end, start), ascending: the order in which the store finds them."""
+    """Bounds (end, start), ascending: the store's order."""
     _found: dict[tuple[int, int], tuple[Any, int]] = field(default_factory=dict)
-    """What each live session holds, and the timestamp of its changelog record."""
+    """The aggregate of each live session, and the timestamp of its changelog record."""
     _gone: dict[tuple[int, int], int] = field(default_factory=dict)
-    """Sessions that were deleted, with the timestamp of the tombstone."""
+    """Deleted sessions with the timestamps of their tombstones."""
     _until: int = -1
-    """Up to where sessions have expired."""
-    _held: int = _GONE_AT_ONCE
-    """How many deleted sessions there may be before the expired ones among them are forgotten."""
+    """Sessions up to this end have expired."""
+    _held: int = _MAX_TOMBSTONES
+    """Number of tombstones from which expired ones are dropped."""
     _past: list[tuple[int, int]] = field(default_factory=list)
-    """Bounds of sessions that have expired, as far as a record may still lie beside them."""
+    """Bounds of expired sessions that a record may still be within the gap of."""
 
     def process(self, timestamp: int, value: Any, before: int, others: int) -> None:
-        """Take a record.
+        """Process a record.
 
         :param before: the task's stream time before it
-        :param others: greatest timestamp that may have come before it as well
+        :param others: greatest timestamp that may also have preceded it
         """
         gap, close = self.windows.size_ms, self.windows.close_ms
         expired_until = before - self.windows.retention_ms
@@ -93,20 +93,20 @@ class KeySessions:
                 self._gone[bounds] = timestamp
         if end > expired_until:
             self._put((end, start), self.steps.add(self.key, value, aggregate), timestamp)
-        else:  # which the processor still takes, and the store does not
+        else:  # accepted by the processor, but not by the store
             self.tally.expired += 1
             insort(self._past, (end, start))
 
     def puts(self) -> Iterator[Put]:
-        """Return what the store was last given for each session that has not expired."""
+        """Yield the last write for each session that has not expired."""
         for bounds, (aggregate, timestamp) in self._found.items():
             yield *bounds, self.steps.encode(aggregate), timestamp
         yield from self.gone()
 
     def gone(self, at_least: int = 0) -> Iterator[Put]:
-        """Return the tombstones so far, once there are so many, and forget them.
+        """Yield and drop the tombstones once there are at least this many.
 
-        For good where no aggregate is deleted: then a merged session lies around each, for as long as the store finds either.
+        They are final if no aggregate is deleted: then each is inside a merged session for as long as the store finds either.
         """
         if len(self._gone) >= at_least:
             for bounds, timestamp in self._gone.items():
@@ -115,13 +115,13 @@ class KeySessions:
             self._gone = {}
 
     def _near(self, timestamp: int) -> list[tuple[int, int]]:
-        """Return the sessions that a record at this time joins (``SessionStore.findSessions``)."""
+        """Return the sessions that a record with this timestamp joins (``SessionStore.findSessions``)."""
         gap = self.windows.size_ms
         first = bisect_left(self._live, (timestamp - gap, -1))
         return [bounds for bounds in self._live[first:] if bounds[1] <= timestamp + gap]
 
     def _is_beside_past(self, timestamp: int, least_end: int) -> bool:
-        """Tell whether a record would join an expired session that ended no earlier than this."""
+        """Whether a record would join an expired session that ended no earlier than ``least_end``."""
         gap = self.windows.size_ms
         first = bisect_left(self._past, (max(timestamp - gap, least_end), -1))
         return any(start <= timestamp + gap for _end, start in self._past[first:])
@@ -139,7 +139,7 @@ class KeySessions:
         del self._found[bounds]
 
     def _expire(self, until: int) -> None:
-        """Forget what ended so long ago that neither the store finds it nor a rebuild writes it."""
+        """Drop sessions that are too old for the store to find or a rebuild to write."""
         self._until = until
         count = bisect_left(self._live, (until + 1, -1))
         if count:
@@ -153,21 +153,21 @@ class KeySessions:
             del self._past[: bisect_left(self._past, (reached, -1))]
         if len(self._gone) >= self._held:
             self._gone = {bounds: timestamp for bounds, timestamp in self._gone.items() if bounds[0] > until}
-            self._held = max(_GONE_AT_ONCE, 2 * len(self._gone))
+            self._held = max(_MAX_TOMBSTONES, 2 * len(self._gone))
 
 
 def sessions_of(
     key: bytes, records: Iterable[tuple[int, Any, int, int]], windows: Windows, steps: Steps, tally: Tally, *, in_order: bool = False
 ) -> Iterator[Put]:
-    """Return what the store holds for a key, and what it has deleted; with ``in_order`` what has expired since may be among that.
+    """Yield the last write for each session of a key; with ``in_order`` possibly including sessions that have expired since.
 
     :param records: timestamp, value, before, others (``KeySessions.process``), in the order in which they are processed
-    :param in_order: it is known to be that order: the stream time never goes back
+    :param in_order: the order is known for certain: stream time is monotonic
     """
     sessions = KeySessions(key, windows, steps, tally)
     streams = in_order and not steps.deletes
     for timestamp, value, before, others in records:
         sessions.process(timestamp, value, before, others)
         if streams:
-            yield from sessions.gone(_GONE_AT_ONCE)
+            yield from sessions.gone(_MAX_TOMBSTONES)
     yield from sessions.puts()

@@ -1,8 +1,8 @@
-"""Sliding windows, made record by record as ``KStreamSlidingWindowAggregate`` makes them. Pure Python over the records of one task.
+"""Sliding windows, computed record by record like ``KStreamSlidingWindowAggregate``. Pure Python over the records of one task.
 
-Each record has a window that ends with it, and one that begins right after it once another record falls into that. What a record makes
-depends on the windows that its store still finds, and the store's own stream time is that of all keys of the task; so a task is
-processed as a whole, as Kafka Streams does.
+Each record has a window that ends with it, and one that starts right after it once another record falls into that. The result
+depends on the windows that the store still finds, and the store's own stream time covers all keys of the task; so a task is
+processed as a whole, as in Kafka Streams.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kops.spark.windows.steps import Steps
 from kops.spark.windows.stream_time import NEVER
 
 SWEPT_EVERY = 200_000
-"""Records after which a task forgets the keys whose windows have all expired."""
+"""Records between sweeps of keys whose windows have all expired."""
 
 Held = tuple[Any, int]
 """An aggregate and its timestamp."""
@@ -26,14 +26,14 @@ Held = tuple[Any, int]
 
 @dataclass
 class _Key:
-    """The windows of one key: starts, ascending; what each holds; the timestamps of the tombstones of others."""
+    """The windows of one key: ascending starts, aggregates by start, and timestamps of tombstones."""
 
     starts: list[int] = field(default_factory=list)
     held: dict[int, Held] = field(default_factory=dict)
     gone: dict[int, int] = field(default_factory=dict)
 
     def expire(self, floor: int) -> int:
-        """Forget the windows that began no later than this; return how many of them were live."""
+        """Drop windows that start at or before ``floor``; return how many of them were live."""
         count = bisect_right(self.starts, floor)
         for start in self.starts[:count]:
             del self.held[start]
@@ -44,22 +44,20 @@ class _Key:
 
 @dataclass
 class TaskWindows:
-    """The store of one task."""
-
     windows: Windows
     steps: Steps
     tally: Tally
     _keys: dict[bytes, _Key] = field(default_factory=dict)
     _stream_time: int = NEVER
-    """The greatest timestamp of a record, and below of a window's start that was put."""
+    """The greatest timestamp of a record; ``_latest_start`` is the greatest start of a window."""
     _latest_start: int = NEVER
     _processed: int = 0
 
     def process(self, key: bytes, timestamp: int, value: Any, before: int, others: int) -> None:
-        """Take a record of a key.
+        """Process a record.
 
         :param before: the task's stream time before it
-        :param others: greatest timestamp that may have come before it as well
+        :param others: greatest timestamp that may also have preceded it
         """
         self._processed += 1
         if self._processed % SWEPT_EVERY == 0:
@@ -82,22 +80,22 @@ class TaskWindows:
 
     @property
     def floor(self) -> int:
-        """Return the greatest start that the store finds no more."""
+        """The greatest start that the store no longer finds."""
         return self._latest_start - self.windows.retention_ms
 
     def started(self, start: int) -> None:
-        """Note that a window was put, which moves the store's stream time."""
+        """Advance the store's stream time to the start of a new window."""
         self._latest_start = max(self._latest_start, start)
 
     def _sweep(self) -> None:
-        """Forget what has expired, of keys too of which no record comes any more."""
+        """Drop expired windows, also those of keys without further records."""
         for key, found in list(self._keys.items()):
             self.tally.expired += found.expire(self.floor)
             if not (found.held or found.gone):
                 del self._keys[key]
 
     def puts(self) -> Iterator[tuple[bytes, int, bytes | None, int]]:
-        """Return what the store was last given for each window that has not expired: key, start, value, timestamp."""
+        """Yield the last write for each window that has not expired: key, start, value, timestamp."""
         for key, found in self._keys.items():
             for start, (aggregate, timestamp) in found.held.items():
                 if start > self.floor:
@@ -111,7 +109,7 @@ class TaskWindows:
 
 @dataclass
 class _Step:
-    """One record on its way into the windows of its key."""
+    """The update of a key's windows by one record."""
 
     task: TaskWindows
     windows: _Key
@@ -121,11 +119,11 @@ class _Step:
     close: int
 
     def usual(self) -> None:
-        """Take a record that is not early: its windows from the last to the first (``processReverse``)."""
+        """Process a record that is not early, from its last window to its first (``processReverse``)."""
         difference, at = self.task.windows.size_ms, self.timestamp
-        before: Held | None = None  # what the window of the record before holds
+        before: Held | None = None  # the window of the previous record
         after: Held | None = None
-        previous: int | None = None  # the time of the record before
+        previous: int | None = None  # the timestamp of the previous record
         has_left = has_right = False
         starts = self._starts(max(0, at - 2 * difference))
         for start in reversed(starts):
@@ -152,7 +150,7 @@ class _Step:
         self._open_right(after, has_right)
 
     def early(self) -> None:
-        """Take a record before the first whole window: all such share the one that begins at 0 (``processEarly``)."""
+        """Process a record before the first complete window: these share the window that starts at 0 (``processEarly``)."""
         at, after, previous, has_right = self.timestamp, None, None, False
         combined: Held | None = None
         starts = self._starts(0)
@@ -178,19 +176,19 @@ class _Step:
         return self.task.steps.initial(), self.timestamp
 
     def _starts(self, low: int) -> list[int]:
-        """Return the windows that the store finds from here to right after the record."""
+        """Return the windows that the store finds from ``low`` to right after the record."""
         starts, floor = self.windows.starts, self.task.floor
         if starts and starts[0] <= floor:
             self.task.tally.expired += self.windows.expire(floor)
         return starts[bisect_left(starts, max(low, floor + 1)) : bisect_right(starts, self.timestamp + 1)]
 
     def _open_right(self, after: Held | None, has_right: bool) -> None:
-        """Begin the window right after the record, when a later record is in it."""
+        """Create the window right after the record if it contains a later record."""
         if not has_right and after is not None and after[1] > self.timestamp:
             self._put(self.timestamp + 1, after)
 
     def _update(self, start: int, held: Held) -> None:
-        """Add the record to a window, unless it has closed."""
+        """Add the record to a window, unless it is closed."""
         if start + self.task.windows.size_ms < self.close:
             return
         aggregate, newest = held

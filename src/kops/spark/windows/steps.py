@@ -1,6 +1,6 @@
-"""Aggregates in Python, one step a record, as the aggregators, reducers and mergers of Kafka Streams take them.
+"""Aggregates in Python, one step per record, as in the aggregators, reducers and mergers of Kafka Streams.
 
-For sessions and sliding windows, which are made as the records come, and for windows whose value may be deleted on the way.
+For sessions and sliding windows, whose bounds depend on the records, and for windows whose value may be deleted in between.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from kops.core.errors import ConfigError
 from kops.core.statefile import Aggregation, Form, Store
 
 PASSES_NULLS = ("sum", "min", "max", "reducer")
-"""Aggregates that are not given null values: what an application makes of them there is not known."""
+"""Aggregates whose treatment of null values is up to the application."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """An aggregate; values and results are as Spark gives them, results in the end as bytes.
+    """An aggregate over values as Spark represents them.
 
-    :param initial: gives the aggregate before the first record; ``None`` where the first record alone decides
+    :param initial: returns the aggregate before the first record; ``None`` if the first record initializes it
     :param add: ``(key, value, aggregate) -> aggregate``; ``None`` deletes
     :param merge: of two sessions: ``(key, one, two) -> aggregate``
-    :param encode: gives the bytes of an aggregate that is not ``None``
+    :param encode: serializes an aggregate that is not ``None``
     :param deletes: an aggregate may become ``None`` again
     """
 
@@ -36,10 +36,10 @@ class Steps:
 
 
 def steps_of(store: Store, value_type: str) -> Steps:
-    """Return how a store aggregates.
+    """Return the aggregate of a store.
 
     :param value_type: the Spark type of the values
-    :raises ConfigError: when a reducer is not there
+    :raises ConfigError: when a reducer does not exist
     """
     aggregate = store.aggregate
     if aggregate.kind == "count":
@@ -101,7 +101,7 @@ def _float_sum() -> Steps:
 
 
 def _extreme(aggregate: Aggregation) -> Callable[[Any, Any], Any]:
-    """Return ``Math.min`` or ``Math.max``, or that of ``String.compareTo``; of equals the first stays."""
+    """Return ``Math.min`` or ``Math.max``, for strings by ``String.compareTo``; of equal values the first is kept."""
     if aggregate.form.name == "string":
         return _by(lambda text: text.encode("utf-16-be", "surrogatepass"), aggregate.kind)
     if aggregate.form.name in ("double", "float"):
@@ -127,7 +127,7 @@ def _floating(kind: str) -> Callable[[Any, Any], Any]:
 
 
 def _encoder(form: Form, value_type: str) -> Callable[[Any], bytes]:
-    """Return what makes bytes of values of a Spark type, as ``kops.spark.reading.codec.encoding`` does."""
+    """Return a serializer for values of a Spark type, as in ``kops.spark.reading.codec.encoding``."""
     if value_type == "binary":
         return bytes
     if form.name == "double":
@@ -141,7 +141,7 @@ def _encoder(form: Form, value_type: str) -> Callable[[Any], bytes]:
 
 
 def _reducer(store: Store) -> Steps:
-    """Return the steps of a reducer; a plain function merges two sessions as ``reduce`` does, an object by its own ``merge``."""
+    """Return the steps of a reducer; a plain function merges two sessions like ``reduce``, an object by its own ``merge``."""
     from kops.core.statefile.reducers import FunctionReducer, load_reducer
     from kops.plugins.loader import format_of
 

@@ -1,11 +1,11 @@
-"""Stream time: the greatest timestamp that a processor of a task has seen, which decides what is late.
+"""Stream time: the greatest timestamp that a processor of a task has observed, which decides what is late.
 
-Processors of windows keep it (``observedStreamTime``) over all records of their task that reach them, in the order in which they come:
-that of the offsets, or, after a new key, that of the repartition topic, where only the order of records from one source partition
+Window processors track it (``observedStreamTime``) over all records of their task that reach them, in processing order:
+the order of offsets, or, after a new key, that of the repartition topic, where only the order of records from one source partition
 is known.
 
-A running maximum needs no sort: a task of Spark reads its offsets in order. A partition too big for one task is read in pieces, whose
-own greatest timestamps, found before, tell where each piece starts from.
+A running maximum needs no sort: a Spark task reads its offsets in order. A partition that is too large for one task is read in pieces;
+their greatest timestamps are computed first, so that each piece starts from the right stream time.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ NEVER = -1
 
 
 @dataclass(frozen=True)
-class Known:
-    """What has to be known of other records before a task of Spark reads its own.
+class StreamTimes:
+    """Stream times from other records that a Spark task needs before it reads its own.
 
-    :param pieces: partition -> the first offsets of its pieces, ascending, and the greatest timestamp before each
-    :param greatest: partition of the repartition topic -> (greatest timestamp, source partition that it came from, greatest from any other)
+    :param pieces: partition -> the ascending first offsets of its pieces, and the greatest timestamp before each
+    :param greatest: partition of the repartition topic -> (greatest timestamp, its source partition, greatest from any other)
     """
 
     pieces: Mapping[int, tuple[Sequence[int], Sequence[int]]] = field(default_factory=dict)
     greatest: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
 
     def before(self, partition: int, offset: int) -> int:
-        """Return the stream time before the piece that an offset is of."""
+        """Return the stream time before the piece that contains an offset."""
         starts, times = self.pieces.get(partition, ((), ()))
         at = bisect_right(starts, offset) - 1
         return times[at] if at >= 0 else NEVER
@@ -55,16 +55,16 @@ class Known:
 
 
 def read_in_order(kafka: KafkaSource, wanted: TopicRange, piece: int = SPLIT_RECORDS) -> DataFrame:
-    """Read a topic so that each task of Spark has one piece of one partition, in the order of offsets."""
+    """Read a topic so that each Spark task has one piece of one partition, ordered by offset."""
     numbers = sorted({number for start, end in wanted.ranges.values() if end > start for number in _pieces(start, end, piece)})
-    if len(numbers) < 2:  # noqa: PLR2004 - nothing to put together
+    if len(numbers) < 2:  # noqa: PLR2004 - nothing to union
         return kafka.read(replace(wanted, split=False))
     parts = [kafka.read(replace(wanted, ranges=_piece(wanted, number, piece), split=False)) for number in numbers]
     return reduce(lambda left, right: left.union(right), parts)
 
 
 def is_in_pieces(wanted: TopicRange, piece: int = SPLIT_RECORDS) -> bool:
-    """Tell whether a partition is read by several tasks."""
+    """Whether a partition is read by several tasks."""
     return any(end > start and len(_pieces(start, end, piece)) > 1 for start, end in wanted.ranges.values())
 
 
@@ -77,8 +77,8 @@ def _piece(wanted: TopicRange, number: int, piece: int) -> dict[int, tuple[int, 
     return {at: (max(start, low), min(end, high)) for at, (start, end) in wanted.ranges.items() if max(start, low) < min(end, high)}
 
 
-def known_of_pieces(kept: DataFrame, piece: int = SPLIT_RECORDS) -> Known:
-    """Find the greatest timestamp before each piece.
+def stream_times_of_pieces(kept: DataFrame, piece: int = SPLIT_RECORDS) -> StreamTimes:
+    """Compute the greatest timestamp before each piece.
 
     :param kept: partition, offset, timestamp_ms of the records that reach the processor
     """
@@ -94,11 +94,11 @@ def known_of_pieces(kept: DataFrame, piece: int = SPLIT_RECORDS) -> Known:
         starts.append(row.piece * piece)
         times.append(latest.get(row.partition, NEVER))
         latest[row.partition] = max(row.latest, times[-1])
-    return Known(pieces=pieces)
+    return StreamTimes(pieces=pieces)
 
 
-def known_of_sources(placed: DataFrame) -> Known:
-    """Find, for each partition of the repartition topic, the greatest timestamps and where they come from.
+def stream_times_of_sources(placed: DataFrame) -> StreamTimes:
+    """Compute, for each partition of the repartition topic, the greatest timestamps and their source partitions.
 
     :param placed: task, partition, timestamp_ms of the records that reach the processor
     """
@@ -112,13 +112,13 @@ def known_of_sources(placed: DataFrame) -> Known:
     for task, found in by_task.items():
         first, *rest = sorted(found, reverse=True)
         greatest[task] = (*first, rest[0][0] if rest else NEVER)
-    return Known(greatest=greatest)
+    return StreamTimes(greatest=greatest)
 
 
 def with_task(kept: DataFrame, partitions: int | None) -> DataFrame:
-    """Add ``task``: the partition that the processor's task has, and so its changelog.
+    """Add ``task``: the partition of the processor's task, and so of its changelog.
 
-    :param partitions: of the repartition topic; None when the records stay where they are
+    :param partitions: of the repartition topic; None without one
     """
     if partitions is None:
         return kept.selectExpr("*", "partition as task")
@@ -135,32 +135,32 @@ def with_task(kept: DataFrame, partitions: int | None) -> DataFrame:
     return kept.mapInArrow(place, StructType([*kept.schema.fields, StructField("task", IntegerType())]))
 
 
-def with_stream_time(placed: DataFrame, known: Known) -> DataFrame:
-    """Add ``before``, the stream time before each record, and ``others``, the greatest timestamp that may have come before it as well.
+def with_stream_time(placed: DataFrame, known: StreamTimes) -> DataFrame:
+    """Add ``before``, the stream time before each record, and ``others``, the greatest timestamp that may also have preceded it.
 
-    Both are of the record's task: ``before`` over the earlier records of its own source partition, which surely came before it; ``others``
-    over all records of other source partitions, some of which may have.
+    Both refer to the record's task: ``before`` to earlier records of its own source partition, which certainly preceded it; ``others``
+    to all records of other source partitions, some of which may have.
 
-    :param placed: partition, offset, timestamp_ms, key, v, task; each partition, or piece of it, in one task of Spark, by offset
+    :param placed: partition, offset, timestamp_ms, key, v, task; each partition, or piece of it, in one Spark task, by offset
     """
     from pyspark.sql.types import LongType, StructField, StructType
 
     added = [StructField("before", LongType()), StructField("others", LongType())]
 
-    def tell(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
+    def add_times(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
         times = _Times(known)
         for batch in batches:
             if batch.num_rows:
                 before, others = times.of(batch)
                 yield batch.append_column("before", before).append_column("others", others)
 
-    return placed.mapInArrow(tell, StructType([*placed.schema.fields, *added]))
+    return placed.mapInArrow(add_times, StructType([*placed.schema.fields, *added]))
 
 
 class _Times:
-    """The running maximum of each pair of source partition and task."""
+    """The running maximum for each pair of source partition and task."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: StreamTimes) -> None:
         self.known = known
         self.latest: dict[tuple[int, int], int] = {}
 
@@ -191,5 +191,5 @@ def _offset_at(batch: pyarrow.RecordBatch, row: int) -> int:
 
 
 def _plain_offset(kept: DataFrame) -> str:
-    """Return SQL of the offset, which is part of a struct where records were exploded."""
+    """Return SQL of the offset, which is part of a struct if records were exploded."""
     return "offset" if kept.schema["offset"].dataType.typeName() == "long" else "offset.offset"

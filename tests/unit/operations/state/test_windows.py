@@ -142,6 +142,6 @@ def test_sessions_that_were_merged_are_told_as_they_come_and_not_twice(monkeypat
         return sorted(put for put in found if put[0] > floor)
 
     whole = told()
-    monkeypatch.setattr(windows_sessions, "_GONE_AT_ONCE", 3)
+    monkeypatch.setattr(windows_sessions, "_MAX_TOMBSTONES", 3)
     assert told(in_order=True) == whole
     assert {put[2] is None for put in whole} == {True, False}
