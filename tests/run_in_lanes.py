@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -119,6 +119,17 @@ def _files(folder: Path) -> list[str]:
     return sorted(str(file.relative_to(HERE.parent)) for file in folder.glob("**/test_*.py"))
 
 
+def summed(left_out: Iterable[str]) -> list[str]:
+    """Return what lanes left out, what they say of the same reason added up."""
+    counts: dict[str, int] = {}
+    for line in left_out:
+        count, _, reason = line.partition(": ")
+        number, _, tests = count.partition(" ")
+        counted = number.isdecimal() and tests in ("test", "tests")
+        counts[reason if counted else line] = counts.get(reason, 0) + int(number) if counted else 0
+    return sorted(f"{count} test{'s' if count > 1 else ''}: {reason}" if count else reason for reason, count in counts.items())
+
+
 def main(folders: Sequence[Path]) -> int:
     """Run all lanes and say what was left out."""
     every = lanes_of(folders) if folders else lanes()
@@ -130,8 +141,7 @@ def main(folders: Sequence[Path]) -> int:
             thread.join()
     for lane in every:
         print(f"{lane.name}: {lane.summary}")
-    left_out = [line for lane in every for line in lane.left_out]
-    print("\n".join(["left out:", *(left_out or [NOTHING])]))
+    print("\n".join(["left out:", *(summed(line for lane in every for line in lane.left_out) or [NOTHING])]))
     failed = [line for lane in every for line in lane.failed]
     print("\n".join(["failed:", *failed] if failed else ["all passed"]))
     return int(any(lane.code for lane in every))
