@@ -36,6 +36,8 @@ BANNED = {
 
 SOURCE = (
     "cli/*.py", "cli/connect/*.py", "cli/context/*.py", "cli/sandbox/*.py", "core/[!p]*.py", "core/progress.py", "core/connect/*.py",
+    "core/topics/*.py", "core/cluster/*.py", "core/diagnosis/*.py", "operations/topics/*.py", "operations/cluster/*.py",
+    "operations/diagnose/*.py", "cli/topics/*.py",
     "gateways/connect/*.py", "gateways/machine/*.py", "operations/*.py", "operations/connect/*.py", "operations/contexts/*.py",
     "operations/sandbox/*.py", "plugins/*.py", "sandbox/*.py", "spark/windows/*.py",
 )  # fmt: skip

@@ -89,5 +89,5 @@ def partition_trouble(observed: Observed) -> PartitionTrouble:
 
 
 def is_under_replicated(part: Partition, adding: frozenset[int] = frozenset()) -> bool:
-    """Tell whether replicas are out of sync, those that are only being added left aside."""
+    """Return whether replicas are out of sync, those that are only being added left aside."""
     return len(set(part.replicas) - adding) > len(part.in_sync_replicas)

@@ -119,7 +119,7 @@ def _jumped(look: GroupLook, some: Sequence[Jump], rest: int) -> Finding:
 
 
 def _recreated(look: GroupLook, deleted: Deletion, partition: PartitionLook) -> bool:
-    """Tell whether the topic is another one now: it has another id, or ends before the offset that was committed."""
+    """Return whether the topic is another one now: it has another id, or ends before the offset that was committed."""
     now = look.topic_ids.get(deleted.partition.topic)
     if deleted.topic_id is not None and now is not None:
         return deleted.topic_id != now

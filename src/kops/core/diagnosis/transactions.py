@@ -18,12 +18,12 @@ def who(found: OpenTransaction) -> str:
 
 
 def overdue(found: OpenTransaction, now: int) -> bool:
-    """Tell whether it is open for longer than its coordinator should let it."""
+    """Return whether it is open for longer than its coordinator should let it."""
     return (found.age(now) or 0) > (found.timeout_ms or DEFAULT_TIMEOUT_MS)
 
 
 def is_hanging(found: OpenTransaction, now: int) -> bool:
-    """Tell whether no coordinator will end it. A young one may not have reached its coordinator yet."""
+    """Return whether no coordinator will end it. A young one may not have reached its coordinator yet."""
     return found.hanging and overdue(found, now)
 
 

@@ -72,7 +72,7 @@ def colliding(name: str, existing: Iterable[str]) -> str | None:
 
 
 def is_kafkas_own(name: str) -> bool:
-    """Tell whether a topic belongs to the brokers themselves."""
+    """Return whether a topic belongs to the brokers themselves."""
     return name in INTERNAL_TOPICS
 
 

@@ -215,7 +215,7 @@ def own_settings(settings: Mapping[str, Setting]) -> dict[str, str]:
 
 
 def same_value(name: str, one: str | None, other: str | None) -> bool:
-    """Tell whether two values of a setting mean the same: a policy is a set."""
+    """Return whether two values of a setting mean the same: a policy is a set."""
     if name == POLICY and one is not None and other is not None:
         return set(one.split(",")) == set(other.split(","))
     return one == other

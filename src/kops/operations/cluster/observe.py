@@ -38,7 +38,7 @@ class Gaps:
             return None
 
     def answered(self, what: str, answers: Mapping[int, T | KopsError]) -> dict[int, T]:
-        """Return the brokers' answers that are no errors, and keep the reason of each error."""
+        """Return the brokers' answers that are not errors, and keep the reason of each error."""
         for broker_id, answer in answers.items():
             if isinstance(answer, Unreachable):  # it names the bootstrap servers, which do answer
                 self.note(f"{what} of broker {broker_id}", Unreachable(f"broker {broker_id} does not answer"))

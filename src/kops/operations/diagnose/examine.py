@@ -29,7 +29,7 @@ from kops.operations.services import Services
 class Diagnosis:
     """What was found.
 
-    :param topics: number of topics that were looked at, Kafka's own included
+    :param topics: number of topics that were examined, Kafka's own included
     :param connectors: number of connectors, None when the context has no Connect
     :param findings: the worst first
     :param history: milliseconds, for which commits of the past were all looked at; 0 where they were not
@@ -63,7 +63,7 @@ def diagnose(
     :param names: of groups, topics and connectors; none looks at all
     :param within: milliseconds, in which unread data is about to expire
     :param sample_seconds: between two looks at groups that are behind; 0 looks once
-    :param history: milliseconds, for which commits of the past are looked at; 0 does not look
+    :param history: milliseconds, for which past commits are read; 0 reads none
     :param named: how the command line named the cluster, for the commands of the findings
     :raises NotFound: for a plain name that is neither a group's nor a topic's nor a connector's
     :raises Unreachable: when no broker answers
@@ -122,7 +122,7 @@ def as_json(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def headline(diagnosis: Diagnosis) -> str:
-    """Return what was looked at, and how much was found, in a sentence."""
+    """Return what was examined, and how much was found, in a sentence."""
     worse = {severity: sum(finding.severity is severity for finding in diagnosis.findings) for severity in Severity}
     counts = [
         f"{count:,} critical" if severity is Severity.CRITICAL else counted(count, severity.word)

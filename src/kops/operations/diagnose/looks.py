@@ -94,7 +94,7 @@ def _with_times(services: Services, looks: Sequence[GroupLook], report: LagRepor
             unread[one.partition, one.next_offset] = one.unread
     worst = sorted(unread, key=lambda place: (-unread[place], place))[:MOST_PLACES]
     if len(worst) < len(unread):
-        text = f"of {len(unread):,} places where groups have something to read, the {MOST_PLACES:,} with most were looked at"
+        text = f"of {len(unread):,} places where groups have something to read, the {MOST_PLACES:,} with most were examined"
         gaps.errors["lag in time"] = KopsError(text)
     times = (gaps.ask("lag in time", lambda: time_lags(services, worst)) if worst else None) or {}
     risks = (

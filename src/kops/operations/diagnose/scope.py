@@ -1,4 +1,4 @@
-"""What is looked at: the groups and topics that were named, and what belongs to them."""
+"""What to examine: the groups and topics that were named, and what belongs to them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Scope:
     :param topics: that were named
     :param listed: every group of the cluster
     :param connectors: that were named
-    :param whole: nothing was named: all are looked at
+    :param whole: nothing was named: everything is examined
     """
 
     groups: Mapping[str, frozenset[str] | None]
@@ -33,7 +33,7 @@ class Scope:
     connectors: frozenset[str] = frozenset()
 
     def includes(self, group_id: str, partition: TopicPartition) -> bool:
-        """Tell whether a partition of a group is looked at."""
+        """Return whether a partition of a group is in scope."""
         topics = self.groups.get(group_id)
         return topics is None or partition.topic in topics
 
@@ -44,7 +44,7 @@ def scope_of(services: Services, names: Sequence[str], *, regex: bool = False, c
     A topic brings the groups that read it, a sink connector its group, any connector the topics that it is configured to read.
 
     :param connectors: all that there are
-    :raises NotFound: for a plain name that is none of these
+    :raises NotFound: for a plain name that does not exist as any of these
     """
     listed = {group.group_id: group for group in services.kafka.groups.listed() if may_match(group.group_id, names)}
     if not names:

@@ -36,7 +36,7 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Tell whether anything is not as declared; settings that no file mentions, and that stay, do not count."""
+        """Return whether anything is not as declared; settings that no file mentions, and that stay, do not count."""
         return any(found.remedy is not Remedy.LEAVE for found in self.differences)
 
     def with_remedy(self, *remedies: Remedy) -> list[Difference]:
