@@ -72,7 +72,8 @@ class _Terminal(io.TextIOWrapper):
         return True
 
 
-def _shown(arguments: list[str], typed: str, stream: type[io.TextIOWrapper]) -> tuple[int, str, str]:
+def shown(arguments: list[str], typed: str, stream: type[io.TextIOWrapper] = io.TextIOWrapper) -> tuple[int, str, str]:
+    """Run kops; return its exit code, stdout and stderr."""
     streams = [stream(io.BytesIO(given), encoding="utf-8", write_through=True) for given in (typed.encode(), b"", b"")]
     with pytest.MonkeyPatch.context() as patch:
         for name, one in zip(("stdin", "stdout", "stderr"), streams, strict=True):
@@ -96,7 +97,7 @@ def assert_harmless(
     everything = ""
     for form, stream in ways:
         terminal = stream is _Terminal
-        code, out, err = _shown([*arguments, *form], typed if terminal else "", stream)
+        code, out, err = shown([*arguments, *form], typed if terminal else "", stream)
         told = f"{arguments} {form} ended with {code}\n--- stdout\n{out}\n--- stderr\n{err}"
         assert "bug:" not in err, told
         for text in (out, STEERING.sub("", err) if terminal else err):

@@ -57,6 +57,8 @@ class Prose:
         """Write a text, or keep it until its end is known; return how long it is."""
         if self._chosen() is None:
             return self.beneath.write(text)
+        if not isinstance(text, str):  # by which click finds out whether a stream takes bytes
+            raise TypeError(f"write() takes str, not {type(text).__name__}")
         self._lines.append(text)
         return len(text)
 

@@ -4,6 +4,7 @@ What brokers hold is driven in ``tests/replay/test_strangers_every_verb.py``; a 
 """
 
 import json
+import re
 
 import click
 import pytest
@@ -27,6 +28,7 @@ from support.strangers import (
     hostile_registry,
     hostile_server,
     refusing,
+    shown,
 )
 
 VERBS = dict(every_verb())
@@ -102,3 +104,14 @@ def test_what_a_refusal_says(scene, servers, verb, monkeypatch):
     monkeypatch.setenv("KOPS_CONNECT_URLS", servers["refuses"])
     monkeypatch.setenv("KOPS_REGISTRY_URL", servers["refuses"])
     assert_harmless([*verb.split(), *fill(HERE[verb][0].line, scene), "--timeout", "2"], seen=verb != "connect plugins add")
+
+
+TAGS = re.compile(r'</?(?:table|thead|tbody|tr|th|td|pre)(?: style="text-align: right;")?>')
+
+
+@pytest.mark.parametrize("verb", HERE)
+def test_what_is_pasted_into_a_ticket(scene, verb):
+    arguments = [*verb.split(), *fill(HERE[verb][0].line, scene), *(("-c", "evil") if verb.startswith("schemas") else ())]
+    _, out, err = shown([*arguments, "-o", "html"], HERE[verb][0].typed)
+    assert "bug:" not in err
+    assert "<" not in TAGS.sub("", out)
