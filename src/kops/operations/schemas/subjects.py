@@ -25,7 +25,7 @@ class Verdict:
     """Whether a schema is compatible with a version.
 
     :param messages: the registry's own
-    :param problems: what kops finds, by field
+    :param problems: what kops finds, by field, where the registry gives no messages
     """
 
     version: SchemaVersion
@@ -170,7 +170,7 @@ def _verdict(subjects: Subjects, whole: RegisteredSchema, schema: Schema, versio
         kinds = FORMAT_OF[schema.kind], FORMAT_OF.get(version.schema.kind, version.schema.kind)
         return Verdict(version, False, problems=(f"it is {kinds[0]}, and the version is {kinds[1]}",))
     compatible, messages = subjects.compatible(version.subject, schema, version.version)
-    problems = () if compatible else tuple(_explained(subjects, whole, version, level))
+    problems = () if compatible or messages else tuple(_explained(subjects, whole, version, level))
     return Verdict(version, compatible, tuple(messages), problems)
 
 
