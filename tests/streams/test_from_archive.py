@@ -6,6 +6,7 @@ versioned), and in those of another application.
 """
 
 import json
+import os
 import random
 import shutil
 
@@ -13,6 +14,7 @@ import pytest
 from confluent_kafka import Producer
 
 from support.programs import KeyBy, Program, Record, Several, Where, Window
+from support.skipped import LONG
 from support.streams import compacted_view
 from support.streams_apps import run_all_to_the_end
 from support.streams_cases import START
@@ -34,9 +36,9 @@ VISITS = Window("session", 250, grace=100, retention=10**9)
 PROGRAMS = (
     Program("count", "long", value="string", store="count"),
     Program("concat_or_delete", "string", value="string", store="words"),
-    Program("concat", "string", value="string", store="hops", window=HOPS, where=Where("not_null")),
     Program("concat", "string", value="string", store="visits", window=VISITS, where=Where("not_null")),
     Program("count", "long", value="string", store="by-value", key_by=KeyBy(repartition="by-value")),
+    *((Program("concat", "string", value="string", store="hops", window=HOPS, where=Where("not_null")),) if os.environ.get(LONG) else ()),
 )
 JSON = {"key": "string", "value": {"format": "json", "schema": "l int, r int"}}
 
