@@ -175,11 +175,11 @@ def test_sequence_numbers_begin_again_after_the_largest(broker, topic):
     name = topic(partitions=PARTITIONS, config={"retention.ms": "-1"})
     producer = BatchProducer(name, librdkafka_settings(broker.connection))
     rows = [(0, b"k%d" % at, b"v", 1_760_000_000_000 + at) for at in range(30)]
-    producer._sequences[0] = 2**31 - 5
+    producer._sequences[name, 0] = 2**31 - 5
     for start in range(0, 30, 10):
         producer.write(table_of(rows[start : start + 10]))
     producer.close()
-    assert producer._sequences[0] == 25
+    assert producer._sequences[name, 0] == 25
     assert read_all(broker.client, name)[0] == by_partition(rows)[0]
 
 

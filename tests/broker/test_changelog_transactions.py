@@ -4,8 +4,8 @@ import pyarrow
 import pytest
 
 from kops.config.librdkafka import librdkafka_settings
-from kops.spark.staging import writer
-from kops.spark.staging.writer import Target
+from kops.gateways.wire import librdkafka_writer
+from kops.gateways.wire.librdkafka_writer import LibrdkafkaWriter
 
 pytestmark = pytest.mark.broker
 
@@ -28,8 +28,7 @@ def ends(broker, name):
 
 def test_a_transaction_holds_so_many_bytes_though_few_records(broker, topic, unique):
     name = topic(partitions=2)
-    target = Target(name, librdkafka_settings(broker.connection), unique(), 2)
-    reports = writer._Librdkafka(target).write(batches(1_000, 5_000))
+    reports = LibrdkafkaWriter(name, librdkafka_settings(broker.connection), f"{unique()}-0").write(batches(1_000, 5_000))
     assert {number: report[:2] for number, report in reports.items()} == {0: (500, 0), 1: (500, 0)}
     markers = [end - 500 for end in ends(broker, name)]
     assert min(markers) >= 2, "of 1 MB, then 2 MB at most, then the rest"
@@ -39,14 +38,14 @@ def test_a_transaction_holds_so_many_bytes_though_few_records(broker, topic, uni
 def test_a_slow_cluster_gets_smaller_ones(broker, topic, unique, monkeypatch, seconds, most):
     """The brokers are as slow as the clock says: each look at it finds so many seconds more."""
     clock = iter(range(10**6))
-    monkeypatch.setattr(writer, "time", type("Clock", (), {"monotonic": staticmethod(lambda: seconds * next(clock))}))
-    made = writer._Librdkafka(Target(topic(partitions=2), librdkafka_settings(broker.connection), unique(), 2))
+    monkeypatch.setattr(librdkafka_writer, "time", type("Clock", (), {"monotonic": staticmethod(lambda: seconds * next(clock))}))
+    made = LibrdkafkaWriter(topic(partitions=2), librdkafka_settings(broker.connection), f"{unique()}-0")
     made.write(batches(10, 100))
     assert made._most_bytes == most
 
 
 def test_a_coordinator_that_is_away_is_named(monkeypatch, unique):
-    monkeypatch.setattr(writer, "_COORDINATOR_SECONDS", 0.5)
-    nobody = writer._Librdkafka(Target("t", {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, unique(), 1))
+    monkeypatch.setattr(librdkafka_writer, "_COORDINATOR_SECONDS", 0.5)
+    nobody = LibrdkafkaWriter("t", {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, f"{unique()}-0")
     with pytest.raises(TimeoutError, match=r"the transaction coordinator did not answer within 0\.5 s"):
         nobody.write(batches(1, 1))

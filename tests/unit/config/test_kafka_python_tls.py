@@ -21,7 +21,6 @@ def test_an_authority_of_a_file_and_of_a_text(certificates):
     wanted = authorities(replace(secured, ca_file=certificates.ca_pem))
     assert wanted == [((("commonName", "test CA"),),)]
     assert authorities(replace(secured, client={"ssl.ca.pem": text})) == wanted
-    assert authorities(replace(secured, client={"ssl.ca.pem": text}, ca_file="/nowhere")) == wanted
     imported = convert_properties({"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.certificates": text}, None)
     assert imported.values["client.ssl.ca.pem"].strip() == text.strip()
 

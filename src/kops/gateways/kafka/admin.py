@@ -8,16 +8,17 @@ To read committed offsets it is not safe at all: see ``offsets_fetch``.
 from __future__ import annotations
 
 import logging
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kops.config.connection import Connection
+from kops.config.librdkafka import librdkafka_settings
 from kops.core.errors import ConfigError, Unreachable
 from kops.gateways.kafka.releases import too_old
 from kops.gateways.kafka.translate import translate_kafka_python
-from kops.gateways.wire.kafka_python import broker_release, forget_coordinators, token_provider
+from kops.gateways.wire.connections import client_settings
+from kops.gateways.wire.kafka_python import broker_release, forget_coordinators
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
@@ -35,7 +36,7 @@ _LEADER_MOVES = ("NotLeaderForPartitionError", "FencedLeaderEpochError", "Unknow
 
 
 def can_express(connection: Connection) -> bool:
-    """Tell whether kafka-python can connect the way that this connection says."""
+    """Return whether kafka-python can connect the way that this connection says."""
     return not connection.keystore_file and not (connection.sasl_mechanism == "OAUTHBEARER" and not connection.oauth.token_command)
 
 
@@ -50,44 +51,8 @@ def kafka_python_settings(connection: Connection) -> dict[str, Any]:
             hint="use certificate_file and key_file (PEM), or oauth_token_command, in the context",
         )
     milliseconds = int(connection.timeout * 1000)
-    settings: dict[str, Any] = {
-        "bootstrap_servers": list(connection.bootstrap_servers),
-        "client_id": "kops",
-        "security_protocol": connection.security_protocol,
-        "request_timeout_ms": milliseconds,
-        "bootstrap_timeout_ms": milliseconds,
-    }
-    if connection.uses_tls:
-        settings["ssl_context"] = _tls(connection)
-    if connection.uses_sasl:
-        settings["sasl_mechanism"] = connection.sasl_mechanism
-        if connection.sasl_mechanism == "OAUTHBEARER":
-            settings["sasl_oauth_token_provider"] = _token_provider(connection.oauth.token_command or "")
-        else:
-            settings["sasl_plain_username"] = connection.username or ""
-            settings["sasl_plain_password"] = connection.password.reveal() if connection.password else ""
-    return settings
-
-
-def _tls(connection: Connection) -> ssl.SSLContext:
-    try:
-        certificates = connection.client.get("ssl.ca.pem")  # where ssl.truststore.certificates of Java's properties lands
-        context = ssl.create_default_context(cadata=certificates) if certificates else ssl.create_default_context(cafile=connection.ca_file)
-        if not connection.verify_hostname:
-            context.check_hostname = False
-        if connection.certificate_file:
-            # Without a password OpenSSL would ask for one on the terminal, in the middle of a command.
-            password = connection.key_password.reveal() if connection.key_password else ""
-            context.load_cert_chain(connection.certificate_file, connection.key_file, password)
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError; a ValueError: no PEM in ssl.ca.pem
-        raise ConfigError(f"the TLS files of this context cannot be used: {error}", hint="see `kops context show --resolved`") from error
-    return context
-
-
-def _token_provider(command: str) -> Any:
-    from kops.config.oauth import TokenCommand
-
-    return token_provider(lambda: TokenCommand(command)()[0])
+    times = {"request_timeout_ms": milliseconds, "bootstrap_timeout_ms": milliseconds}
+    return client_settings(librdkafka_settings(connection)) | times
 
 
 class Wire:

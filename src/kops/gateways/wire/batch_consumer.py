@@ -13,16 +13,22 @@ from typing import Any
 from kops.formats.batches.columns import RecordColumns, any_aborted, decode_in_parts, offsets_between, without_aborted
 from kops.formats.batches.gaps import Gaps
 from kops.formats.batches.header import Batch, HugeBatch, batches_of
-from kops.gateways.wire.connections import await_quota, connected, refresh
+from kops.gateways.wire.connections import (
+    PATIENCE_SECONDS,
+    REQUEST_MILLISECONDS,
+    Patience,
+    await_quota,
+    connected,
+    is_passing,
+    leader,
+    refresh,
+)
 from kops.gateways.wire.kafka_python import request_class
 
-PATIENCE_SECONDS = 120.0
-"""How long a fetch is tried again while no leader answers, or the records that must be there do not come."""
 HELD_SECONDS = 600.0
-"""How much longer while a quota holds it back: one below the size of a batch does for ever."""
+"""How much longer a fetch is tried again while a quota holds it back: one below the size of a batch does so forever."""
 
 _RETRY_SECONDS = 0.1
-_REQUEST_MILLISECONDS = 30_000
 _WAIT_MILLISECONDS = 500
 _PARTITION_BYTES = 8 << 20
 _FETCH_VERSIONS = {"min_version": 4, "max_version": 11}
@@ -31,7 +37,7 @@ _CONSUMER = -1
 
 
 class RecordsLost(ValueError):
-    """Records of a range are not in the log any more."""
+    """Records of a range are no longer in the log."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class BatchConsumer:
         self.gaps = Gaps()
         self.aborted = False
         self._read_committed = read_committed
-        self._client = connected(settings, _REQUEST_MILLISECONDS)
+        self._client = connected(settings)
         self._refresh()
 
     def close(self) -> None:
@@ -85,20 +91,21 @@ class BatchConsumer:
         :raises RecordsLost: when the log begins after ``start``
         :raises TimeoutError: when the leader does not answer, or the records do not become readable, in time
         """
-        at, deadline, held = start, time.monotonic() + PATIENCE_SECONDS, 0.0
+        at, patience, held = start, Patience(), 0.0
         while at < end:
             held += await_quota(self._client, self._leader(partition))
             answer = self._fetch(partition, at)
             found = batches_of(answer.data) if answer else []
             if answer is None or not found:
-                if time.monotonic() > deadline + min(held, HELD_SECONDS):
+                if patience.waited > PATIENCE_SECONDS + min(held, HELD_SECONDS):
                     why = f", {held:.0f} of them held back by a quota of the brokers" if held else ""
-                    seconds = time.monotonic() - deadline + PATIENCE_SECONDS
-                    raise TimeoutError(f"{self.topic}:{partition} gave no records from offset {at} on within {seconds:.0f} s{why}")
+                    within = f"within {patience.waited:.0f} s{why}"
+                    raise TimeoutError(f"{self.topic}:{partition} gave no records from offset {at} on {within}")
                 continue
             self.gaps.see(found, at, end)
             self.aborted = self.aborted or (not self._read_committed and any_aborted(answer.data, found))
-            at, deadline, held = found[-1].last_offset + 1, time.monotonic() + PATIENCE_SECONDS, 0.0
+            at, held = found[-1].last_offset + 1, 0.0
+            patience.renew()
             inside = [batch for batch in found if batch.base_offset < end and batch.last_offset >= start]
             kept = without_aborted(answer.data, inside, answer.aborted)
             if kept:
@@ -108,24 +115,21 @@ class BatchConsumer:
         """Ask the leader once; None when it is to be asked again."""
         from kafka.errors import KafkaError
 
-        leader = self._leader(partition)
-        if leader is not None:
+        node = self._leader(partition)
+        if node is not None:
             try:
-                return self._ask(leader, partition, offset)
+                return self._ask(node, partition, offset)
             except KafkaError as error:
-                if not (error.retriable or error.invalid_metadata):
+                if not is_passing(error):
                     raise
         time.sleep(_RETRY_SECONDS)
         self._refresh()
         return None
 
     def _leader(self, partition: int) -> int | None:
-        from kafka.structs import TopicPartition
+        return leader(self._client, self.topic, partition)
 
-        leader = self._client.cluster.leader_for_partition(TopicPartition(self.topic, partition))
-        return None if leader in (None, -1) else int(leader)
-
-    def _ask(self, leader: int, partition: int, offset: int) -> _Answer:
+    def _ask(self, node: int, partition: int, offset: int) -> _Answer:
         from kafka.errors import for_code
 
         request_type = request_class("FetchRequest")
@@ -140,7 +144,7 @@ class BatchConsumer:
             topics=[topic(topic=self.topic, partitions=[wanted])],
             **_FETCH_VERSIONS,
         )
-        response = self._client.send_and_receive(leader, request, timeout_ms=_REQUEST_MILLISECONDS)
+        response = self._client.send_and_receive(node, request, timeout_ms=REQUEST_MILLISECONDS)
         if response.error_code:
             raise for_code(response.error_code)(f"fetching {self.topic}:{partition}")
         if not response.responses:  # what a quota holds back
@@ -149,10 +153,10 @@ class BatchConsumer:
         if answer.error_code:
             error = for_code(answer.error_code)
             if error.message == "OFFSET_OUT_OF_RANGE":
-                raise RecordsLost(f"{self.topic}:{partition} has no offset {offset} any more: older records are gone")
+                raise RecordsLost(f"{self.topic}:{partition} no longer has offset {offset}: older records are gone")
             raise error(f"fetching {self.topic}:{partition}")
         aborted = tuple((transaction.producer_id, transaction.first_offset) for transaction in answer.aborted_transactions or ())
         return _Answer(bytes(answer.records or b""), aborted)
 
     def _refresh(self) -> None:
-        refresh(self._client, self.topic, _REQUEST_MILLISECONDS // 10)
+        refresh(self._client, self.topic)

@@ -1,13 +1,19 @@
-"""Connections of tasks to brokers through kafka-python, whose requests carry whole record batches."""
+"""Connections to brokers through kafka-python: what librdkafka's properties are in its terms, and how long a request is tried again."""
 
 from __future__ import annotations
 
+import ssl
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
+from kops.core.errors import ConfigError
 from kops.gateways.wire.freed_memory import keep_freed_memory
-from kops.gateways.wire.kafka_python import connections
+from kops.gateways.wire.kafka_python import connections, token_provider
+
+PATIENCE_SECONDS = 120.0
+"""How long a request is tried again, as ``delivery.timeout.ms`` of the Java producer."""
+REQUEST_MILLISECONDS = 30_000
 
 _NAMES = {
     "client.id": "client_id",
@@ -15,14 +21,11 @@ _NAMES = {
     "sasl.mechanism": "sasl_mechanism",
     "sasl.username": "sasl_plain_username",
     "sasl.password": "sasl_plain_password",
-    "ssl.ca.location": "ssl_cafile",
-    "ssl.certificate.location": "ssl_certfile",
-    "ssl.key.location": "ssl_keyfile",
-    "ssl.key.password": "ssl_password",
 }
-_LARGEST_ANSWER = 1 << 30  # one record batch may be larger than what a fetch asks for
-_POLL_MILLISECONDS = 1000
-_OTHERS = ("bootstrap.servers", "ssl.endpoint.identification.algorithm")
+_TLS = (
+    "ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location", "ssl.key.location", "ssl.key.password",
+    "ssl.endpoint.identification.algorithm",
+)  # fmt: skip
 _TUNING = frozenset({
     "api.version.request", "api.version.request.timeout.ms", "broker.address.ttl", "client.rack", "connections.max.idle.ms",
     "enable.metrics.push", "log.connection.close", "log.queue", "log.thread.name", "log_level", "metadata.max.age.ms",
@@ -33,47 +36,79 @@ _TUNING = frozenset({
     "topic.metadata.refresh.sparse",
 })  # fmt: skip
 """Properties of librdkafka that change how it works and not what it may read or write: they are left out here."""
+_LARGEST_ANSWER = 1 << 30  # one record batch may be larger than what a fetch asks for
+_POLL_MILLISECONDS = 1000
+
+T = TypeVar("T")
 
 
 def not_honoured(settings: Mapping[str, Any]) -> list[str]:
-    """Return the properties of a connection in librdkafka's terms that a connection made here would not keep to."""
-    others = sorted(set(settings) - {*_NAMES, *_OTHERS, *_TUNING})
+    """Return the properties of a connection in librdkafka's terms that a task's connection would not keep to."""
+    others = sorted(set(settings) - {"bootstrap.servers", *_NAMES, *_TLS, *_TUNING})
     if settings.get("sasl.mechanism") != "OAUTHBEARER":
         return others
     return ["sasl.mechanism=OAUTHBEARER", *(name for name in others if name != "oauth_cb" and not name.startswith("sasl.oauthbearer."))]
 
 
 def can_connect(settings: Mapping[str, Any]) -> bool:
-    """Tell whether a connection in librdkafka's terms can be made here; confluent-kafka and Spark's own source are the other ways."""
+    """Return whether a task can connect as librdkafka's properties say; confluent-kafka and Spark's own source are the other ways."""
     return not not_honoured(settings)
 
 
-def connected(settings: Mapping[str, Any], milliseconds: int) -> Any:
+def client_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a connection in kafka-python's terms, secrets included: never to be shown.
+
+    :param settings: librdkafka's, as ``kops.config.librdkafka`` gives them; those that kafka-python has no name for are left out
+    :raises ConfigError: when a certificate or key cannot be used
+    """
+    named = {_NAMES[key]: value for key, value in settings.items() if key in _NAMES}
+    named["bootstrap_servers"] = str(settings["bootstrap.servers"]).split(",")
+    if str(settings.get("security.protocol", "")).endswith("SSL"):
+        named["ssl_context"] = _tls(settings)
+    if token := settings.get("oauth_cb"):
+        named["sasl_oauth_token_provider"] = token_provider(lambda: str(token("")[0]))
+    return named
+
+
+def _tls(settings: Mapping[str, Any]) -> ssl.SSLContext:
+    try:
+        authorities = settings.get("ssl.ca.pem")  # where ssl.truststore.certificates of Java's properties lands
+        context = ssl.create_default_context(cadata=authorities, cafile=None if authorities else settings.get("ssl.ca.location"))
+        if settings.get("ssl.endpoint.identification.algorithm", "https") != "https":
+            context.check_hostname = False
+        if certificate := settings.get("ssl.certificate.location"):
+            # Without a password OpenSSL would ask for one on the terminal, in the middle of a command.
+            context.load_cert_chain(certificate, settings.get("ssl.key.location"), settings.get("ssl.key.password") or "")
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError; a ValueError: no PEM in ssl.ca.pem
+        raise ConfigError(f"the TLS files of this context cannot be used: {error}", hint="see `kops context show --resolved`") from error
+    return context
+
+
+def connected(settings: Mapping[str, Any], milliseconds: int = REQUEST_MILLISECONDS) -> Any:
     """Return a client that knows the brokers.
 
     :param settings: librdkafka's, secrets included
-    :param milliseconds: how long the first broker is waited for
+    :param milliseconds: how long to wait for the first broker
     :raises kafka.errors.KafkaError: when none answers
     """
     from kops.gateways.wire import wide_sockets
 
     keep_freed_memory()
-    client = connections(**client_settings(settings), proxy_url=wide_sockets.URL)
+    client = connections(**client_settings(settings), receive_message_max_bytes=_LARGEST_ANSWER, proxy_url=wide_sockets.URL)
     client.get_broker_version(timeout_ms=milliseconds)
     return client
 
 
-def client_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a connection in kafka-python's terms, secrets included: never to be shown."""
-    named = {_NAMES[key]: value for key, value in settings.items() if key in _NAMES}
-    named["bootstrap_servers"] = str(settings["bootstrap.servers"]).split(",")
-    named["ssl_check_hostname"] = settings.get("ssl.endpoint.identification.algorithm", "https") == "https"
-    named["receive_message_max_bytes"] = _LARGEST_ANSWER
-    return named
+def leader(client: Any, topic: str, partition: int) -> int | None:
+    """Return the broker that leads a partition; None while there is none, or none is known."""
+    from kafka.structs import TopicPartition
+
+    found = client.cluster.leader_for_partition(TopicPartition(topic, partition))
+    return None if found in (None, -1) else int(found)
 
 
-def refresh(client: Any, topic: str, milliseconds: int) -> None:
-    """Learn the leaders of a topic anew; brokers that are away are asked again later."""
+def refresh(client: Any, topic: str, milliseconds: int = REQUEST_MILLISECONDS // 10) -> None:
+    """Learn the leaders of a topic again; brokers that are away are asked again later."""
     cluster = client.cluster
     future = cluster.add_topic(topic)
     if future.is_done:
@@ -82,7 +117,7 @@ def refresh(client: Any, topic: str, milliseconds: int) -> None:
 
 
 def await_quota(client: Any, node: int | None = None) -> float:
-    """Wait until a broker takes requests again: one that a quota slows down has said for how long, and is not lost.
+    """Wait until a broker takes requests again: one whose quota holds requests back has said for how long, and is not lost.
 
     :param node: the broker; when None, any of them
     :returns: seconds that it took, which count for no time-out
@@ -95,3 +130,52 @@ def await_quota(client: Any, node: int | None = None) -> float:
 
 def _nodes(client: Any, node: int | None) -> list[int]:
     return [broker.node_id for broker in client.cluster.brokers()] if node is None else [node]
+
+
+class Patience:
+    """How long something is tried again, since it began or last got on."""
+
+    def __init__(self, seconds: float = PATIENCE_SECONDS) -> None:
+        self._seconds = seconds
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin again: it got on."""
+        self._deadline = time.monotonic() + self._seconds
+
+    def extend(self, seconds: float) -> None:
+        """Leave out a time that does not count, such as that of a quota."""
+        self._deadline += seconds
+
+    @property
+    def waited(self) -> float:
+        """Return the seconds that count so far."""
+        return time.monotonic() - self._deadline + self._seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether to give up."""
+        return time.monotonic() > self._deadline
+
+
+def is_passing(error: BaseException) -> bool:
+    """Return whether an error of Kafka's may be gone at the next try."""
+    from kafka.errors import KafkaError
+
+    return isinstance(error, KafkaError) and bool(error.retriable or error.invalid_metadata)
+
+
+def patiently(make: Callable[[], T], *, again: Callable[[BaseException], bool] = is_passing, wait: float = 1.0) -> T:
+    """Do what needs a broker, and do it again while that may help.
+
+    :param again: tells of which errors; others, and the last one, are raised
+    :param wait: seconds between two tries
+    """
+    patience = Patience()
+    while True:
+        try:
+            return make()
+        except Exception as error:
+            if patience.is_over or not again(error):
+                raise
+            time.sleep(wait)

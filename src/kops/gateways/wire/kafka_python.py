@@ -150,6 +150,13 @@ def connections(**settings: Any) -> Any:
     return KafkaNetClient(**settings)
 
 
+def kafka_error() -> type[Exception]:
+    """Return the class of kafka-python's errors, for those who catch them outside of the gateways."""
+    from kafka.errors import KafkaError
+
+    return KafkaError  # type: ignore[no-any-return]  # kafka-python is untyped
+
+
 def socket_factory() -> Any:
     """Return the base class of what makes sockets; a subclass that has ``SCHEMES`` is found by the scheme of ``proxy_url``."""
     from kafka.net.inet import KafkaNetSocket

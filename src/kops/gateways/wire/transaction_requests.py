@@ -8,11 +8,7 @@ from typing import Any
 from kops.formats.batches.header import Producer
 from kops.gateways.wire.kafka_python import request_class
 
-TRANSACTION_MILLISECONDS = 60_000
-PRODUCE_MILLISECONDS = 30_000
-_PRODUCE_VERSIONS = {"min_version": 3, "max_version": 9}
 _VERSIONS = {"min_version": 0, "max_version": 3}
-_ALL_IN_SYNC_REPLICAS = -1
 
 
 @dataclass(frozen=True)
@@ -42,19 +38,6 @@ class Names:
     anchor: int = 0
     transactional_id: str | None = None
     progress_topic: str | None = None
-
-
-def begin(names: Names) -> Any:
-    """Ask for a producer id; it ends what another writer of the same name left open."""
-    request = request_class("InitProducerIdRequest")
-    return request(
-        transactional_id=names.transactional_id,
-        transaction_timeout_ms=TRANSACTION_MILLISECONDS,
-        producer_id=-1,
-        producer_epoch=-1,
-        min_version=0,
-        max_version=4,
-    )
 
 
 def committed_position(names: Names) -> Any:
@@ -103,19 +86,6 @@ def end(names: Names, who: Producer, *, committed: bool) -> Any:
     """Commit or abort the transaction."""
     request = request_class("EndTxnRequest")
     return request(**_identity(names, who), committed=committed, **_VERSIONS)
-
-
-def produce(names: Names, topic: str, partition: int, batch: bytes) -> Any:
-    """Produce one batch."""
-    request = request_class("ProduceRequest")
-    data = request.TopicProduceData
-    return request(
-        transactional_id=names.transactional_id,
-        acks=_ALL_IN_SYNC_REPLICAS,
-        timeout_ms=PRODUCE_MILLISECONDS,
-        topic_data=[data(name=topic, partition_data=[data.PartitionProduceData(index=partition, records=batch)])],
-        **_PRODUCE_VERSIONS,
-    )
 
 
 def _identity(names: Names, who: Producer) -> dict[str, Any]:

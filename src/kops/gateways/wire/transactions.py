@@ -10,23 +10,19 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from kops.formats.batches.header import Producer
 from kops.gateways.wire import transaction_requests as requests
-from kops.gateways.wire.connections import await_quota, connected, refresh
+from kops.gateways.wire.connections import PATIENCE_SECONDS, REQUEST_MILLISECONDS, Patience, await_quota, connected, patiently
 from kops.gateways.wire.kafka_python import request_class
+from kops.gateways.wire.producer import Answer, IdempotentProducer, answers_of
 from kops.gateways.wire.transaction_requests import Names, Position
 
-PATIENCE_SECONDS = 120.0
-"""How long a step is tried again, as ``delivery.timeout.ms`` of the Java producer."""
-_REQUEST_MILLISECONDS = 30_000
 _RETRY_SECONDS = 0.02
 _IN_FLIGHT = 4  # one below what kafka-python lets a connection have, and within the five that brokers remember of a producer
 _THROTTLED_SECONDS = 1.0
 _TRANSACTION, _GROUP = 1, 0
-_TOO_LARGE = ("MESSAGE_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
-_WRITTEN_ALREADY = "DUPLICATE_SEQUENCE_NUMBER"
 _AGAIN = (
     "CONCURRENT_TRANSACTIONS",
     "COORDINATOR_NOT_AVAILABLE",
@@ -37,25 +33,10 @@ _AGAIN = (
 _FATAL = ("AUTHORIZATION", "INVALID_RECORD", "INVALID_TIMESTAMP", "CORRUPT", "POLICY", "UNSUPPORTED")
 
 Encode = Callable[[Producer], bytes]
-T = TypeVar("T")
-
-
-def patiently(make: Callable[[], T]) -> T:
-    """Do what needs a broker, again while none answers."""
-    from kafka.errors import KafkaError
-
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            return make()
-        except KafkaError as error:
-            if time.monotonic() > deadline or not (error.retriable or error.invalid_metadata):
-                raise
-            time.sleep(50 * _RETRY_SECONDS)
 
 
 class BrokenTransaction(Exception):
-    """The transaction cannot be gone on with; what it holds is to be sent again."""
+    """The transaction cannot continue; what it holds is to be sent again."""
 
 
 class RefusedBatch(Exception):
@@ -64,52 +45,39 @@ class RefusedBatch(Exception):
     :ivar too_large: it may take parts of it
     """
 
-    def __init__(self, topic: str, partition: int, error: Any, text: str | None) -> None:
-        super().__init__(f"{topic}:{partition}: {text or error.description}")
-        self.too_large = error.message in _TOO_LARGE
+    def __init__(self, topic: str, partition: int, answer: Answer) -> None:
+        super().__init__(f"{topic}:{partition}: {answer.reason}")
+        self.too_large = answer.is_too_large
 
 
-class BatchWriter:
+class BatchWriter(IdempotentProducer):
     """Writes batches, and commits how far it came.
 
     :param settings: librdkafka's
     """
 
     def __init__(self, settings: Mapping[str, Any], names: Names) -> None:
+        super().__init__(patiently(lambda: connected(settings)), names.transactional_id)
         self.names = names
-        self._client = patiently(lambda: connected(settings, _REQUEST_MILLISECONDS))
-        self._topics: set[str] = set()
-        self._sequences: dict[tuple[str, int], int] = {}
-        self._taken: set[tuple[str, int]] = set()
-        self._flying: deque[tuple[Any, str, int]] = deque()
+        self._in_transaction: set[tuple[str, int]] = set()
+        self._in_flight: deque[tuple[Any, str, int]] = deque()
         self._coordinators: dict[int, int] = {}
-        self._producer = Producer(-1, -1, 0)
-        self._most = 1
+        self._most_in_flight = 1
         self._throttled_seconds = 0.0
         self.answered: Callable[[], None] | None = None
         """Called when a batch was answered."""
 
     @property
     def throttled(self) -> bool:
-        """Tell whether a quota lets so little through that a transaction is to be kept short, and so within its time."""
+        """Return whether a quota lets so little through that transactions are to be kept short, and so within their time."""
         return self._throttled_seconds >= _THROTTLED_SECONDS
-
-    @property
-    def producer_id(self) -> int:
-        """Return who writes."""
-        return self._producer.producer_id
-
-    def close(self) -> None:
-        """Close the connections; what is not committed is given up by the brokers in time."""
-        self._client.close()
 
     def begin(self) -> Position | None:
         """Become the only writer of this name, undo what it left open, and return how far it came."""
-        self._flying.clear()
-        identity = self.names.transactional_id
-        answer = self._ask(_TRANSACTION if identity else None, lambda: requests.begin(self.names), lambda answer: answer.error_code)
-        self._producer = Producer(answer.producer_id, answer.producer_epoch, 0, transactional=identity is not None)
-        self._sequences, self._taken, self._most = {}, set(), 1
+        self._in_flight.clear()
+        kind = _TRANSACTION if self.transactional_id else None
+        self._become(self._ask(kind, self._identity_request, lambda answer: answer.error_code))
+        self._in_transaction, self._most_in_flight = set(), 1
         return self.position()
 
     def position(self) -> Position | None:
@@ -127,23 +95,20 @@ class BatchWriter:
         :raises BrokenTransaction: when all since the last commit is to be sent again
         :raises RefusedBatch: when the broker does not take a batch that was sent before
         """
-        place = (topic, partition)
-        if self.names.transactional_id is not None and place not in self._taken:
+        if self.transactional_id is not None and (topic, partition) not in self._in_transaction:
             self._take(topic, partition)
-        sequence = self._sequences.get(place, 0)
-        batch = encode(Producer(self._producer.producer_id, self._producer.epoch, sequence, self._producer.transactional))
-        self._sequences[place] = (sequence + records) & 0x7FFF_FFFF
-        if self.names.transactional_id is None:
+        batch = encode(self._numbered(topic, partition, records))
+        if self.transactional_id is None:
             self._deliver(topic, partition, batch)
             return
-        while len(self._flying) >= self._most:
-            self._land()
-        self._flying.append((self._post(topic, partition, batch), topic, partition))
+        while len(self._in_flight) >= self._most_in_flight:
+            self._await_oldest()
+        self._in_flight.append((self._post(topic, partition, batch), topic, partition))
 
     def flush(self) -> None:
         """Wait until all that was sent is acknowledged; see ``send``."""
-        while self._flying:
-            self._land()
+        while self._in_flight:
+            self._await_oldest()
 
     def commit(self, position: Position) -> None:
         """Commit what was sent, and the position with it; without transactions, the position after it.
@@ -151,14 +116,14 @@ class BatchWriter:
         :raises BrokenTransaction: when it is not known whether it was committed; ``begin`` tells
         """
         self.flush()
-        if self.names.transactional_id is not None and self.names.progress_topic is not None:
+        if self.transactional_id is not None and self.names.progress_topic is not None:
             self._note(self.names.progress_topic, position)
-        if self.names.transactional_id is None:
+        if self.transactional_id is None:
             self._ask(_GROUP, lambda: requests.commit_alone(self.names, position), lambda answer: answer.topics[0].partitions[0].error_code)
             return
         self._with_offsets(position)
         self._end(committed=True)
-        self._taken = set()
+        self._in_transaction = set()
 
     def _note(self, topic: str, position: Position) -> None:
         """Write the position as a record of the transaction: committed offsets expire, the newest record of a compacted topic does not."""
@@ -170,23 +135,23 @@ class BatchWriter:
 
     def abort(self) -> None:
         """Give up what was sent since the last commit."""
-        while self._flying:
-            future, *_ = self._flying.popleft()
-            self._client.poll(timeout_ms=_REQUEST_MILLISECONDS, future=future)
-        if self.names.transactional_id is not None and self._taken:
+        while self._in_flight:
+            future, *_ = self._in_flight.popleft()
+            self._client.poll(timeout_ms=REQUEST_MILLISECONDS, future=future)
+        if self.transactional_id is not None and self._in_transaction:
             self._end(committed=False)
-            self._taken = set()
+            self._in_transaction = set()
 
     def _take(self, topic: str, partition: int) -> None:
         self._ask(
             _TRANSACTION,
-            lambda: requests.take(self.names, self._producer, topic, partition),
+            lambda: requests.take(self.names, self._identity, topic, partition),
             lambda answer: answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code,
         )
-        self._taken.add((topic, partition))
+        self._in_transaction.add((topic, partition))
 
     def _with_offsets(self, position: Position) -> None:
-        names, who = self.names, self._producer
+        names, who = self.names, self._identity
         self._ask(_TRANSACTION, lambda: requests.take_offsets(names, who), lambda answer: answer.error_code)
         self._ask(
             _GROUP,
@@ -195,22 +160,22 @@ class BatchWriter:
         )
 
     def _end(self, *, committed: bool) -> None:
-        self._ask(_TRANSACTION, lambda: requests.end(self.names, self._producer, committed=committed), lambda answer: answer.error_code)
+        self._ask(_TRANSACTION, lambda: requests.end(self.names, self._identity, committed=committed), lambda answer: answer.error_code)
 
     def _ask(self, kind: int | None, request: Callable[[], Any], code_of: Callable[[Any], int]) -> Any:
-        """Ask a coordinator, again where that may help.
+        """Ask a coordinator, repeatedly where that may help.
 
         :param kind: of coordinator; None asks any broker
         :raises BrokenTransaction: when it says that this writer, or its transaction, is not what it takes it for
         """
         from kafka.errors import KafkaError, for_code
 
-        deadline, wait = time.monotonic() + PATIENCE_SECONDS, _RETRY_SECONDS
+        patience, wait = Patience(), _RETRY_SECONDS
         while True:
             problem: Any
-            deadline += await_quota(self._client, self._coordinators.get(kind) if kind is not None else None)
+            patience.extend(await_quota(self._client, self._coordinators.get(kind) if kind is not None else None))
             try:
-                answer = self._client.send_and_receive(self._coordinator(kind), request(), timeout_ms=_REQUEST_MILLISECONDS)
+                answer = self._client.send_and_receive(self._coordinator(kind), request(), timeout_ms=REQUEST_MILLISECONDS)
                 code = code_of(answer)
                 if not code:
                     return answer
@@ -223,7 +188,7 @@ class BatchWriter:
                 raise problem
             if not again:
                 raise BrokenTransaction(f"{name}: {problem}")
-            if time.monotonic() > deadline:
+            if patience.is_over:
                 raise TimeoutError(f"{name}: {self.names.group} got no other answer within {PATIENCE_SECONDS:g} s")
             if name != "CONCURRENT_TRANSACTIONS":
                 self._coordinators.clear()
@@ -239,25 +204,13 @@ class BatchWriter:
                 raise NodeNotReadyError("no broker")
             if kind is None:
                 return int(node)
-            key = self.names.transactional_id if kind == _TRANSACTION else self.names.group
+            key = self.transactional_id if kind == _TRANSACTION else self.names.group
             request = request_class("FindCoordinatorRequest")(key=key, key_type=kind, min_version=1, max_version=3)
-            answer = self._client.send_and_receive(node, request, timeout_ms=_REQUEST_MILLISECONDS)
+            answer = self._client.send_and_receive(node, request, timeout_ms=REQUEST_MILLISECONDS)
             if answer.error_code:
                 raise for_code(answer.error_code)(f"no coordinator for {key}")
             self._coordinators[kind] = answer.node_id
         return self._coordinators[kind]
-
-    def _leader(self, topic: str, partition: int) -> int | None:
-        from kafka.structs import TopicPartition
-
-        if topic not in self._topics:
-            self._topics.add(topic)
-            self._refresh(topic)
-        leader = self._client.cluster.leader_for_partition(TopicPartition(topic, partition))
-        return None if leader in (None, -1) else int(leader)
-
-    def _refresh(self, topic: str) -> None:
-        refresh(self._client, topic, _REQUEST_MILLISECONDS // 10)
 
     def _post(self, topic: str, partition: int, batch: bytes) -> Any:
         from kafka.errors import KafkaError
@@ -268,51 +221,41 @@ class BatchWriter:
             raise BrokenTransaction(f"{topic}:{partition} has no leader")
         await_quota(self._client, leader)
         try:
-            self._client.await_ready(leader, timeout_ms=_REQUEST_MILLISECONDS)
+            self._client.await_ready(leader, timeout_ms=REQUEST_MILLISECONDS)
         except KafkaError as error:
             self._refresh(topic)
             raise BrokenTransaction(str(error)) from error
-        return self._client.send(leader, requests.produce(self.names, topic, partition, batch))
+        return self._client.send(leader, self._produce_request(topic, {partition: batch}))
 
-    def _land(self) -> None:
-        """Wait for the oldest batch that flies."""
-        future, topic, partition = self._flying.popleft()
+    def _await_oldest(self) -> None:
+        """Wait for the answer to the oldest batch in flight."""
+        future, topic, partition = self._in_flight.popleft()
         self._answered(future, topic, partition)
 
     def _answered(self, future: Any, topic: str, partition: int) -> None:
-        from kafka.errors import for_code
-
-        self._client.poll(timeout_ms=_REQUEST_MILLISECONDS, future=future)
+        self._client.poll(timeout_ms=REQUEST_MILLISECONDS, future=future)
         if not future.succeeded():
             self._refresh(topic)
             raise BrokenTransaction(f"{topic}:{partition}: {future.exception if future.failed() else 'no answer in time'}")
         self._throttled_seconds = future.value.throttle_time_ms / 1000
-        self._most = 1 if self._throttled_seconds else min(2 * self._most, _IN_FLIGHT)
+        self._most_in_flight = 1 if self._throttled_seconds else min(2 * self._most_in_flight, _IN_FLIGHT)
         if self.answered is not None:
             self.answered()
-        answer = future.value.responses[0].partition_responses[0]
-        if not answer.error_code:
+        answer = answers_of(future.value)[partition]
+        if answer.error is None:
             return
-        error = for_code(answer.error_code)
-        if error.message == _WRITTEN_ALREADY:
-            return
-        if error.message in _TOO_LARGE or any(word in error.message for word in _FATAL):
-            raise RefusedBatch(topic, partition, error, getattr(answer, "error_message", None))
+        if answer.is_too_large or any(word in answer.error.message for word in _FATAL):
+            raise RefusedBatch(topic, partition, answer)
         self._refresh(topic)
-        raise BrokenTransaction(f"{topic}:{partition}: {error.message}")
+        raise BrokenTransaction(f"{topic}:{partition}: {answer.error.message}")
 
     def _deliver(self, topic: str, partition: int, batch: bytes) -> None:
         """Send a batch until it is acknowledged: the broker recognises it by its sequence number."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            try:
-                self._answered(self._post(topic, partition, batch), topic, partition)
-            except BrokenTransaction:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(5 * _RETRY_SECONDS)
-            else:
-                return
+
+        def broken(error: BaseException) -> bool:
+            return isinstance(error, BrokenTransaction)
+
+        patiently(lambda: self._answered(self._post(topic, partition, batch), topic, partition), again=broken, wait=5 * _RETRY_SECONDS)
 
 
 def _position_batch(group: str, position: Position, producer: Producer) -> bytes:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kops.core.statefile.sources import Form
 from kops.formats.batches.changes import NewContent, with_new
 from kops.formats.batches.frames import Frames, compacted, frames_of, with_any
-from kops.gateways.wire.transactions import patiently
+from kops.gateways.wire.connections import patiently
 from kops.spark.reading.batch_source import header_column, partition_column
 from kops.spark.replay.jobs import OUTCOME, ROWS_AT_ONCE, Job, MisplacedRecord, Outcome, PartitionRange, outcomes_of, row_of, send_partition
 from kops.spark.replay.routed import RoutedFrames, RoutedSlice, by_key

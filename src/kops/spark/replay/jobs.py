@@ -186,7 +186,7 @@ def send_partition(
     :param slices_from: gives the slices from an offset on
     :param report: see ``PartitionSender``
     """
-    from kafka.errors import KafkaError
+    from kops.gateways.wire.kafka_python import kafka_error
 
     writer = BatchWriter(job.target_settings, job.names(part.partition))
     sender = PartitionSender(writer, part.start, part.end, job.most, job.rate, job.inflated, report, job.known.get(part.partition))
@@ -196,7 +196,7 @@ def send_partition(
             sender.run(slices_from)
     except (RecordRefused, MisplacedRecord) as refused:
         error, at = str(refused), refused.offset
-    except (KafkaError, OSError, ValueError, Overtaken) as failure:  # time-outs and damaged batches among them
+    except (kafka_error(), OSError, ValueError, Overtaken) as failure:  # time-outs and damaged batches among them
         error = f"{type(failure).__name__}: {reasons_of(failure)}"
     finally:
         _abort(writer)

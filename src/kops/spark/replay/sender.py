@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from kops.formats.batches.copy import added, fingerprint
 from kops.formats.batches.header import batches_of
+from kops.gateways.wire.connections import PATIENCE_SECONDS
 from kops.gateways.wire.transaction_requests import Position
-from kops.gateways.wire.transactions import PATIENCE_SECONDS, BatchWriter, BrokenTransaction, RefusedBatch
+from kops.gateways.wire.transactions import BatchWriter, BrokenTransaction, RefusedBatch
 from kops.spark.replay.slices import WholeBatch
 
 if TYPE_CHECKING:

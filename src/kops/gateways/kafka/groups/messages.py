@@ -5,10 +5,11 @@ kafka-python builds a request from a description of its fields, and these are th
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from kops.gateways.wire.kafka_python import message_class
+from kops.gateways.wire.kafka_python import by_coordinator, message_class, run, send
 
 SHARE_GROUP_DESCRIBE = 77
 STREAMS_GROUP_DESCRIBE = 89
@@ -89,6 +90,24 @@ def _streams() -> list[Field]:
         _field("IsClassic", "bool"),
     ]
     return _described(_field("Topology", "Topology", *topology, nullable=True), _field("Members", "[]Member", *member))
+
+
+def ask_coordinators(admin: Any, group_ids: Sequence[str], request: Callable[[list[str]], Any]) -> list[tuple[int, Any]]:
+    """Send each coordinator a request about its groups, and return the brokers with their answers.
+
+    :param request: makes it, given the ids of a broker's groups
+    """
+
+    async def ask_all() -> list[tuple[int, Any]]:
+        return [(broker, await send(admin, request(some), broker)) for broker, some in (await by_coordinator(admin, group_ids)).items()]
+
+    return list(run(admin, ask_all))
+
+
+def describe_groups(admin: Any, api_key: int, group_ids: Sequence[str]) -> list[tuple[int, Any]]:
+    """Describe share or streams groups, each by its coordinator; return the brokers with their answers."""
+    request = describe_request(api_key)
+    return ask_coordinators(admin, group_ids, lambda some: request(group_ids=some, include_authorized_operations=False))
 
 
 def describe_request(api_key: int) -> Any:

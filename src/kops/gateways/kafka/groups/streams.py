@@ -15,8 +15,7 @@ from kops.formats.groups.streams_assignment import assignment_data, decode_assig
 from kops.gateways.kafka.admin import Wire, can_express
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.groups.answers import kafka_words
-from kops.gateways.kafka.groups.messages import STREAMS_GROUP_DESCRIBE, describe_request
-from kops.gateways.wire.kafka_python import by_coordinator, run, send
+from kops.gateways.kafka.groups.messages import STREAMS_GROUP_DESCRIBE, describe_groups
 
 
 class StreamsGroups:
@@ -116,14 +115,8 @@ def _sorted(members: Iterable[StreamsMember]) -> tuple[StreamsMember, ...]:
 
 
 def _described(admin: Any, group_ids: Sequence[str]) -> dict[str, Application | KopsError]:
-    async def ask_all() -> list[Any]:
-        request = describe_request(STREAMS_GROUP_DESCRIBE)
-        return [
-            await send(admin, request(group_ids=some, include_authorized_operations=False), broker)
-            for broker, some in (await by_coordinator(admin, group_ids)).items()
-        ]
-
-    return {one.group_id: _application(one) for answer in run(admin, ask_all) for one in answer.groups}
+    answers = describe_groups(admin, STREAMS_GROUP_DESCRIBE, group_ids)
+    return {one.group_id: _application(one) for _, answer in answers for one in answer.groups}
 
 
 def _application(answer: Any) -> Application | KopsError:

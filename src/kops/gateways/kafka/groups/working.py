@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from kops.core.errors import KopsError, Unreachable
+from kops.core.errors import KopsError, UndecodableRecord, Unreachable
 from kops.core.groups.models import Subtopology, WorkingGroup, WorkingMember
 from kops.core.models import Broker, Group, TopicPartition
+from kops.formats.kafka_types import INT, LONG, SHORT, Reader
 from kops.gateways.kafka.admin import Wire, can_express
 from kops.gateways.kafka.groups.answers import kafka_words
-from kops.gateways.kafka.groups.messages import SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE, describe_request
-from kops.gateways.wire.kafka_python import by_coordinator, known_brokers, request_class, run, send
+from kops.gateways.kafka.groups.messages import SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE, ask_coordinators, describe_groups
+from kops.gateways.wire.kafka_python import known_brokers, request_class
 
 TYPES = ("share", "streams", "connect")
 _CONNECTOR_ITSELF = -1
@@ -42,26 +42,14 @@ def describe(wire: Wire, groups: Iterable[Group]) -> dict[str, Group]:
 
 def _ask(admin: Any, kind: str, ids: Sequence[str]) -> dict[str, Group]:
     """Ask each coordinator for its groups. kafka-python's own ``describe_groups`` takes every member for a consumer."""
-
-    async def ask_all() -> list[tuple[int, Any]]:
-        answers = []
-        for broker, some in (await by_coordinator(admin, ids)).items():
-            if kind == "connect":
-                request = request_class("DescribeGroupsRequest")(groups=some, include_authorized_operations=False)
-            else:
-                number = SHARE_GROUP_DESCRIBE if kind == "share" else STREAMS_GROUP_DESCRIBE
-                request = describe_request(number)(group_ids=some, include_authorized_operations=False)
-            answers.append((broker, await send(admin, request, broker)))
-        return answers
-
+    if kind == "connect":
+        request = request_class("DescribeGroupsRequest")
+        answers = ask_coordinators(admin, ids, lambda some: request(groups=some, include_authorized_operations=False))
+    else:
+        answers = describe_groups(admin, SHARE_GROUP_DESCRIBE if kind == "share" else STREAMS_GROUP_DESCRIBE, ids)
     make = {"share": _share, "streams": _streams, "connect": _connect}[kind]
     brokers = {broker.node_id: Broker(broker.node_id, broker.host, broker.port, broker.rack) for broker in known_brokers(admin)}
-    return {
-        one.group_id: make(one, brokers.get(broker))
-        for broker, answer in run(admin, ask_all)
-        for one in answer.groups
-        if not one.error_code
-    }
+    return {one.group_id: make(one, brokers.get(broker)) for broker, answer in answers for one in answer.groups if not one.error_code}
 
 
 def _share(answer: Any, coordinator: Broker | None) -> Group:
@@ -137,41 +125,16 @@ def connect_work(assignment: bytes) -> tuple[str, ...]:
     Both begin alike: version, error, the leader's id and address, the offset of its configuration, and the connectors with their tasks.
     """
     try:
-        return tuple(_connect_work(_Reader(assignment)))
-    except (struct.error, UnicodeDecodeError):
+        return tuple(_connect_work(Reader(assignment)))
+    except UndecodableRecord:
         return ()
 
 
-def _connect_work(reader: _Reader) -> Iterator[str]:
-    reader.number(">hh")
+def _connect_work(reader: Reader) -> Iterator[str]:
+    reader.raw(2 * SHORT.size)
     reader.text()
     reader.text()
-    reader.number(">q")
-    for _ in range(max(0, reader.number(">i"))):
-        connector = reader.text()
-        for _ in range(max(0, reader.number(">i"))):
-            task = reader.number(">i")
+    reader.raw(LONG.size)
+    for connector, tasks in reader.array(lambda: (reader.text(), reader.array(lambda: reader.number(INT)))):
+        for task in tasks:
             yield f"connector {connector}" if task == _CONNECTOR_ITSELF else f"task {connector}-{task}"
-
-
-class _Reader:
-    """Reads Kafka's primitive types one after the other."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def number(self, layout: str) -> int:
-        """Return the last of some numbers."""
-        values = struct.unpack_from(layout, self._data, self._at)
-        self._at += struct.calcsize(layout)
-        return int(values[-1])
-
-    def text(self) -> str:
-        """Return a string with its length in front; empty for null."""
-        size = max(0, self.number(">h"))
-        part = self._data[self._at : self._at + size]
-        if len(part) < size:
-            raise struct.error("the text is cut off")
-        self._at += size
-        return part.decode("utf-8")

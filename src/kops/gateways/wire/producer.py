@@ -1,0 +1,127 @@
+"""An idempotent producer of whole record batches (KIP-98) through kafka-python: what it sends, and what the answers mean.
+
+A producer id, and a sequence number for each partition: a batch whose answer was lost is sent again and recognised by the broker, and the
+order stays. ``batch_producer`` writes one topic with it, ``transactions`` adds transactions and positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kops.formats.batches.header import Producer
+from kops.gateways.wire.connections import REQUEST_MILLISECONDS, leader, refresh
+from kops.gateways.wire.kafka_python import request_class
+
+TRANSACTION_MILLISECONDS = 60_000
+_PRODUCE_VERSIONS = {"min_version": 3, "max_version": 9}
+"""Of the Produce requests: from the one that carries record batches of magic 2 to the last that names topics."""
+_ALL_IN_SYNC_REPLICAS = -1
+_SEQUENCES = 0x7FFF_FFFF
+"""Sequence numbers begin again at 0 after the largest int32."""
+_TOO_LARGE = ("MESSAGE_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
+_WRITTEN_ALREADY = "DUPLICATE_SEQUENCE_NUMBER"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a broker says of a batch.
+
+    :param error: one of ``kafka.errors``; None for a batch that is written, now or when it was sent before
+    :param text: the broker's own words
+    """
+
+    error: Any = None
+    text: str | None = None
+
+    @property
+    def is_too_large(self) -> bool:
+        """Return whether the broker may take parts of the batch."""
+        return self.error is not None and self.error.message in _TOO_LARGE
+
+    @property
+    def reason(self) -> str:
+        """Return why the batch is not written."""
+        return self.text or str(self.error.description)
+
+
+def answers_of(response: Any) -> dict[int, Answer]:
+    """Return what became of the batches of a Produce request to one topic, by partition."""
+    return {one.index: _answer(one.error_code, getattr(one, "error_message", None)) for one in response.responses[0].partition_responses}
+
+
+def _answer(code: int, text: str | None) -> Answer:
+    from kafka.errors import for_code
+
+    error = for_code(code) if code else None
+    return Answer() if error is None or error.message == _WRITTEN_ALREADY else Answer(error, text)
+
+
+def later_sequence(sequence: int, records: int) -> int:
+    """Return the sequence number of the record that comes so many after another."""
+    return sequence + records & _SEQUENCES
+
+
+class IdempotentProducer:
+    """Numbers batches by partition, and sends them to the leaders.
+
+    :param client: of ``connections.connected``
+    :param transactional_id: None for a producer without transactions
+    """
+
+    def __init__(self, client: Any, transactional_id: str | None = None) -> None:
+        self.transactional_id = transactional_id
+        self._client = client
+        self._identity = Producer(-1, -1, 0)
+        self._sequences: dict[tuple[str, int], int] = {}
+        self._known_topics: set[str] = set()
+
+    @property
+    def producer_id(self) -> int:
+        """Return who writes."""
+        return self._identity.producer_id
+
+    def close(self) -> None:
+        """Close the connections; brokers give up an open transaction in time."""
+        self._client.close()
+
+    def _identity_request(self) -> Any:
+        """Ask for a producer id; it ends what another producer of the same transactional id left open."""
+        request = request_class("InitProducerIdRequest")
+        identity = {"transactional_id": self.transactional_id, "transaction_timeout_ms": TRANSACTION_MILLISECONDS}
+        return request(**identity, producer_id=-1, producer_epoch=-1, min_version=0, max_version=4)
+
+    def _become(self, answer: Any) -> None:
+        """Take the producer id of an answer; the sequence numbers begin with it."""
+        self._identity = Producer(answer.producer_id, answer.producer_epoch, 0, transactional=self.transactional_id is not None)
+        self._sequences = {}
+
+    def _numbered(self, topic: str, partition: int, records: int) -> Producer:
+        """Return who writes the next batch of a partition, with the batch's sequence number."""
+        sequence = self._sequences.get((topic, partition), 0)
+        self._sequences[topic, partition] = later_sequence(sequence, records)
+        return replace(self._identity, sequence=sequence)
+
+    def _produce_request(self, topic: str, batches: Mapping[int, bytes]) -> Any:
+        """Produce batches, by partition."""
+        request = request_class("ProduceRequest")
+        data = request.TopicProduceData
+        return request(
+            transactional_id=self.transactional_id,
+            acks=_ALL_IN_SYNC_REPLICAS,
+            timeout_ms=REQUEST_MILLISECONDS,
+            topic_data=[
+                data(name=topic, partition_data=[data.PartitionProduceData(index=at, records=batch) for at, batch in batches.items()])
+            ],
+            **_PRODUCE_VERSIONS,
+        )
+
+    def _leader(self, topic: str, partition: int) -> int | None:
+        if topic not in self._known_topics:
+            self._known_topics.add(topic)
+            self._refresh(topic)
+        return leader(self._client, topic, partition)
+
+    def _refresh(self, topic: str) -> None:
+        refresh(self._client, topic)
