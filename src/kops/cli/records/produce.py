@@ -20,8 +20,9 @@ from kops.core.plan import Plan, Result
 from kops.core.times import parse_time
 from kops.core.visible import indented
 from kops.formats.base import Format
-from kops.operations.protocol.engine import carry_out, refuse_read_only
+from kops.operations.protocol.engine import refuse_read_only
 from kops.operations.protocol.journal import Entry
+from kops.operations.protocol.run import carry_out
 from kops.operations.records import input as records_input
 from kops.operations.records.formats import format_for
 from kops.operations.records.input import Given, Named

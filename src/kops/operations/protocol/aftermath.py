@@ -7,16 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kops.core.errors import KopsError, Refused, StateMoved
 from kops.core.findings import counted
 from kops.core.models import Bounds, TopicPartition
 from kops.operations.services import Services
-
-if TYPE_CHECKING:
-    from kops.operations.protocol.engine import Mutation
-    from kops.operations.protocol.journal import Entry
 
 _NAMED = 5
 _MOST_READ = 1_000
@@ -52,18 +48,17 @@ def look(services: Services, traces: Traces) -> dict[str, Any]:
     return found
 
 
-def losses_since(services: Services, mutation: Mutation[Any], entry: Entry, left: Any) -> tuple[str, ...]:
+def losses_since(services: Services, traces: Traces, left: Any, between: Mapping[str, list[int | None]]) -> tuple[str, ...]:
     """Return what happened since an entry, a sentence each: what undoing it would lose.
 
     :param left: what ``look`` saw when the entry ended; None when it was stopped in the middle
+    :param between: where an entry that was stopped in the middle can have left its group, by partition
     :raises Refused: when a topic is another one: nothing of the entry is in it
     """
-    traces = mutation.traces(entry.plan, entry.item_results)
     if traces == Traces():
         return ()
     now = look(services, traces)
     if left is None:
-        between = mutation.offsets_in_the_middle(entry.plan)
         here = {target: offset for target, offset in now.get("committed", {}).items() if target in between}
         return tuple(_committed_since(traces.group, between, here))
     return tuple(_since(services, traces, left, now))

@@ -1,35 +1,21 @@
-"""The safety protocol: the one way in which kops changes anything.
-
-plan -> show -> approve -> compare-and-set -> journal -> apply -> read back -> close the journal. A command makes a plan;
-everything after it happens here, so it is written and tested once.
-"""
+"""What a mutation is to the safety protocol (``kops.operations.protocol.run``), and what mutations share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Generic
 
 from kops.config.connection import Connection
 from kops.core.errors import (
-    AuthenticationFailed,
-    ConfigError,
-    ExitCode,
     KopsError,
     ReadOnlyContext,
     Refused,
     StateMoved,
-    Terminated,
     TimedOut,
-    Unreachable,
-    VerificationFailed,
 )
-from kops.core.plan import Args, Arguments, Item, ItemResult, Json, Plan, Result, Status
-from kops.operations.protocol.aftermath import Traces, look
-from kops.operations.protocol.journal import Entry, EntryStatus, Journal
-from kops.operations.protocol.locks import exclusive
-from kops.operations.protocol.undisturbed import undisturbed
+from kops.core.plan import Args, Arguments, Item, ItemResult, Plan, Status
+from kops.operations.protocol.aftermath import Traces
 from kops.operations.services import Services
 
 
@@ -117,176 +103,6 @@ class Mutation(ABC, Generic[Args]):
         return ()
 
 
-class InterruptedMutation(KopsError):
-    """A mutation was stopped in the middle; says what was and what was not done."""
-
-    slug = "interrupted"
-
-    def __init__(self, plan: Plan, mutation: Mutation[Any], results: Sequence[ItemResult], entry: Entry, code: ExitCode) -> None:
-        ways = [f"`kops journal show {entry.id}` has the details"]
-        if mutation.gone_on_with:
-            ways.insert(0, f"`{mutation.gone_on_with} {entry.id}` continues where it stopped")
-        if mutation.can_be_undone(plan):
-            ways.append(f"`kops undo {entry.id}` takes it back")
-        done = [result.target for result in results if result.status is Status.DONE]
-        reported = {result.target for result in results}
-        left = [item.target for item in plan.changes if item.target not in reported]
-        super().__init__(
-            f"interrupted: {len(done)} of {len(plan.changes)} done ({_some(done)}); not known to be done: {_some(left)}",
-            hint="; ".join(ways),
-            journal_id=entry.id,
-            done=done,
-            not_done=left,
-        )
-        self.exit_code = code  # type: ignore[misc]  # the signal decides: 130 or 143
-
-
-def carry_out(
-    services: Services,
-    plan: Plan,
-    mutation: Mutation[Any],
-    *,
-    approve: Callable[[Plan], None],
-    journal: Journal,
-    undoes: str = "",
-    finishes: str = "",
-) -> tuple[Result, Entry]:
-    """Run a plan that has something to change through the protocol.
-
-    :param approve: shows the plan and raises ``ApprovalRequired`` when nobody agrees
-    :param undoes: the journal entry that this plan takes back
-    :param finishes: the journal entry of which this plan does what was left
-    :raises Refused: before any change
-    :raises InterruptedMutation: on SIGINT or SIGTERM while applying
-    """
-    refuse_read_only(services.connection)
-    refuse_other_cluster(services, plan, mutation)
-    approve(plan)
-    with exclusive(services.directories.state / "locks", plan.cluster_id, mutation.locks(plan)):
-        return _carry_out(services, plan, mutation, journal=journal, undoes=undoes, finishes=finishes)
-
-
-def _carry_out(
-    services: Services, plan: Plan, mutation: Mutation[Any], *, journal: Journal, undoes: str, finishes: str
-) -> tuple[Result, Entry]:
-    mutation.check(services, plan)
-    entry = journal.open(plan, undoes=undoes, finishes=finishes)
-    results: list[ItemResult] = []
-    try:
-        for item in mutation.apply(services, plan):
-            results.append(item)
-        results = list(mutation.verify(services, plan, results))
-        messages = mutation.messages(services, plan, results)
-    except (KeyboardInterrupt, Terminated) as stopped:
-        code = ExitCode.INTERRUPTED if isinstance(stopped, KeyboardInterrupt) else ExitCode.TERMINATED
-        interrupted = InterruptedMutation(plan, mutation, results, entry, code)
-        _close(journal, entry, EntryStatus.INTERRUPTED, results, failure=interrupted)
-        raise interrupted from stopped
-    except KopsError as failure:
-        _of_a_lost_request(failure)
-        failure.details.setdefault("journal_id", entry.id)
-        failure.hint = f"{failure.hint}; " if failure.hint else ""
-        failure.hint += f"see `kops journal show {entry.id}`"
-        _close(journal, entry, _status_after(failure, results, mutation), results, error=failure.as_json(), failure=failure)
-        raise
-    except BaseException as bug:
-        status = EntryStatus.PARTIAL if mutation.leaves_parts else EntryStatus.FAILED
-        with suppress(OSError, ConfigError):
-            journal.close(entry, status, results, error={"code": "bug", "message": repr(bug)})
-        raise
-    with undisturbed():  # the work is done: a Ctrl-C here has nothing to stop, and must not hide that
-        left = _left(services, plan, mutation, results)
-        reached = Result(tuple(results)).status
-        said = _close(journal, entry, _closing_status(reached, results, mutation), results, left=left)
-        if reached is Status.DONE and not said:
-            said = _mark(journal, mutation, entry)
-    return Result(tuple(results), (*messages, *said)), entry
-
-
-def _close(
-    journal: Journal,
-    entry: Entry,
-    status: EntryStatus,
-    results: Sequence[ItemResult],
-    *,
-    error: Json = None,
-    left: Json = None,
-    failure: KopsError | None = None,
-) -> tuple[str, ...]:
-    """Close an entry; where it cannot be written, say so beside what came of the work, and never instead of it.
-
-    :param failure: gets the sentence as a hint
-    :returns: the sentence; nothing where the entry was written
-    """
-    try:
-        journal.close(entry, status, results, error=error, left=left)
-    except (OSError, ConfigError) as trouble:
-        reason = trouble.strerror if isinstance(trouble, OSError) else trouble.message
-        said = (
-            f"warning: what came of it ({status.value}) could not be written to {journal.folder / entry.id}.json: {reason};"
-            f" `kops journal list` shows {entry.id} as crashed"
-        )
-        if failure is not None:
-            failure.hint = f"{failure.hint}; {said}" if failure.hint else said
-        return (said,)
-    return ()
-
-
-def _mark(journal: Journal, mutation: Mutation[Any], entry: Entry) -> tuple[str, ...]:
-    """Note on earlier entries that this one took them back, or did what was left of them."""
-    try:
-        if entry.undoes:
-            journal.mark_undone(entry.undoes, by=entry.id)
-        if entry.finishes:
-            journal.mark_finished(entry.finishes, by=entry.id)
-        elif not entry.undoes:
-            mark_covered(journal, entry.plan, mutation, by=entry.id)
-    except (OSError, ConfigError) as trouble:
-        reason = trouble.strerror if isinstance(trouble, OSError) else trouble.message
-        return (f"warning: it could not be noted in {journal.folder} on the earlier entry: {reason}",)
-    return ()
-
-
-def mark_covered(journal: Journal, plan: Plan, mutation: Mutation[Any], *, by: str = "") -> None:
-    """Note on unfinished entries of the same kind that a plan, which is done, left nothing of them.
-
-    :param by: the entry of the plan; empty: there was nothing to do, and each is its own witness
-    """
-    if type(mutation).covers is Mutation.covers:
-        return
-    from kops.operations.protocol.journal import crashed
-    from kops.operations.protocol.journal_actions import is_unfinished
-
-    for entry in journal.entries(lambda _damaged: None, mentioning=plan.operation):
-        known = entry.id != by and entry.plan.cluster_id == plan.cluster_id and not entry.undoes
-        stopped = entry.status is not EntryStatus.OPEN or crashed(entry)
-        alike = entry.plan.operation == plan.operation
-        if known and stopped and alike and is_unfinished(entry) and mutation.covers(plan, mutation.typed(entry.plan)):
-            journal.mark_finished(entry.id, by=by or entry.id)
-
-
-def _of_a_lost_request(failure: KopsError) -> None:
-    """Let a connection that was lost in the middle count as a request whose outcome is not known."""
-    if isinstance(failure, Unreachable) and not isinstance(failure, AuthenticationFailed):
-        failure.message += "; whether the last request was carried out is not known"
-        failure.exit_code = ExitCode.TIMED_OUT  # type: ignore[misc]  # before the first request it would be 3
-
-
-def _closing_status(status: Status, results: Sequence[ItemResult], mutation: Mutation[Any]) -> EntryStatus:
-    """Return how far an entry is: where something was written that was read back wrong, it did not simply fail."""
-    wrong = any((result.error or {}).get("code") == VerificationFailed.slug for result in results)
-    return EntryStatus.PARTIAL if mutation.leaves_parts and wrong else EntryStatus.of(status)
-
-
-def _left(services: Services, plan: Plan, mutation: Mutation[Any], results: Sequence[ItemResult]) -> Json:
-    """Return what a mutation leaves behind; None where it leaves nothing to look at, or that cannot be read."""
-    traces = mutation.traces(plan, results)
-    try:
-        return look(services, traces) if traces != Traces() else None
-    except KopsError:
-        return None
-
-
 def refuse_read_only(connection: Connection) -> None:
     """Refuse any mutation in a context that is marked read-only."""
     if connection.read_only:
@@ -318,21 +134,3 @@ def failed(item: Item, error: KopsError) -> ItemResult:
     """Return the result of an item that failed; of one that timed out the outcome is not known."""
     status = Status.UNKNOWN if isinstance(error, TimedOut) else Status.FAILED
     return ItemResult(item.target, status, error=error.as_json())
-
-
-def _status_after(failure: KopsError, results: Sequence[ItemResult], mutation: Mutation[Any]) -> EntryStatus:
-    """Return how far a mutation came that an error ended: a lost connection tells nothing about the last request."""
-    if isinstance(failure, (TimedOut, Unreachable)):
-        return EntryStatus.UNKNOWN
-    if any(result.status is Status.DONE for result in results):
-        return EntryStatus.PARTIAL
-    if isinstance(failure, Refused) and not results:
-        return EntryStatus.REFUSED
-    return EntryStatus.PARTIAL if mutation.leaves_parts else EntryStatus.FAILED
-
-
-def _some(names: Sequence[str], limit: int = 5) -> str:
-    if not names:
-        return "none"
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more

@@ -127,7 +127,8 @@ def plan_undo(services: Services, journal: Journal, entry: Entry, *, accept_loss
     known_not_done = {result.target for result in entry.item_results if result.status in (Status.FAILED, Status.SKIPPED)}
     if entry.status is EntryStatus.REFUSED or all(item.target in known_not_done for item in entry.plan.changes):
         raise Refused(f"{entry.id} changed nothing, so there is nothing to undo", hint=f"`kops journal show {entry.id}` says why")
-    lost = losses_since(services, mutation, entry, journal.left_behind(entry))
+    traces, left = mutation.traces(entry.plan, entry.item_results), journal.left_behind(entry)
+    lost = losses_since(services, traces, left, mutation.offsets_in_the_middle(entry.plan) if left is None else {})
     if not accept_loss:
         refuse_losses(lost, entry.id)
     undo = mutation.invert(services, entry.plan, entry.item_results)

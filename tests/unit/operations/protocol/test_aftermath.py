@@ -10,10 +10,10 @@ from kops.core.models import Bounds, Committed, Topic, TopicPartition
 from kops.core.models import Partition as Part
 from kops.core.plan import ItemResult, Status
 from kops.operations.protocol.aftermath import Traces, look
-from kops.operations.protocol.engine import carry_out
 from kops.operations.protocol.journal import EntryStatus
 from kops.operations.protocol.journal_actions import entry_named, plan_undo
 from kops.operations.protocol.registry import MUTATIONS
+from kops.operations.protocol.run import carry_out
 
 LOG, GROUP = "app-totals-changelog", "app"
 ZERO, INPUT = TopicPartition(LOG, 0), TopicPartition("in", 0)

@@ -11,10 +11,10 @@ import pytest
 
 from kops.core.errors import ConfigError, ExitCode, OperationFailed, Refused, Unreachable, VerificationFailed
 from kops.core.plan import ItemResult, Plan, Severity, Status
-from kops.operations.protocol.engine import carry_out
 from kops.operations.protocol.journal import EntryStatus, Journal
 from kops.operations.protocol.journal_actions import is_unfinished, plan_finish, plan_undo
 from kops.operations.protocol.registry import MUTATIONS
+from kops.operations.protocol.run import carry_out
 
 
 @pytest.fixture
