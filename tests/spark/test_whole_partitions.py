@@ -11,7 +11,7 @@ from kops.config.connection import Connection
 from kops.config.java import java_settings
 from kops.config.librdkafka import librdkafka_settings
 from kops.core.statefile import parse_state_file
-from kops.spark.columns.whole_partitions import fits_tasks, stage_whole_partitions
+from kops.spark.columns.whole_partitions import reason_against_tasks, stage_whole_partitions
 from kops.spark.job import Job
 from kops.spark.reading.batch_source import BatchSource
 from kops.spark.reading.ranges import TopicRange
@@ -98,7 +98,7 @@ def rows_of(spark, path):
 def both(kafka, job, tmp_path):
     """Return the rows that both ways stage, and what they count."""
     one, other = str(tmp_path / "tasks"), str(tmp_path / "spark")
-    assert fits_tasks(kafka.batches, job, one)
+    assert reason_against_tasks(kafka.batches, job, one) is None
     staged, seen = stage_whole_partitions(kafka.batches, job, one)
     counts = stage_difference(replace(kafka, batches=None), job, other)
     rows = rows_of(kafka.session, one)
@@ -156,7 +156,7 @@ def test_what_tasks_cannot_judge_is_left_to_spark(kafka, topics, tmp_path):
         ((0, b"k1", None, START, None), {**window, "aggregate": {"last": "value", "as": "long"}}),
     ):
         job = job_of(topics([*good, record]), None, **store)
-        assert fits_tasks(kafka.batches, job, str(tmp_path))
+        assert reason_against_tasks(kafka.batches, job, str(tmp_path)) is None
         assert stage_whole_partitions(kafka.batches, job, str(tmp_path / "stage")) is None
 
 

@@ -123,11 +123,11 @@ class Engine:
 
     def reading(self, *ranges: TopicRange) -> AbstractContextManager[None]:
         """Tell how many records were read, while something reads them."""
-        from kops.spark.driver.watch import records_read, records_told, watching
+        from kops.spark.driver.watch import records_read, records_reported, watching
 
         total = sum(wanted.records for wanted in ranges)
-        by_spark, told_before = records_read(self.session), records_told(self._told)
-        return watching(self.services.progress, lambda: by_spark() + records_told(self._told) - told_before, total, "records")
+        by_spark, told_before = records_read(self.session), records_reported(self._told)
+        return watching(self.services.progress, lambda: by_spark() + records_reported(self._told) - told_before, total, "records")
 
     def writing(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
         """Tell how many records the log has more than before, while something writes."""

@@ -65,12 +65,12 @@ class Work(Generic[Given]):
 
         :param ends: of the targets, as they are before
         """
-        from kops.spark.driver.watch import any_held, records_told, watching
+        from kops.spark.driver.watch import any_held, records_reported, watching
 
         folder = self._progress_folder
         if folder is None:
             return writing(self.services, ends, total)
-        return watching(self.services.progress, lambda: records_told(folder), total, "records", held=lambda: any_held(folder))
+        return watching(self.services.progress, lambda: records_reported(folder), total, "records", held=lambda: any_held(folder))
 
     def begin(self) -> None:
         """Begin to start Spark.

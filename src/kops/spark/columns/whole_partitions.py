@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from kops.core.statefile import Form, Windows
 from kops.core.statefile.models import FAUST, INTEGRAL, KEY_VALUE
 from kops.formats.batches.columns import no_records
-from kops.spark.columns.added_up import CHOSEN, WIDTHS, AddUp, add_up_of, adds_up, big_endian
-from kops.spark.columns.added_up import FATES as COUNTED
-from kops.spark.columns.columns_difference import stage_rows
+from kops.spark.columns.difference import stage_rows
+from kops.spark.columns.partial_aggregates import CHOSEN, WIDTHS, PartialAggregate, aggregates_in_tasks, big_endian, partial_aggregate_of
+from kops.spark.columns.partial_aggregates import FATES as COUNTED
+from kops.spark.columns.partial_windows import WINDOW_FATES, aggregates_windows_in_tasks, partial_windows_of
 from kops.spark.columns.whole_windows import EXPIRY, First, too_short, without_expired
-from kops.spark.columns.windows_added_up import TOLD, add_up_windows_of, windows_add_up
 from kops.spark.job import FATES, NOTED, Seen
 from kops.spark.reading.batch_source import Piece, partition_column
 from kops.spark.reading.gathering import newest_of_each_key, whole
@@ -36,25 +36,36 @@ if TYPE_CHECKING:
     from kops.spark.reading.batch_source import BatchSource, Read
     from kops.spark.reading.ranges import TopicRange
 
-_NUMBERS = (*COUNTED, *TOLD, *EXPIRY, "keys", "held", "unrestorable")
+_NUMBERS = (*COUNTED, *WINDOW_FATES, *EXPIRY, "keys", "held", "unrestorable")
 _SCHEMA = ", ".join([SUMS_SCHEMA, *(f"{name} bigint" for name in _NUMBERS)])
 _LEFT = ".left"
 """A file beside those of the stage: a task has found that the store is to be left to Spark, and the others need not go on."""
 
 
-def fits_tasks(batches: BatchSource, job: Job, path: str) -> bool:
-    """Tell whether tasks may compute whole partitions of a store.
+def reason_against_tasks(batches: BatchSource, job: Job, path: str) -> str | None:
+    """Return why tasks cannot compute whole partitions of a store; None where they can.
 
     :param path: of the stage
     """
-    store = job.store
+    store, ranges = job.store, job.source.ranges.values()
+    if job.others:
+        return "several topics fill it"
+    if not by_tasks(batches.session, path):
+        return "not all tasks run on this machine and reach the stage"
     if store.aggregate.kind not in CHOSEN and store.aggregate.form.name not in INTEGRAL:
-        return False
-    if store.type == KEY_VALUE:
-        fits = adds_up(store) and all(end - start <= SPLIT_RECORDS for start, end in job.source.ranges.values())
-    else:
-        fits = windows_add_up(store) and job.source.records > 0
-    return fits and not job.others and by_tasks(batches.session, path)
+        return f"{store.aggregate.kind} of {store.aggregate.form} depends on the order of additions or on Java's comparisons"
+    if store.type != KEY_VALUE:
+        return _reason_against_windows(job)
+    if not aggregates_in_tasks(store):
+        return "its records need expressions, or formats that are decoded"
+    large = max((end - start for start, end in ranges), default=0)
+    return f"a partition has {large:,} records, more than one task reads" if large > SPLIT_RECORDS else None
+
+
+def _reason_against_windows(job: Job) -> str | None:
+    if not aggregates_windows_in_tasks(job.store):
+        return "its windows are made record by record, or its records need expressions"
+    return None if job.source.records else "there is nothing to read"
 
 
 def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[Staged, Seen] | None:
@@ -62,7 +73,7 @@ def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[S
     store = job.store
     make_folder(path)
     compute = _Compute(
-        add_up_of(store) if store.type == KEY_VALUE else add_up_windows_of(store),
+        partial_aggregate_of(store) if store.type == KEY_VALUE else partial_windows_of(store),
         store.aggregate.form,
         store.window,
         timed=job.state_file.library != FAUST,
@@ -119,7 +130,7 @@ class _Compute:
     :param folder: of the stage
     """
 
-    add_up: AddUp
+    partial: PartialAggregate
     form: Form
     windows: Windows | None
     timed: bool
@@ -142,7 +153,7 @@ class _Compute:
     ) -> tuple[pyarrow.Table, pyarrow.Table]:
         """Return what the store holds and what the changelog does: key, value, timestamp."""
         first = First(self._while_fit(read(source), counts) if source else ())
-        summed = self._whole(self.add_up.tables(chain([no_records()], first), counts), self.add_up.merge)
+        summed = self._whole(self.partial.tables(chain([no_records()], first), counts), self.partial.merge)
         found = self._whole(_held(chain([no_records()], read(changelog) if changelog else ())), newest_of_each_key)
         if counts["unfit"]:
             raise _Left
@@ -150,7 +161,7 @@ class _Compute:
             counts["unrestorable"] = too_short(found["key"])
             summed, found = without_expired(summed, found, self.windows, counts)
             counts["uncovered"] = first.uncovered(source, summed["start"].to_numpy())
-        return self._as_wanted(self.add_up.with_keys(summed)), found
+        return self._as_wanted(self.partial.with_keys(summed)), found
 
     def _as_wanted(self, summed: pyarrow.Table) -> pyarrow.Table:
         import pyarrow

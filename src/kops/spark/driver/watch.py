@@ -1,4 +1,4 @@
-"""How far Spark is, told while it works."""
+"""How far Spark is, shown while it works."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kops.formats.batches.columns import RecordColumns
 
 HELD = "held"
-"""What a task says beside its count while a quota of the brokers slows it down."""
+"""What a task reports beside its count while a quota of the brokers slows it down."""
 
 _SECONDS = 0.3
 _ENDED = ("COMPLETE", "SKIPPED")
@@ -27,10 +27,10 @@ _ENDED = ("COMPLETE", "SKIPPED")
 def watching(
     progress: Progress, done: Callable[[], int], total: int | None, unit: str, *, held: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """Ask again and again how far something is, in a thread, and tell it.
+    """Ask repeatedly how far something is, in a thread, and show it.
 
     :param done: must not raise for long; what it raises is passed over
-    :param held: tells whether a quota of the brokers slows it down, which nobody would guess
+    :param held: tells whether a quota of the brokers slows it down, so that it is clear why it is slow
     """
     finished = threading.Event()
 
@@ -86,8 +86,8 @@ def records_read(session: SparkSession) -> Callable[[], int]:
     return lambda: total() - before
 
 
-def telling(records: Iterable[RecordColumns], folder: str | None, name: str) -> Iterator[RecordColumns]:
-    """Pass records on, saying in a file of a folder how many there were; of what Python tasks read, Spark knows nothing."""
+def reporting(records: Iterable[RecordColumns], folder: str | None, name: str) -> Iterator[RecordColumns]:
+    """Pass records on, writing to a file of a folder how many there were; of what Python tasks read, Spark knows nothing."""
     count = 0
     for columns in records:
         yield columns
@@ -97,17 +97,17 @@ def telling(records: Iterable[RecordColumns], folder: str | None, name: str) -> 
                 Path(folder, name).write_text(str(count), encoding="ascii")
 
 
-def records_told(folder: str) -> int:
-    """Return how many records tasks said that they have read."""
-    return sum(int(words[0]) for words in _told(folder))
+def records_reported(folder: str) -> int:
+    """Return how many records tasks reported as read."""
+    return sum(int(words[0]) for words in _reported(folder))
 
 
 def any_held(folder: str) -> bool:
-    """Tell whether a task said that a quota slows it down."""
-    return any(HELD in words for words in _told(folder))
+    """Return whether a task reported that a quota slows it down."""
+    return any(HELD in words for words in _reported(folder))
 
 
-def _told(folder: str) -> Iterator[list[str]]:
+def _reported(folder: str) -> Iterator[list[str]]:
     for file in Path(folder).iterdir():
         with contextlib.suppress(OSError):
             words = file.read_text(encoding="ascii").split()

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kops.formats.batches.header import UnreadableBatch
 from kops.formats.xxhash64_columns import record_hashes
-from kops.spark.driver.watch import telling
+from kops.spark.driver.watch import reporting
 from kops.spark.reading.contents import CONTENT_SCHEMA, Content, added_contents
 from kops.spark.reading.gathering import gathered, newest_of_each_key
 from kops.spark.reading.input_seen import InputSeen, Noting, note
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
     from kops.formats.batches.columns import RecordColumns
 
+_UNREADABLE = "unreadable"
+"""A file without words beside those of ``watch.reporting``."""
 Reduce = Callable[["Iterator[RecordColumns]", int], "Iterator[pyarrow.Table]"]
 """From the records of a partition, some megabytes at a time, and its number to the tables that go to the JVM."""
 
@@ -32,12 +36,12 @@ class BatchSource:
     """Reads topics with ``batch_consumer``.
 
     :param settings: librdkafka's, for which ``connections.can_connect`` is true; secrets included: never to be shown
-    :param told: a folder of this machine where tasks say how many records they have read, for ``watch.records_told``
+    :param progress_folder: of this machine, where tasks report how many records they have read, for ``watch.records_reported``
     """
 
     session: SparkSession
     settings: Mapping[str, str] = field(repr=False)
-    told: str | None = None
+    progress_folder: str | None = None
 
     def read(self, wanted: TopicRange) -> DataFrame:
         """Return the records, as ``KafkaSource.read`` does."""
@@ -72,17 +76,33 @@ class BatchSource:
         :param schema: of what ``run`` gives
         :param run: runs in the tasks, for the number of each, with what reads pieces of topics
         """
-        settings, told = dict(self.settings), self.told
+        settings, folder = dict(self.settings), self.progress_folder
 
         def give(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
             def read(piece: Piece) -> Iterator[RecordColumns]:
-                return telling(piece.records(settings, told), told, f"{piece.topic}-{piece.partition}-{piece.start}")
+                records = reporting(piece.records(settings, folder), folder, f"{piece.topic}-{piece.partition}-{piece.start}")
+                return noting_unreadable(records, folder)
 
             for number in (row for batch in batches for row in batch.column(0).to_pylist()):
                 for table in run(number, read):
                     yield from table.to_batches()
 
         return self.session.range(0, count, 1, count).mapInArrow(give, schema)
+
+    @property
+    def met_unreadable(self) -> bool:
+        """Return whether a task met a batch that is damaged or of an old format, which Spark's own source may read."""
+        return self.progress_folder is not None and Path(self.progress_folder, _UNREADABLE).exists()
+
+
+def noting_unreadable(records: Iterator[RecordColumns], folder: str | None) -> Iterator[RecordColumns]:
+    """Pass records on; where a batch cannot be read, leave a note in the folder before the task fails: Spark tells no error's type."""
+    try:
+        yield from records
+    except UnreadableBatch:
+        if folder is not None:
+            Path(folder, _UNREADABLE).touch()
+        raise
 
 
 @dataclass(frozen=True)

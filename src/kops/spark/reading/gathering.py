@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 GATHERED_RECORDS = 1_000_000
-"""Records that are added up at once; of half as many keys a task lets go, so it holds about 100 MB."""
+"""Records that are aggregated at once; of half as many keys a task lets go, so it holds about 100 MB."""
 GATHERED_BYTES = 128 << 20
 WHOLE_RECORDS = 1_500_000
 """Keys of a partition that a task holds at once."""

@@ -83,7 +83,7 @@ def _attempted(call: Callable[[], T]) -> T | _Failure:
 class _Copy:
     """Sends a part.
 
-    :param progress_folder: of this machine, where it writes how many records it has sent, for ``watch.records_told``
+    :param progress_folder: of this machine, where it writes how many records it has sent, for ``watch.records_reported``
     """
 
     job: Job

@@ -40,14 +40,14 @@ def write_file(batches: Iterable[pyarrow.RecordBatch], folder: str) -> Iterable[
         if writer is None:
             writer = parquet.ParquetWriter(part, rows.schema, compression="lz4", use_dictionary=["action"], write_statistics=False)
         writer.write_table(rows, row_group_size=_ROW_GROUP)
-        sums.append(_added_up(_counted(table)))
+        sums.append(_summed(_counted(table)))
     if writer is None:
         return
     writer.close()
     synced(part)
     part.replace(target)
     synced(target.parent)
-    yield from _added_up(pyarrow.concat_tables(sums)).to_batches()
+    yield from _summed(pyarrow.concat_tables(sums)).to_batches()
 
 
 def files_of(path: str) -> list[str]:
@@ -108,7 +108,7 @@ def _counted(table: pyarrow.Table) -> pyarrow.Table:
     return pyarrow.table(columns)
 
 
-def _added_up(table: pyarrow.Table) -> pyarrow.Table:
+def _summed(table: pyarrow.Table) -> pyarrow.Table:
     """Return one row a partition, with the columns of ``SUMS_SCHEMA``."""
     added = [(name, "sum") for name in (*_ADDED, *APPENDED)]
     grouped = table.group_by("partition").aggregate([*added, ("earliest", "min"), ("latest", "max")])

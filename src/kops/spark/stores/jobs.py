@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import KEY_VALUE, PLAIN, SESSION, SLIDING, TABLES, VERSIONED, WINDOW
 from kops.core.statefile.sources import WALL_CLOCK
-from kops.formats.batches.header import UnreadableBatch
-from kops.spark.columns.added_up import adds_up
-from kops.spark.columns.whole_partitions import fits_tasks, stage_whole_partitions
-from kops.spark.columns.windows_added_up import windows_add_up
+from kops.spark.columns.partial_aggregates import aggregates_in_tasks
+from kops.spark.columns.partial_windows import aggregates_windows_in_tasks
+from kops.spark.columns.whole_partitions import reason_against_tasks, stage_whole_partitions
 from kops.spark.driver.observing import by_partition, counts_by_partition, watched
 from kops.spark.job import Job, Seen
 from kops.spark.reading.ranges import TopicRange
@@ -22,12 +21,12 @@ from kops.spark.staging.difference import all_added, compacted_view, difference
 from kops.spark.staging.stage import Staged, write_stage
 from kops.spark.stores.aggregates import depends_on_order
 from kops.spark.stores.prepare import prepare, timed_records
-from kops.spark.stores.streams import added_up_view, stream_view
+from kops.spark.stores.streams import partial_aggregates_view, stream_view
 from kops.spark.stores.streams_merged import merged_view
 from kops.spark.stores.tables_view import tables_view
 from kops.spark.stores.versioned import versioned_view
 from kops.spark.stores.views import View
-from kops.spark.stores.windows_view import added_up_windows_view, windowed_view
+from kops.spark.stores.windows_view import partial_windows_view, windowed_view
 from kops.spark.windows.keys import suffix_of
 
 if TYPE_CHECKING:
@@ -91,19 +90,35 @@ def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
     """
     try:
         return _first_that_counts(kafka, job, path)
-    except Exception as error:
-        if kafka.batches is None or UnreadableBatch.__name__ not in str(error):
+    except Exception:
+        if kafka.batches is None or not kafka.batches.met_unreadable:
             raise
         return _first_that_counts(replace(kafka, batches=None), job, path)
 
 
+def reason_for_sql(kafka: KafkaSource, job: Job, path: str) -> str | None:
+    """Return why Spark SQL computes a store; None where tasks compute its partitions as columns.
+
+    Even then it may come to Spark SQL: a task leaves a partition that has more keys than it can hold, or a record of other formats.
+    """
+    if kafka.batches is None:
+        return "whole record batches cannot be read: by the connection's settings, or where Spark runs"
+    if job.base is not None:
+        return "it continues from a snapshot"
+    if kafka.has_archived(job.sources):
+        return "an archive has a part of its input"
+    if job.held:
+        return "a snapshot stands for its changelog"
+    return reason_against_tasks(kafka.batches, job, path)
+
+
 def _first_that_counts(kafka: KafkaSource, job: Job, path: str) -> Counts:
-    by_rows = job.base is not None or kafka.has_archived(job.sources)
-    of_input = replace(kafka, batches=None) if by_rows else kafka
-    if of_input.batches and not job.held and fits_tasks(of_input.batches, job, path):
-        found = stage_whole_partitions(of_input.batches, job, path)
+    if kafka.batches is not None and reason_for_sql(kafka, job, path) is None:
+        found = stage_whole_partitions(kafka.batches, job, path)
         if found is not None:
             return _counts(*found)
+    by_rows = job.base is not None or kafka.has_archived(job.sources)
+    of_input = replace(kafka, batches=None) if by_rows else kafka
     for view in _views(of_input, job):
         counts = _attempt(kafka, job, path, view)
         if counts is not None:
@@ -113,10 +128,10 @@ def _first_that_counts(kafka: KafkaSource, job: Job, path: str) -> Counts:
 
 def _views(kafka: KafkaSource, job: Job) -> Iterator[View]:
     """Yield the ways to compute a store, the fastest first."""
-    if kafka.batches and job.store.type == KEY_VALUE and adds_up(job.store) and not job.others:
-        yield added_up_view(kafka.batches, job)
-    if kafka.batches and windows_add_up(job.store) and job.source.records:
-        windows = added_up_windows_view(kafka, kafka.batches, job)
+    if kafka.batches and job.store.type == KEY_VALUE and aggregates_in_tasks(job.store) and not job.others:
+        yield partial_aggregates_view(kafka.batches, job)
+    if kafka.batches and aggregates_windows_in_tasks(job.store) and job.source.records:
+        windows = partial_windows_view(kafka, kafka.batches, job)
         if windows is not None:
             yield windows
     if kafka.batches and job.store.type == TABLES:

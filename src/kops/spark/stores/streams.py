@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kops.core.statefile.models import FAUST
-from kops.spark.columns.added_up import FATES as FATES_COUNTED
-from kops.spark.columns.added_up import added_up, joined
+from kops.spark.columns.partial_aggregates import FATES as FATES_COUNTED
+from kops.spark.columns.partial_aggregates import joined, partial_rows
 from kops.spark.driver.observing import watched
 from kops.spark.job import FATES, Seen
 from kops.spark.staging.difference import SURE, TIMED
@@ -41,13 +41,13 @@ def stream_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     return View(_timed(where, job), lambda: seen_of(prepared, job, of_records, of_keys))
 
 
-def added_up_view(batches: BatchSource, job: Job) -> View:
-    """Compute a store that tasks can add up by themselves (``added_up.adds_up``).
+def partial_aggregates_view(batches: BatchSource, job: Job) -> View:
+    """Compute a store of which tasks aggregate their own records (``partial_aggregates``).
 
     A record that is not of the formats makes all of it void, for then the slower way has to say which it was.
     """
     # Without records the sums are null.
-    counted, of_tasks = watched(added_up(batches, job.source, job.store), {name: f"coalesce(sum({name}), 0)" for name in FATES_COUNTED})
+    counted, of_tasks = watched(partial_rows(batches, job.source, job.store), {name: f"coalesce(sum({name}), 0)" for name in FATES_COUNTED})
     rows, of_keys = observed_keys(joined(counted, job.store))
 
     def seen() -> Seen:

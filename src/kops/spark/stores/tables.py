@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from kops.core.statefile import Source
 from kops.core.statefile.models import TABLE
 from kops.core.statefile.table_models import Table
-from kops.spark.columns.added_up import FATES as COUNTED
-from kops.spark.columns.added_up import SCHEMA, AddUp, is_plain
+from kops.spark.columns.partial_aggregates import FATES as COUNTED
+from kops.spark.columns.partial_aggregates import SCHEMA, PartialAggregate, is_plain
 from kops.spark.driver.observing import Watch, watched
 from kops.spark.job import FATES, KEPT, NEGATIVE_TIME, NULL_KEY, UNDECODABLE
 from kops.spark.reading.codec import written_again
@@ -70,13 +70,13 @@ class Topics:
         return sum(int(watch.get["late"]) for watch in self._expired.values())
 
     def newest(self, table: Table, source: Source) -> DataFrame:
-        """Return of the records that count at least the last one of every key; tasks find those where they can (``added_up``)."""
+        """Return of the records that count at least the last one of every key; tasks find those where they can (``partial_aggregates``)."""
         batches, wanted = self.kafka.batches, self.range_of(source)
         if batches is None or self.clocks or table.history_ms is not None or source.extracts:
             return self.records(table, source)
         if not is_plain(source.key, source.value):
             return self.records(table, source)
-        rows = batches.reduced(wanted, SCHEMA, AddUp(TABLE, source.key, source.value))
+        rows = batches.reduced(wanted, SCHEMA, PartialAggregate(TABLE, source.key, source.value))
         if source.topic not in {*self._newest, *self._seen}:
             rows, self._newest[source.topic] = watched(rows, {name: f"coalesce(sum({name}), 0)" for name in COUNTED})
         records = rows.where("key is not null").select("key", "value", "partition", "offset", "timestamp_ms")

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kops.core.statefile.models import SESSION, SLIDING, WINDOW
-from kops.spark.columns.added_up import FATES as COUNTED
-from kops.spark.columns.added_up import joined
-from kops.spark.columns.windows_added_up import TOLD, windows_added_up
+from kops.spark.columns.partial_aggregates import FATES as COUNTED
+from kops.spark.columns.partial_aggregates import joined
+from kops.spark.columns.partial_windows import WINDOW_FATES, partial_window_rows
 from kops.spark.driver.observing import Watch, watched
 from kops.spark.job import FATES, NOTED, Seen
 from kops.spark.staging.difference import COLUMNS, MIXED, ROUNDED, SURE, TIMED
@@ -67,12 +67,12 @@ def windowed_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     return _view(_Found(kafka, job, horizon, put, of_records, of_time))
 
 
-def added_up_windows_view(kafka: KafkaSource, batches: BatchSource, job: Job) -> View | None:
-    """Compute windows that tasks can add up by themselves (``windows_added_up``); None when a record is not of the formats."""
+def partial_windows_view(kafka: KafkaSource, batches: BatchSource, job: Job) -> View | None:
+    """Compute windows of which tasks aggregate their own records (``partial_windows``); None when a record is not of the formats."""
     windows = windows_of(job.store)
     # Without records the sums are null.
-    counts = {name: f"coalesce(sum({name}), 0)" for name in (*COUNTED, *TOLD)}
-    rows, of_all = watched(windows_added_up(batches, job.source, job.store), counts)
+    counts = {name: f"coalesce(sum({name}), 0)" for name in (*COUNTED, *WINDOW_FATES)}
+    rows, of_all = watched(partial_window_rows(batches, job.source, job.store), counts)
     put = _with_one_row(joined(rows, job.store)).persist()
     try:
         horizon = horizon_of(windows, put.where("key is not null"))

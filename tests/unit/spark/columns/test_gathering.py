@@ -9,10 +9,10 @@ from kops.core.statefile import Form, Windows
 from kops.formats.batches.columns import decode
 from kops.formats.batches.encode import columns_of, encode
 from kops.formats.batches.header import Producer, batches_of
-from kops.spark.columns import windows_added_up
-from kops.spark.columns.added_up import AddUp, big_endian
-from kops.spark.columns.columns_difference import stage_rows
-from kops.spark.columns.windows_added_up import AddUpWindows
+from kops.spark.columns import partial_windows as partial_window_rows
+from kops.spark.columns.difference import stage_rows
+from kops.spark.columns.partial_aggregates import PartialAggregate, big_endian
+from kops.spark.columns.partial_windows import PartialWindows
 from kops.spark.reading import gathering
 from kops.spark.reading.gathering import gathered, newest_of_each_key, whole
 
@@ -56,7 +56,7 @@ def test_what_does_not_fit_is_not_held(tables, name, limit, monkeypatch):
 @pytest.mark.parametrize(("kind", "value", "offset"), [("last", b"c", 9), ("first", b"b", 2)])
 def test_the_value_of_a_record_keeps_the_greatest_time(kind, value, offset):
     columns = {"key": [b"k", b"k", b"k"], "timestamp_ms": [5, 8, 7], "value": [b"b", b"x", b"c"], "offset": [2, 4, 9]}
-    found = AddUp(kind, None, None).merge(pyarrow.table(columns))
+    found = PartialAggregate(kind, None, None).merge(pyarrow.table(columns))
     assert found.to_pylist() == [{"key": b"k", "timestamp_ms": 8, "value": value, "offset": offset}]
 
 
@@ -74,10 +74,10 @@ def test_records_are_put_into_as_many_windows_at_once_as_is_wanted(at_once, monk
         for start in (start for start in starts if start + 20 > latest - 3):
             count, newest = wanted.get((key, start), (0, 0))
             wanted[key, start] = (count + 1, max(newest, time))
-    monkeypatch.setattr(windows_added_up, "ROWS_AT_ONCE", at_once)
-    add_up = AddUpWindows("count", Form("bytes"), Form("bytes"), Windows("window", 20, 4, 3, 1000))
-    counts = dict.fromkeys(AddUpWindows.counted, 0)
-    found = whole(add_up.tables([decode(data, batches_of(data))], counts), add_up.merge).to_pylist()
+    monkeypatch.setattr(partial_window_rows, "ROWS_AT_ONCE", at_once)
+    partial = PartialWindows("count", Form("bytes"), Form("bytes"), Windows("window", 20, 4, 3, 1000))
+    counts = dict.fromkeys(PartialWindows.counted, 0)
+    found = whole(partial.tables([decode(data, batches_of(data))], counts), partial.merge).to_pylist()
     assert {(row["key"], row["start"]): (row["number"], row["timestamp_ms"]) for row in found} == wanted
     assert (counts["late"], counts["read"]) == (late, 60)
     assert late > 0

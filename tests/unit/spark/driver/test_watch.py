@@ -2,7 +2,7 @@
 
 import threading
 
-from kops.spark.driver.watch import HELD, any_held, records_told, watching
+from kops.spark.driver.watch import HELD, any_held, records_reported, watching
 
 
 class Shown:
@@ -19,13 +19,13 @@ class Shown:
 
 def test_counts_are_added_up_and_a_quota_is_told(tmp_path):
     folder = str(tmp_path)
-    assert (records_told(folder), any_held(folder)) == (0, False)
+    assert (records_reported(folder), any_held(folder)) == (0, False)
     (tmp_path / "0").write_text("20 ")
     (tmp_path / "1").write_text("")  # in the middle of being written
-    assert (records_told(folder), any_held(folder)) == (20, False)
+    assert (records_reported(folder), any_held(folder)) == (20, False)
     (tmp_path / "1").write_text(f"3 {HELD}")
-    assert (records_told(folder), any_held(folder)) == (23, True)
+    assert (records_reported(folder), any_held(folder)) == (23, True)
     shown = Shown()
-    with watching(shown, lambda: records_told(folder), 40, "records", held=lambda: any_held(folder)):
+    with watching(shown, lambda: records_reported(folder), 40, "records", held=lambda: any_held(folder)):
         assert shown.enough.wait(300)
     assert shown.units[0] == (23, 40, "records (slowed down by a quota)")

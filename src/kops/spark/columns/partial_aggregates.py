@@ -1,4 +1,4 @@
-"""What tasks add up by themselves, column by column, before anything goes to the JVM.
+"""What tasks aggregate of their own records, column by column, before anything goes to the JVM.
 
 Most stores are a count, a sum or the newest value of keys and numbers whose bytes need no SQL. For them a task keeps one row
 of each key that it read, so that of ten million records only as many rows as there are keys reach Spark's own aggregation,
@@ -32,7 +32,7 @@ FATES = ("read", "unfit", "negative_timestamp", "null_key", "null_value")
 SCHEMA = "partition int, key binary, number bigint, value binary, offset bigint, timestamp_ms bigint, " + ", ".join(
     f"{fate} bigint" for fate in FATES
 )
-"""Of a task's rows: of each key what was added up, or the record that counts; and a row without a key, that says what was read.
+"""Of a task's rows: of each key the partial aggregate, or the record that counts; and a row without a key, that counts what was read.
 Unfit is a record that is not of the formats, or that only the slower way can judge: then none of the rows is of any use."""
 CHOSEN = (TABLE, "last", "first")
 """Aggregates that are the value of one of the records."""
@@ -41,8 +41,8 @@ WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
 _AS_THEY_ARE = ("string", "bytes", "float", *INTEGRAL)  # what Kafka Streams writes again as it read it; of a double, a NaN may change
 
 
-def adds_up(store: Store) -> bool:
-    """Tell whether tasks can add a store up by themselves."""
+def aggregates_in_tasks(store: Store) -> bool:
+    """Return whether tasks can aggregate the records of a store as columns."""
     aggregate, key, value = store.aggregate, store.source.key.name, store.source.value.name
     if key not in _AS_THEY_ARE or store.where or store.key_by or store.explode or store.others or store.table:
         return False
@@ -59,18 +59,18 @@ def adds_up(store: Store) -> bool:
 
 
 def is_plain(key: Form, value: Form) -> bool:
-    """Tell whether the bytes of keys and values need no SQL."""
+    """Return whether the bytes of keys and values need no SQL."""
     return key.name in _AS_THEY_ARE and value.name in _AS_THEY_ARE
 
 
-def added_up(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:
+def partial_rows(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:
     """Return what the tasks make of a topic, as rows of ``SCHEMA``; of a key there is one for each task, or a few."""
-    return source.reduced(wanted, SCHEMA, add_up_of(store))
+    return source.reduced(wanted, SCHEMA, partial_aggregate_of(store))
 
 
-def add_up_of(store: Store) -> AddUp:
-    """Return what adds a store up in a task."""
-    return AddUp(store.aggregate.kind, store.source.key, store.source.value)
+def partial_aggregate_of(store: Store) -> PartialAggregate:
+    """Return what aggregates the records of a store in a task."""
+    return PartialAggregate(store.aggregate.kind, store.source.key, store.source.value)
 
 
 def joined(rows: DataFrame, store: Store) -> DataFrame:
@@ -97,7 +97,7 @@ def joined(rows: DataFrame, store: Store) -> DataFrame:
 
 
 @dataclass(frozen=True)
-class AddUp:
+class PartialAggregate:
     """Makes rows of ``SCHEMA`` of a range's records; runs in the tasks.
 
     :param kind: count, sum, min, max, or one of ``CHOSEN``
@@ -130,7 +130,7 @@ class AddUp:
         return table
 
     def tables(self, records: Iterable[RecordColumns], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
-        """Yield what is added up of the records that count, and count them all."""
+        """Yield what is aggregated of the records that count, and count them all."""
         for each in records:
             yield self.columns(self.taken(each, counts, keep_null_values=self.kind == TABLE))
 
@@ -142,7 +142,7 @@ class AddUp:
         return records.where(slice(0, 0)) if counts["unfit"] else records
 
     def columns(self, records: RecordColumns) -> pyarrow.Table:
-        """Return the keys, the times, and what is added up or chosen from."""
+        """Return the keys, the times, and what is aggregated or chosen from."""
         import pyarrow
 
         columns = {"key": records.keys(), "timestamp_ms": pyarrow.array(records.timestamps)}
@@ -197,7 +197,7 @@ def rows_of(table: pyarrow.Table | None, partition: int, counts: Mapping[str, in
 
 
 def numbers_of(records: RecordColumns, kind: str, value: Form) -> NDArray[numpy.int64]:
-    """Return what is added up: a one of each record to count, else its value."""
+    """Return what is aggregated: a one of each record to count, else its value."""
     import numpy
 
     return numpy.ones(len(records), numpy.int64) if kind == "count" else records.value_numbers(WIDTHS[value.name])

@@ -11,15 +11,15 @@ from kops.config.connection import Connection
 from kops.config.java import java_settings
 from kops.config.librdkafka import librdkafka_settings
 from kops.core.statefile import parse_state_file
-from kops.spark.columns.added_up import adds_up
-from kops.spark.columns.windows_added_up import windows_add_up
+from kops.spark.columns.partial_aggregates import aggregates_in_tasks
+from kops.spark.columns.partial_windows import aggregates_windows_in_tasks
 from kops.spark.job import Job
 from kops.spark.reading.batch_source import BatchSource
 from kops.spark.reading.ranges import TopicRange
 from kops.spark.reading.source import KafkaSource
 from kops.spark.stores.jobs import VIEWS
-from kops.spark.stores.streams import added_up_view
-from kops.spark.stores.windows_view import added_up_windows_view
+from kops.spark.stores.streams import partial_aggregates_view
+from kops.spark.stores.windows_view import partial_windows_view
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
@@ -83,8 +83,8 @@ def shown(view):
 @pytest.mark.parametrize("store", [*({"aggregate": kind} for kind in KINDS), {}], ids=[*NAMES, "table"])
 def test_stores_of_keys(kafka, topic, store):
     job = job_of(topic, **store)
-    assert adds_up(job.store)
-    rows, seen = shown(added_up_view(kafka.batches, job))
+    assert aggregates_in_tasks(job.store)
+    rows, seen = shown(partial_aggregates_view(kafka.batches, job))
     assert (rows, seen) == shown(VIEWS[job.store.type](kafka, job, any_order=False))
     assert len(rows) > 40
 
@@ -97,8 +97,8 @@ def test_stores_of_keys(kafka, topic, store):
 def test_windows(kafka, topic, aggregate, windows):
     windows, aggregate = WINDOWS[windows], KINDS[NAMES.index(aggregate)]
     job = job_of(topic, type="window", window=windows, aggregate=aggregate)
-    assert windows_add_up(job.store)
-    rows, seen = shown(added_up_windows_view(kafka, kafka.batches, job))
+    assert aggregates_windows_in_tasks(job.store)
+    rows, seen = shown(partial_windows_view(kafka, kafka.batches, job))
     assert (rows, seen) == shown(VIEWS[job.store.type](kafka, job, any_order=False))
     assert len(rows) > 30
     assert seen.noted["late"] > 0
@@ -107,13 +107,15 @@ def test_windows(kafka, topic, aggregate, windows):
 def test_a_record_of_another_format_is_left_to_the_slower_way(kafka, topic):
     job = job_of(topic, aggregate={"count": True})
     other = replace(job, store=replace(job.store, source=replace(job.store.source, value=replace(job.store.source.value, name="int"))))
-    view = added_up_view(kafka.batches, other)
+    view = partial_aggregates_view(kafka.batches, other)
     view.rows.count()
     assert view.seen().void
 
 
 def test_what_needs_sql_is_left_to_sql(topic):
-    assert windows_add_up(job_of(topic, aggregate={"last": "value", "as": "long"}, type="window", window=WINDOWS[0]).store)
+    assert aggregates_windows_in_tasks(job_of(topic, aggregate={"last": "value", "as": "long"}, type="window", window=WINDOWS[0]).store)
     for store in ({"where": "value > 1"}, {"key_by": "value", "key_as": "long"}):
-        assert not adds_up(job_of(topic, aggregate={"count": True}, **store).store)
-    assert not windows_add_up(job_of(topic, type="window", window=WINDOWS[0], aggregate={"last": "value + 1", "as": "long"}).store)
+        assert not aggregates_in_tasks(job_of(topic, aggregate={"count": True}, **store).store)
+    assert not aggregates_windows_in_tasks(
+        job_of(topic, type="window", window=WINDOWS[0], aggregate={"last": "value + 1", "as": "long"}).store
+    )

@@ -1,4 +1,4 @@
-"""Tumbling and hopping windows that tasks add up by themselves, column by column (``added_up``).
+"""Tumbling and hopping windows of which tasks aggregate their own records, column by column (``partial_aggregates``).
 
 A task reads a partition whole and in order, so the stream time is a running maximum over what it reads, and what is late is known at once.
 The rules are those of ``windows_time``: ``TimeWindows.windowsFor`` and ``KStreamWindowAggregate``.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kops.core.statefile import Store, Windows
 from kops.core.statefile.models import TABLE, WINDOW
-from kops.spark.columns.added_up import CHOSEN, FATES, SCHEMA, AddUp, adds_up, big_endian
+from kops.spark.columns.partial_aggregates import CHOSEN, FATES, SCHEMA, PartialAggregate, aggregates_in_tasks, big_endian
 from kops.spark.windows.keys import windows_of
 from kops.spark.windows.steps import PASSES_NULLS
 from kops.spark.windows.stream_time import NEVER
@@ -27,31 +27,31 @@ if TYPE_CHECKING:
     from kops.spark.reading.batch_source import BatchSource
     from kops.spark.reading.ranges import TopicRange
 
-TOLD = ("late", "null_values")
-"""What is counted besides ``added_up.FATES``."""
+WINDOW_FATES = ("late", "null_values")
+"""What is counted besides ``partial_aggregates.FATES``."""
 
 ROWS_AT_ONCE = 1_000_000
 """Rows that are made of records at once: each has one in every window that it is in."""
 
 
-def windows_add_up(store: Store) -> bool:
-    """Tell whether tasks can add the windows of a store up by themselves."""
-    return store.type == WINDOW and adds_up(store) and store.aggregate.kind != TABLE and not windows_of(store).alignment_ms
+def aggregates_windows_in_tasks(store: Store) -> bool:
+    """Return whether tasks can aggregate the windows of a store as columns."""
+    return store.type == WINDOW and aggregates_in_tasks(store) and store.aggregate.kind != TABLE and not windows_of(store).alignment_ms
 
 
-def windows_added_up(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:
-    """Return what the tasks make of a topic, as rows of ``added_up.SCHEMA`` and of what is ``TOLD``."""
-    schema = ", ".join([SCHEMA, *(f"{name} bigint" for name in TOLD)])
-    return source.reduced(replace(wanted, split=False), schema, add_up_windows_of(store))
+def partial_window_rows(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:
+    """Return what the tasks make of a topic, as rows of ``partial_aggregates.SCHEMA`` and ``WINDOW_FATES``."""
+    schema = ", ".join([SCHEMA, *(f"{name} bigint" for name in WINDOW_FATES)])
+    return source.reduced(replace(wanted, split=False), schema, partial_windows_of(store))
 
 
-def add_up_windows_of(store: Store) -> AddUpWindows:
-    """Return what adds the windows of a store up in a task."""
-    return AddUpWindows(store.aggregate.kind, store.source.key, store.source.value, windows_of(store))
+def partial_windows_of(store: Store) -> PartialWindows:
+    """Return what aggregates the windows of a store in a task."""
+    return PartialWindows(store.aggregate.kind, store.source.key, store.source.value, windows_of(store))
 
 
 @dataclass(frozen=True)
-class AddUpWindows(AddUp):
+class PartialWindows(PartialAggregate):
     """Makes rows of a partition's records; runs in the tasks.
 
     :param kind: count, sum, min, max, last or first
@@ -60,7 +60,7 @@ class AddUpWindows(AddUp):
     windows: Windows
 
     by: ClassVar[tuple[str, ...]] = ("key", "start")
-    counted: ClassVar[tuple[str, ...]] = (*FATES, *TOLD)
+    counted: ClassVar[tuple[str, ...]] = (*FATES, *WINDOW_FATES)
 
     def with_keys(self, table: pyarrow.Table) -> pyarrow.Table:
         """Return rows with the keys of the windows in place of the application's keys and the starts."""

@@ -1,0 +1,60 @@
+"""Which way a store is computed, and why."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from kops.core.statefile import parse_state_file
+from kops.spark.job import Job
+from kops.spark.reading.ranges import SPLIT_RECORDS, TopicRange
+from kops.spark.reading.source import KafkaSource
+from kops.spark.stores.jobs import reason_for_sql
+
+STORES = {
+    "plain": {"aggregate": {"count": True}},
+    "filtered": {"aggregate": {"count": True}, "where": "value > 0"},
+    "double": {"from": {"topic": "in", "key": "string", "value": "double"}, "aggregate": {"sum": "value", "as": "double"}},
+    "session": {"type": "session", "window": {"gap": "1s", "grace": "0s", "retention": "1h"}, "aggregate": {"count": True}},
+    "window": {"type": "window", "window": {"size": "1s", "grace": "0s", "retention": "1h"}, "aggregate": {"count": True}},
+}
+
+
+def kafka(master="local[2]"):
+    session = SimpleNamespace(conf=SimpleNamespace(get=lambda _: master))
+    return KafkaSource(session, {}, SimpleNamespace(session=session))
+
+
+def job(name, records=10, **more):
+    body = {"type": "key-value", "from": {"topic": "in", "key": "string", "value": "long"}, **STORES[name]}
+    file = parse_state_file("state.yaml", {"application": "a", "streams": {"version": "4.1"}, "stores": {name: body}})
+    return Job(file, file.stores[0], TopicRange("in", {0: (0, records)}), TopicRange("log", {0: (0, 0)}), 1, **more)
+
+
+@pytest.mark.parametrize("name", ["plain", "window"])
+def test_tasks_compute_what_needs_no_expression(name):
+    assert reason_for_sql(kafka(), job(name), "/stage") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "why"),
+    [
+        ("filtered", {}, "expressions"),
+        ("double", {}, "order of additions"),
+        ("session", {}, "record by record"),
+        ("window", {"records": 0}, "nothing to read"),
+        ("plain", {"records": SPLIT_RECORDS + 1}, "4,000,001 records"),
+        ("plain", {"base": "/snapshot"}, "continues from a snapshot"),
+        ("plain", {"held": "/snapshot"}, "stands for its changelog"),
+        ("plain", {"others": (TopicRange("more", {}),)}, "several topics"),
+    ],
+)
+def test_spark_computes_the_others_and_says_why(name, more, why):
+    assert why in reason_for_sql(kafka(), job(name, **more), "/stage")
+
+
+def test_spark_computes_where_tasks_run_elsewhere():
+    assert "run on this machine" in reason_for_sql(kafka("spark://host:7077"), job("plain"), "/stage")
+    assert "cannot be read" in reason_for_sql(replace(kafka(), batches=None), job("plain"), "/stage")
+    archived = replace(kafka(), archives={"in": None})
+    assert "archive" in reason_for_sql(archived, job("plain"), "/stage")
