@@ -35,7 +35,7 @@ def approve(plan: Plan, approval: Approval, connection: Connection, show: Callab
     asking = not agreed and not wrong and sys.stdin.isatty() and sys.stderr.isatty()
     show(plan, asking)
     if asking:
-        about = plan.arguments.get("question") if isinstance(plan.arguments, dict) else None
+        about = getattr(plan.arguments, "question", None)
         before = f"{visible(about)} " if about else ""
         if not (all(_typed(name, before) for name in missing) if names else _answer(f"{before}Do it? [y/N] ").lower() in ("y", "yes")):
             raise ApprovalRequired("not approved", hint="nothing was changed")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.models import Committed, TopicPartition
-from kops.core.plan import Plan
+from kops.core.plan import Arguments, Json, Plan
 from kops.operations.offsets.items import committed_json, committed_of_json, partition_of
 from kops.operations.state.internal_topics import TopicChange, changes_json, changes_of_json
 
@@ -76,7 +76,7 @@ class StoreWrite:
 
 
 @dataclass(frozen=True)
-class StateArguments:
+class StateArguments(Arguments):
     """What a change of state does, in this order: topics, stores, grow, commit.
 
     :param application: ``application.id``, the group whose offsets are committed
@@ -91,6 +91,7 @@ class StateArguments:
     :param takes_back: this undoes an earlier change
     :param state_file: path
     :param offsets_of: whose offsets they are that are committed; another application's with ``--into``
+    :param question: what is asked in addition before the plan is approved; None: nothing
     :param facts: what the plan says besides
     """
 
@@ -108,6 +109,7 @@ class StateArguments:
     takes_back: bool = False
     state_file: str = ""
     offsets_of: str = ""
+    question: Json = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -120,7 +122,7 @@ class StateArguments:
         """Return the topics that are still to be created, recreated or deleted."""
         return {change.name for change in self.topics if not change.done}
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Json:
         """Return them as JSON."""
         return {
             "application": self.application,
@@ -129,6 +131,7 @@ class StateArguments:
             "master": self.master,
             **self.facts,
             **({"offsets_of": self.offsets_of} if self.offsets_of else {}),
+            "question": self.question,
             "topics": changes_json(self.topics),
             "stores": {name: store.as_json() for name, store in self.stores.items()},
             GROW: dict(self.grow),
@@ -141,7 +144,7 @@ class StateArguments:
         }
 
     @classmethod
-    def of_json(cls, body: Mapping[str, Any]) -> StateArguments:
+    def of_json(cls, body: Json) -> StateArguments:
         """Read them back, also those of kops 0.1, which leave out what a kind of change has no use for."""
         backwards = bool(body.get("backwards"))
         before = committed_of_json(body.get("committed_before") or {})
@@ -160,6 +163,7 @@ class StateArguments:
             takes_back=bool(body.get("takes_back", backwards)),
             state_file=body.get("state_file") or "",
             offsets_of=body.get("offsets_of") or "",
+            question=body.get("question"),
             facts={name: value for name, value in body.items() if name not in _FIELDS},
         )
 
@@ -169,13 +173,9 @@ _FIELDS = {*StateArguments.__dataclass_fields__, "backwards", "watched"} - {"fac
 
 
 def arguments_of(plan: Plan) -> StateArguments:
-    """Return the arguments of a plan."""
-    return StateArguments.of_json(plan.arguments)
-
-
-def with_arguments(plan: Plan, **changes: Any) -> Plan:
-    """Return a plan with some of its arguments changed."""
-    return replace(plan, arguments=replace(arguments_of(plan), **changes).as_json())
+    """Return the arguments of a plan that was read from a file or the journal."""
+    arguments: StateArguments = plan.typed(StateArguments).arguments
+    return arguments
 
 
 def commits_json(commits: Mapping[TopicPartition, Committed | None]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ differ in what they plan. What is staged is written again without harm, so a cha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from kops.core.errors import KopsError, VerificationFailed
@@ -18,7 +19,7 @@ from kops.operations.offsets.items import offset_of, verified
 from kops.operations.protocol.aftermath import Traces
 from kops.operations.protocol.engine import Mutation, failed
 from kops.operations.services import Services
-from kops.operations.state.arguments import GROW, StateArguments, arguments_of, log_starts, with_arguments
+from kops.operations.state.arguments import GROW, StateArguments, log_starts
 from kops.operations.state.changelog_writes import append, judged, refuse_incomplete, refuse_without_stages, wrong_partitions
 from kops.operations.state.completeness import before_starting
 from kops.operations.state.guard import guarded, meanwhile, refuse_moved, refuse_moved_on, refuse_running
@@ -37,27 +38,28 @@ REBUILD, REPLACE, INTO, RESTORE, REPARTITION = OPERATIONS = (
 _GOOD = (Status.DONE, Status.UNCHANGED)
 
 
-class StateChange(Mutation):
+class StateChange(Mutation[StateArguments]):
     """Creates and deletes internal topics, appends staged records, and commits offsets, for an application without members."""
 
     name: ClassVar[str] = REBUILD
+    arguments: ClassVar[type[StateArguments]] = StateArguments
     leaves_parts: ClassVar[bool] = True
 
-    def locks(self, plan: Plan) -> Iterable[str]:
+    def locks(self, plan: Plan[StateArguments]) -> Iterable[str]:
         """Name the group: its offsets, its state and its topics are changed by one kops at a time."""
-        return (arguments_of(plan).application,)
+        return (plan.arguments.application,)
 
-    def covers(self, plan: Plan, earlier: Plan) -> bool:
+    def covers(self, plan: Plan[StateArguments], earlier: Plan[StateArguments]) -> bool:
         """Tell whether every changelog of an earlier plan of this operation was looked at again."""
-        then = arguments_of(earlier)
-        if earlier.operation != plan.operation or then.application != arguments_of(plan).application:
+        then = earlier.arguments
+        if earlier.operation != plan.operation or then.application != plan.arguments.application:
             return False
         seen = {item.target for item in plan.items} | {item.target.rpartition(":")[0] for item in plan.items}
         return then.changelogs <= seen
 
-    def check(self, services: Services, plan: Plan) -> None:
+    def check(self, services: Services, plan: Plan[StateArguments]) -> None:
         """Refuse when the application runs, has moved on, or its topics changed; and when what is to be written is not there."""
-        arguments = arguments_of(plan)
+        arguments = plan.arguments
         refuse_running(services, plan)
         refuse_moved(services, plan)
         refuse_without_stages(arguments)
@@ -67,9 +69,9 @@ class StateChange(Mutation):
                 if store.prior_contents:
                     refuse_incomplete(start_engine(services, arguments.master), store)
 
-    def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
+    def apply(self, services: Services, plan: Plan[StateArguments]) -> Iterator[ItemResult]:
         """Change the topics, write the stores, let inputs grow, then commit; after a step that failed, nothing more is done."""
-        arguments, items = arguments_of(plan), {item.target: item for item in plan.changes}
+        arguments, items = plan.arguments, {item.target: item for item in plan.changes}
         starts = log_starts(arguments, plan.guard["changelog_ends"])
         clean = True
         steps = (
@@ -86,48 +88,48 @@ class StateChange(Mutation):
         else:
             yield from (ItemResult(str(at), Status.SKIPPED) for at in arguments.commit if str(at) in items)
 
-    def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+    def verify(self, services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
         """Read everything back, and look whether the application stood still all the time."""
         return (*_read_back(services, plan, results), *_second_look(services, plan, results))
 
-    def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+    def invert(self, services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> Plan[StateArguments]:
         """Return the plan that brings back the topics, the records and the offsets from before."""
         refuse_running(services, plan)
         return plan_undo(services, plan, results)
 
-    def can_be_undone(self, plan: Plan) -> bool:
+    def can_be_undone(self, plan: Plan[StateArguments]) -> bool:
         """Tell that inputs that grew stay so, and with them all the rest; and that what an undo lost does not come back."""
-        return not plan.losses and not arguments_of(plan).grow
+        return not plan.losses and not plan.arguments.grow
 
-    def traces(self, plan: Plan, results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - all of it
+    def traces(self, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - all of it
         """Look at the changelogs, at the topics that are created or deleted, and at where the application is."""
-        arguments = arguments_of(plan)
+        arguments = plan.arguments
         return Traces(logs=tuple(sorted(arguments.changelogs | {change.name for change in arguments.topics})), group=arguments.application)
 
-    def offsets_in_the_middle(self, plan: Plan) -> dict[str, list[int | None]]:
+    def offsets_in_the_middle(self, plan: Plan[StateArguments]) -> dict[str, list[int | None]]:
         """Return where the application was, and where it was to be moved."""
         between: dict[str, list[int | None]] = {target: [offset] for target, offset in plan.guard["committed"].items()}
-        for at, found in arguments_of(plan).commit.items():
+        for at, found in plan.arguments.commit.items():
             between.setdefault(str(at), [None]).append(offset_of(found))
         return between
 
-    def resume(self, services: Services, plan: Plan) -> Plan:
+    def resume(self, services: Services, plan: Plan[StateArguments]) -> Plan[StateArguments]:
         """Return the plan for what is left; what is staged is written again: the last record of a key counts, so twice is once.
 
         :raises StateMoved: when the application or somebody else has gone on since
         """
         refuse_running(services, plan)
-        resumed = with_arguments(plan, topics=tuple(left_to_do(services, arguments_of(plan).topics)))
+        resumed = replace(plan, arguments=replace(plan.arguments, topics=tuple(left_to_do(services, plan.arguments.topics))))
         now = guarded(services, resumed)
         refuse_moved_on(plan, now)
-        refuse_without_stages(arguments_of(resumed))
+        refuse_without_stages(resumed.arguments)
         return now
 
-    def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+    def messages(self, services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say what has to be done before the application starts."""
         if any(result.status not in _GOOD for result in results):
             return ("run the same command again, or `kops journal finish`: what is right already is recognised",)
-        arguments = arguments_of(plan)
+        arguments = plan.arguments
         if arguments.takes_back:
             return _taken_back(arguments)
         wipe = (delete_local_state(arguments.application),) if arguments.topics else ()
@@ -174,9 +176,9 @@ def _commit(services: Services, arguments: StateArguments, items: Mapping[str, I
         yield failed(item, error) if error else ItemResult(item.target, Status.DONE, value=item.after)
 
 
-def _read_back(services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+def _read_back(services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
     """Look at the topics, read back what was appended, and the committed offsets."""
-    arguments = arguments_of(plan)
+    arguments = plan.arguments
     starts = log_starts(arguments, plan.guard["changelog_ends"])
     written = {result.target.rpartition(":")[0] for result in results if result.status is Status.DONE and ":" in result.target}
     wrong: dict[str, str] = {}
@@ -197,13 +199,13 @@ def _read_back(services: Services, plan: Plan, results: Sequence[ItemResult]) ->
     return tuple(seen[result.target] for result in results)
 
 
-def _second_look(services: Services, plan: Plan, results: Sequence[ItemResult]) -> Iterator[ItemResult]:
+def _second_look(services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> Iterator[ItemResult]:
     """Yield a failure of the application itself when it did something while its state was being written."""
     if not any(result.status is Status.DONE for result in results):
         return
     said = meanwhile(services, plan)
     if said:
-        application = arguments_of(plan).application
+        application = plan.arguments.application
         error = VerificationFailed(
             f"while the state was written {'; '.join(said)}: its local state may be half of the old and half of the new",
             hint=f"stop {application} everywhere, run the same command again, and {delete_local_state(application)}",

@@ -14,7 +14,7 @@ from kops.core.plan import Plan
 from kops.operations.offsets.items import offset_of
 from kops.operations.protocol.engine import compare_guard
 from kops.operations.services import Services
-from kops.operations.state.arguments import arguments_of
+from kops.operations.state.arguments import StateArguments
 from kops.operations.state.cut import refuse_alive
 from kops.operations.state.internal_topics import topic_ids
 
@@ -22,7 +22,7 @@ _TOPICS: Mapping[str, Any] = {"topic_ids": {}, "replaced_ends": {}}
 """Of topics that are created, deleted or recreated; a rebuild of kops 0.1, which has none, leaves them out."""
 
 
-def guarded(services: Services, plan: Plan, watched: Iterable[str] | None = None) -> Plan:
+def guarded(services: Services, plan: Plan[StateArguments], watched: Iterable[str] | None = None) -> Plan[StateArguments]:
     """Return a plan with how things are now: the group, its offsets, the changelogs, and the topics that are changed.
 
     The bounds of the input are not in it: producers go on, and what was computed lies in the stage.
@@ -30,7 +30,7 @@ def guarded(services: Services, plan: Plan, watched: Iterable[str] | None = None
     :param watched: topics whose committed offsets count; those of the plan's guard when None
     :raises StateMoved: when a changelog that is to be appended to is gone
     """
-    arguments = arguments_of(plan)
+    arguments = plan.arguments
     topics = sorted(plan.guard["topics"] if watched is None else watched)
     ids = topic_ids(services, arguments.topics) if arguments.topics else {}
     replaced = [name for name in sorted(arguments.fresh) if ids[name] is not None]
@@ -51,26 +51,26 @@ def guarded(services: Services, plan: Plan, watched: Iterable[str] | None = None
     return replace(plan, guard=now)
 
 
-def refuse_moved(services: Services, plan: Plan) -> None:
+def refuse_moved(services: Services, plan: Plan[StateArguments]) -> None:
     """Refuse when the application, its changelogs or the topics to be changed are no longer as the plan found them."""
     expected = replace(plan, guard={**_TOPICS, **plan.guard})
-    what = "changelogs or topics" if arguments_of(plan).topics else "changelogs"
-    compare_guard(expected, guarded(services, expected).guard, f"the application {arguments_of(plan).application} or one of its {what}")
+    what = "changelogs or topics" if plan.arguments.topics else "changelogs"
+    compare_guard(expected, guarded(services, expected).guard, f"the application {plan.arguments.application} or one of its {what}")
 
 
-def refuse_running(services: Services, plan: Plan) -> None:
+def refuse_running(services: Services, plan: Plan[StateArguments]) -> None:
     """Refuse while the application has members."""
     if plan.guard["state"] != ABSENT:
-        application = arguments_of(plan).application
+        application = plan.arguments.application
         refuse_alive(services.kafka.groups.describe([application])[application])
 
 
-def refuse_moved_on(plan: Plan, now: Plan) -> None:
+def refuse_moved_on(plan: Plan[StateArguments], now: Plan[StateArguments]) -> None:
     """Refuse to finish a change when the group has an offset that the plan neither found nor commits.
 
     :param now: the same plan, guarded now
     """
-    arguments = arguments_of(plan)
+    arguments = plan.arguments
     before, here = plan.guard["committed"], now.guard["committed"]
     wanted = {str(at): offset_of(found) for at, found in arguments.commit.items()}
     recreated = {change.name for change in arguments.topics}
@@ -89,12 +89,12 @@ def log_ends(services: Services, topics: Iterable[str]) -> dict[TopicPartition, 
     return {partition: bound.log_end_offset for partition, bound in sorted(services.kafka.offsets.bounds(partitions).items())}
 
 
-def meanwhile(services: Services, plan: Plan) -> list[str]:
+def meanwhile(services: Services, plan: Plan[StateArguments]) -> list[str]:
     """Return what the application, or somebody in its place, did while a plan was carried out: a sentence each.
 
     What was written to changelog partitions that the plan wrote too is read back elsewhere.
     """
-    arguments, guard = arguments_of(plan), plan.guard
+    arguments, guard = plan.arguments, plan.guard
     application, found_then = arguments.application, guard["committed"]
     said = []
     group = services.kafka.groups.describe_or_errors([application])[application]

@@ -30,7 +30,9 @@ from kops.operations.state.witnesses import question_of
 from kops.operations.topics.plan import prepare_creation
 
 
-def plan_into(services: Services, state_file: StateFile, into: str, options: ComputeOptions, *, offsets_of: str = "") -> Plan:
+def plan_into(
+    services: Services, state_file: StateFile, into: str, options: ComputeOptions, *, offsets_of: str = ""
+) -> Plan[StateArguments]:
     """Return the plan that gives another application the stores of a state file, and the offsets they belong to.
 
     :param into: the other ``application.id``; it must not run
@@ -71,7 +73,8 @@ def plan_into(services: Services, state_file: StateFile, into: str, options: Com
         stores={found.facts.store.name: _store_write(found) for found in computed},
         commit={partition: found for partition, found in commits.items() if str(partition) in moved},
         prior={partition: prior.get(partition) for partition in commits if str(partition) in moved},
-        facts={"archives": cut.archives_json, "question": question_of(computed)},
+        question=question_of(computed),
+        facts={"archives": cut.archives_json},
     )
     plan = Plan(
         operation=INTO,
@@ -79,7 +82,7 @@ def plan_into(services: Services, state_file: StateFile, into: str, options: Com
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=(*(change.item("it does not exist") for change in changes), *(item for found in computed for item in _items(found)), *moves),
-        arguments=arguments.as_json(),
+        arguments=arguments,
         warnings=(*cut.notes, *_running(services, source.application), *((delete_local_state(into),) if changes and prior else ())),
         notes=(*cut.origins, *(note for found in computed for note in (found.summary, *found.warnings))),
     )

@@ -31,7 +31,7 @@ ACTIONS = ("added", "changed", "removed", "erased")
 _NAMED = 3
 
 
-def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOptions) -> Plan:
+def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOptions) -> Plan[StateArguments]:
     """Compute every store, stage what its changelog lacks, and return the plan to append it.
 
     :param options: with ``at`` the end, or a time, the application is moved there
@@ -57,7 +57,8 @@ def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOpti
         commit=dict(commits),
         prior={partition: cut.committed.get(partition) for partition in commits},
         open=tuple(still_open(computed, uncovered, wipes)),
-        facts={"archives": cut.archives_json, "question": question_of(computed)},
+        question=question_of(computed),
+        facts={"archives": cut.archives_json},
     )
     plan = Plan(
         operation=REBUILD,
@@ -65,7 +66,7 @@ def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOpti
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=tuple(items),
-        arguments=arguments.as_json(),
+        arguments=arguments,
         warnings=(*cut.notes, *wipes, *_of_windows(computed, is_moved=bool(commits), now_ms=now_ms)),
         notes=(*cut.origins, *(note for found in computed for note in _notes(found)), *uncovered_note(state_file, uncovered)),
     )

@@ -27,7 +27,9 @@ from kops.operations.state.repartition_stage import movables, stage_changelogs
 from kops.operations.state.snapshot_topics import OwnTopics, StandingStill, own_topics, standing_still
 
 
-def plan_repartition(services: Services, state_file: StateFile, partitions: int, choice: Choice, *, master: str | None = None) -> Plan:
+def plan_repartition(
+    services: Services, state_file: StateFile, partitions: int, choice: Choice, *, master: str | None = None
+) -> Plan[StateArguments]:
     """Return the plan that moves the stores of a state file to another number of partitions.
 
     :param choice: what becomes of the input topics
@@ -99,7 +101,7 @@ def plan_repartition(services: Services, state_file: StateFile, partitions: int,
         ),
         severity=Severity.SEVERE,
         confirm=application,
-        arguments=arguments.as_json(),
+        arguments=arguments,
         warnings=(*_losses(topics, still), *inputs.warnings, *_left_alone(topics, changes, partitions), delete_local_state(application)),
         notes=tuple(f"{found.store.name}: {found.done.keys:,} keys" for found in moved),
     )
@@ -135,16 +137,18 @@ def _losses(topics: OwnTopics, still: StandingStill) -> list[str]:
     return [f"{text}, and do not move; `kops state verify` compares the state with its input" for text in said if text]
 
 
-def _unfinished(services: Services, application: str, partitions: int) -> Plan | None:
+def _unfinished(services: Services, application: str, partitions: int) -> Plan[StateArguments] | None:
     """Return the plan for what is left of an earlier move to that many partitions: the old changelogs may be gone, but are staged."""
     cluster_id = services.kafka.cluster().cluster_id
     for entry in Journal(services.directories.state / "journal").entries(lambda _: None, mentioning=REPARTITION):
-        plan = entry.plan
-        if (plan.operation, plan.cluster_id) != (REPARTITION, cluster_id) or arguments_of(plan).application != application:
+        if (entry.plan.operation, entry.plan.cluster_id) != (REPARTITION, cluster_id):
+            continue
+        plan = STATE_CHANGE.typed(entry.plan)
+        if plan.arguments.application != application:
             continue
         if not is_unfinished(entry) or (entry.status is EntryStatus.OPEN and not crashed(entry)):
             return None  # the newest counts
-        sizes = {change.after.partitions or 0 for change in arguments_of(plan).topics if change.after}
+        sizes = {change.after.partitions or 0 for change in plan.arguments.topics if change.after}
         if sizes != {partitions}:
             hint = f"`kops journal finish {entry.id}` does what is left of it, `kops undo {entry.id}` takes it back"
             raise Refused(f"{entry.id} moved {application} to {max(sizes, default=0)} partitions, and was not finished", hint=hint)

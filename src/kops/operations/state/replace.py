@@ -93,7 +93,7 @@ class Replacement:
         ]
 
 
-def plan_replace(services: Services, state_file: StateFile, options: ComputeOptions) -> Plan:
+def plan_replace(services: Services, state_file: StateFile, options: ComputeOptions) -> Plan[StateArguments]:
     """Compute every store, and return the plan that recreates those changelogs that are wrong.
 
     :raises Refused: as ``plan_rebuild``, except for what recreating puts right
@@ -134,7 +134,8 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
         commit=dict(commits),
         prior={partition: cut.committed.get(partition) for partition in commits},
         open=tuple(still_open(computed, uncovered, wipe)),
-        facts={"archives": cut.archives_json, "question": question_of(computed)},
+        question=question_of(computed),
+        facts={"archives": cut.archives_json},
     )
     plan = Plan(
         operation=REPLACE,
@@ -144,7 +145,7 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
         items=(*(item for done in replaced for item in done.items()), *right, *move_items(cut, commits)),
         severity=Severity.SEVERE if replaced else Severity.MODERATE,
         confirm=names[0] if len(names) == 1 else state_file.application,
-        arguments=arguments.as_json(),
+        arguments=arguments,
         warnings=(*cut.notes, *_headers(replaced), *_more_partitions(state_file, replaced, cut), *wipe),
         notes=(
             *cut.origins,

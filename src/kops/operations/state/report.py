@@ -17,6 +17,7 @@ from kops.core.times import time_text, to_milliseconds
 from kops.operations.engine.spark import Engine, start_engine
 from kops.operations.protocol.journal import Entry, Journal
 from kops.operations.services import Services
+from kops.operations.state.arguments import StateArguments, StoreWrite
 from kops.operations.state.compute import Computed
 from kops.operations.state.stored_keys import key_rows
 from kops.output.report import BAD, GOOD, NEUTRAL, WARNING, Report, Section, Table, report_html
@@ -56,10 +57,11 @@ def write_report(report: Report, path: str) -> None:
         raise UsageProblem(f"cannot write the report to {path}: {error.strerror}", hint="name a file that does not exist yet") from error
 
 
-def entry_of(journal: Journal, plan: Plan) -> Entry | None:
+def entry_of(journal: Journal, plan: Plan[StateArguments]) -> Entry | None:
     """Return the newest journal entry of a plan; None when it was not carried out."""
     readable = journal.entries(lambda _damaged: None)
-    return next((entry for entry in readable if (entry.plan.arguments, entry.plan.guard) == (plan.arguments, plan.guard)), None)
+    wanted = (plan.arguments.as_json(), plan.guard)
+    return next((entry for entry in readable if (entry.plan.arguments, entry.plan.guard) == wanted), None)
 
 
 def report_of_verify(services: Services, state_file: StateFile, engine: Engine, computed: Sequence[Computed]) -> Report:
@@ -79,15 +81,15 @@ def report_of_verify(services: Services, state_file: StateFile, engine: Engine, 
     )
 
 
-def report_of_rebuild(services: Services, state_file: StateFile, plan: Plan, entry: Entry | None) -> Report:
+def report_of_rebuild(services: Services, state_file: StateFile, plan: Plan[StateArguments], entry: Entry | None) -> Report:
     """Return the report of a rebuild: what was wrong, what was written, and what was read back.
 
     :param entry: of the journal; None when nothing was written
     """
-    engine = start_engine(services, plan.arguments["master"])
+    engine = start_engine(services, plan.arguments.master)
     results = {result.target: result for result in entry.item_results} if entry else {}
     by_name = {store.name: store for store in state_file.stores}
-    sections = [_rebuilt(engine, by_name[name], body, plan, results) for name, body in plan.arguments["stores"].items()]
+    sections = [_rebuilt(engine, by_name[name], store, plan, results) for name, store in plan.arguments.stores.items()]
     facts = [*_facts(services, state_file.path), ("what", plan.summary)]
     if entry:
         facts += [("journal", entry.id), ("carried out by", f"{entry.user}@{entry.host}"), ("from", entry.started), ("to", entry.ended)]
@@ -108,12 +110,13 @@ def _next_command(entry: Entry) -> list[tuple[str, str]]:
 
     if is_unfinished(entry):
         return [("to finish", f"kops journal finish {entry.id}")]
-    if mutation_named(entry.plan.operation).can_be_undone(entry.plan):
+    mutation = mutation_named(entry.plan.operation)
+    if mutation.can_be_undone(mutation.typed(entry.plan)):
         return [("to undo", f"kops undo {entry.id}")]
     return [("to undo", "this cannot be undone")]
 
 
-def _verdict(plan: Plan, results: Mapping[str, ItemResult]) -> tuple[str, str]:
+def _verdict(plan: Plan[StateArguments], results: Mapping[str, ItemResult]) -> tuple[str, str]:
     if not plan.has_changes:
         return "Every key was correct; nothing was written.", GOOD
     if not results:
@@ -121,25 +124,26 @@ def _verdict(plan: Plan, results: Mapping[str, ItemResult]) -> tuple[str, str]:
     wrong = [result.target for result in results.values() if result.status not in (Status.DONE, Status.UNCHANGED)]
     if wrong:
         return f"Not everything was written, or read back as written: {', '.join(wrong)}", BAD
-    stores = plan.arguments["stores"].values()
-    written = sum(content["records"] for body in stores for content in body["contents"].values())
+    stores = plan.arguments.stores.values()
+    written = sum(store.records for store in stores)
     counts = Counter[str]()
-    for body in stores:
-        for actions in body.get("actions", {}).values():
+    for store in stores:
+        for actions in store.facts.get("actions", {}).values():
             counts.update(actions)
     found = ", ".join(f"{counts[name]:,} {WORDS[name]}" for name in ACTIONS if counts[name])
     keys = f" Keys that were wrong: {found}." if found else ""
     return f"{counted(written, 'record')} written, and verified by reading {'it' if written == 1 else 'them'} back.{keys}", GOOD
 
 
-def _rebuilt(engine: Engine, store: Store, body: Mapping[str, Any], plan: Plan, results: Mapping[str, ItemResult]) -> Section:
-    topic, compared = body["changelog"], "actions" in body  # what replaces a topic is not compared by partition
+def _rebuilt(engine: Engine, store: Store, write: StoreWrite, plan: Plan[StateArguments], results: Mapping[str, ItemResult]) -> Section:
+    topic, compared = write.changelog, "actions" in write.facts  # what replaces a topic is not compared by partition
     rows = []
     for item in plan.items:
         if not item.target.startswith(f"{topic}:"):
             continue
         number = item.target.rpartition(":")[2]
-        content, actions, result = body["contents"].get(number), body.get("actions", {}).get(number, {}), results.get(item.target)
+        content, actions = write.contents.get(int(number)), write.facts.get("actions", {}).get(number, {})
+        result = results.get(item.target)
         rows.append(
             {
                 "partition": int(number),
@@ -157,16 +161,16 @@ def _rebuilt(engine: Engine, store: Store, body: Mapping[str, Any], plan: Plan, 
     )
     return Section(
         title=f"Store {store.name}",
-        facts=[("changelog", topic), *_facts_of(body)],
-        chart=_chart(engine, body["stage"]),
-        tables=[Table("By partition", columns, rows, note if results else ""), *_keys(engine, store, body["stage"])],
+        facts=[("changelog", topic), *_facts_of(write.facts)],
+        chart=_chart(engine, write.stage),
+        tables=[Table("By partition", columns, rows, note if results else ""), *_keys(engine, store, write.stage)],
     )
 
 
-def _facts_of(body: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _facts_of(said: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return what a plan says of a store; one that recreates the changelog says less."""
-    facts = [(name, body[key]) for name, key in (("records read", "read"), ("keys", "keys")) if key in body]
-    exactness = body.get("exactness")
+    facts = [(name, said[key]) for name, key in (("records read", "read"), ("keys", "keys")) if key in said]
+    exactness = said.get("exactness")
     if exactness:
         facts.append(("exactness", exactness["class"]))
         facts += [("because", reason) for reason in exactness["reasons"]]

@@ -72,7 +72,7 @@ def plan_restore(
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=tuple(items),
-        arguments=arguments.as_json(),
+        arguments=arguments,
         warnings=(
             *(f"when the snapshot was taken, {loss}" for loss in original.losses),
             *_sent_again(manifest, commits, prior),

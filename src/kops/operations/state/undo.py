@@ -12,18 +12,18 @@ from kops.core.streams.local_state import delete_local_state
 from kops.operations.engine.spark import Engine, start_engine
 from kops.operations.offsets.items import offset_of
 from kops.operations.services import Services
-from kops.operations.state.arguments import StateArguments, StoreWrite, arguments_of, log_starts
+from kops.operations.state.arguments import StateArguments, StoreWrite, log_starts
 from kops.operations.state.changelog_writes import contents_backwards, refuse_without_stages
 from kops.operations.state.guard import guarded, log_ends, records_of
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
 
 
-def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
+def plan_undo(services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> Plan[StateArguments]:
     """Return the plan that takes a change of state back.
 
     :raises Refused: when a topic was recreated since, or inputs have grown, which Kafka cannot take back
     """
-    arguments = arguments_of(plan)
+    arguments = plan.arguments
     _refuse_after_loss(plan)
     if arguments.grow:
         _refuse_grown(services, arguments)
@@ -49,7 +49,7 @@ def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> 
         plan,
         summary=f"undo: {plan.summary}",
         items=(*_topic_items(services, topics), *_store_items(services, undo), *_commit_items(undo, now)),
-        arguments=undo.as_json(),
+        arguments=undo,
         severity=Severity.SEVERE if replaces else plan.severity,
         confirm=arguments.application if replaces else plan.confirm,
         warnings=tuple(warnings),
@@ -58,7 +58,7 @@ def plan_undo(services: Services, plan: Plan, results: Sequence[ItemResult]) -> 
     return guarded(services, back)
 
 
-def _refuse_after_loss(plan: Plan) -> None:
+def _refuse_after_loss(plan: Plan[StateArguments]) -> None:
     """Refuse to take back what took something with it: the state of then no longer fits the offsets of now."""
     if plan.losses:
         raise Refused(
