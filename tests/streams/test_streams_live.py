@@ -180,7 +180,7 @@ def test_a_description_adds_what_the_group_does_not_tell(scene, kops, topology_f
 def test_the_coordinators_records_tell_the_same(scene, cluster):
     from kops.config.connection import Connection
     from kops.gateways.kafka import Kafka
-    from kops.operations.streams.records import read_application
+    from kops.operations.streams.find import read_application
 
     class Services:
         kafka = Kafka(Connection((cluster.servers,)))

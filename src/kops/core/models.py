@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+READ_COMMITTED, READ_UNCOMMITTED = ISOLATIONS = ("read_committed", "read_uncommitted")
+"""``isolation.level`` of a consumer."""
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+
+
+def isolation_of(*, committed: bool) -> str:
+    """Return the isolation level that leaves out aborted and open transactions, or the one that does not."""
+    return READ_COMMITTED if committed else READ_UNCOMMITTED
 
 
 @dataclass(frozen=True, order=True)

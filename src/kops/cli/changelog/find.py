@@ -12,7 +12,7 @@ from kops.cli.frame.session import Session
 
 if TYPE_CHECKING:
     from kops.operations.changelog.detect import Detection
-    from kops.operations.changelog.rows import Named
+    from kops.operations.changelog.rows import NamedFormats
     from kops.operations.changelog.target import Target
     from kops.operations.changelog.view import KeyQuery, Versions
 
@@ -54,7 +54,7 @@ def get_command(session: Session, /, *, names: tuple[str, ...], how: How, **opti
 def history_command(session: Session, /, *, names: tuple[str, ...], how: How, limit: int | None, **options: Any) -> None:
     """Show every record of one KEY that is left, tombstones too; exit 1 when there is none.
 
-    MISSING counts the offsets before a record, since the one above, that have no record any more: compaction took them, or they are
+    MISSING counts the offsets before a record, since the one above, that no longer have a record: compaction took them, or they are
     of transactions.
     """
     from kops.cli.changelog.view import show_history
@@ -75,7 +75,7 @@ class _Found:
     detected: Detection
     query: KeyQuery
     versions: Versions
-    named: Named
+    named: NamedFormats
 
 
 def _find(session: Session, names: tuple[str, ...], how: How, options: dict[str, Any], *, limit: int | None = None) -> _Found:

@@ -38,7 +38,7 @@ def inspect_command(
     from kops.core.changelog.filters import Times, parse_times
     from kops.operations.changelog.inspect import inspecting
     from kops.operations.changelog.rows import key_bytes
-    from kops.operations.changelog.view import Wanted
+    from kops.operations.changelog.view import RowFilter
     from kops.operations.records.formats import format_for
 
     named = named_of(session, how)
@@ -49,7 +49,7 @@ def inspect_command(
     engine = engine_of(session, how)
     one = choose(session, names, how, named)
     key = None if key_equals is None else key_bytes(one.named.key or format_for(session, "bytes"), key_equals)
-    wanted = Wanted(key, windows, between, tombstones)
+    wanted = RowFilter(key, windows, between, tombstones)
     skip = how.skip_undecodable
     with inspecting(session, one.target, one.detected, wanted, named=one.named, limit=limit, skip=skip, engine=engine) as found:
         show_rows(session, found.rows)

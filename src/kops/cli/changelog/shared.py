@@ -15,7 +15,7 @@ from kops.cli.frame.options import spark_option
 if TYPE_CHECKING:
     from kops.cli.frame.session import Session
     from kops.operations.changelog.detect import Detection
-    from kops.operations.changelog.rows import Named
+    from kops.operations.changelog.rows import NamedFormats
     from kops.operations.changelog.target import Target
     from kops.operations.engine.spark import Engine
 
@@ -127,21 +127,21 @@ class Chosen:
 
     target: Target
     detected: Detection
-    named: Named
+    named: NamedFormats
 
 
-def named_of(session: Session, how: How) -> Named:
+def named_of(session: Session, how: How) -> NamedFormats:
     """Return the formats that were named, and the size of the windows."""
     from kops.core.durations import parse_duration
-    from kops.operations.changelog.rows import Named
+    from kops.operations.changelog.rows import NamedFormats
     from kops.operations.records.formats import format_for
 
     key, value, right = (format_for(session, name) if name else None for name in (how.key_name, how.value_name, how.right_name))
     size = parse_duration(how.window_size, what="window size") if how.window_size else None
-    return Named(key, value, right, size)
+    return NamedFormats(key, value, right, size)
 
 
-def choose(session: Session, names: Sequence[str], how: How, named: Named) -> Chosen:
+def choose(session: Session, names: Sequence[str], how: How, named: NamedFormats) -> Chosen:
     """Return which changelog is meant and what it is read as; says on stderr when that is a guess, and when Spark would read better."""
     from dataclasses import replace
 
@@ -150,10 +150,10 @@ def choose(session: Session, names: Sequence[str], how: How, named: Named) -> Ch
 
     target, type_name = target_of(session, names, how), how.type_name
     if how.state_file:
-        from kops.operations.changelog.from_file import said_by
+        from kops.operations.changelog.from_file import spec_in
         from kops.operations.records.formats import format_for
 
-        said = said_by(how.state_file, target.topic)
+        said = spec_in(how.state_file, target.topic)
         key, value = named.key or format_for(session, said.key_name), named.value or format_for(session, said.value_name)
         named = replace(named, key=key, value=value, window_size=said.window_size if named.window_size is None else named.window_size)
         type_name = type_name or said.type_name

@@ -32,7 +32,7 @@ _LISTED = (
 
 
 def show_rows(session: Session, rows: Iterable[dict[str, Any]]) -> None:
-    """Write rows of a changelog to stdout, as they come but for a table."""
+    """Write rows of a changelog to stdout, as they come, except for a table."""
     if session.output_format == "table":
         whole = list(rows)
         session.render([_cells(row) for row in whole], _columns(whole))

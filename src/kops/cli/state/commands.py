@@ -72,8 +72,8 @@ def computing(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         from kops.operations.engine.state_files import read_state_file
         from kops.operations.state.computation import ComputeOptions
-        from kops.operations.state.cut import parse_cut
         from kops.operations.state.evidence import parse_damaged
+        from kops.operations.state.input_offsets import parse_cut
 
         session: Session = click.get_current_context().obj
         state_file = read_state_file(file, stores)
@@ -174,7 +174,7 @@ def verify(
 ) -> int:
     """Compare the changelogs with what they should hold, and count.
 
-    Exit 1 when they differ, and 7 when that cannot be told: the computation failed, its result cannot be exact, or there is nothing to
+    Exit 1 when they differ, and 7 when that is unknown: the computation failed, its result cannot be exact, or there is nothing to
     compare with.
 
     With --snapshot an older snapshot stands for the changelogs: it proves the state file even after they are lost.
@@ -184,7 +184,7 @@ def verify(
     from kops.core.durations import parse_duration
     from kops.operations.groups.matching import wait_until_empty
     from kops.operations.state.compare import verify as compare
-    from kops.operations.state.cut import COMMITTED
+    from kops.operations.state.input_offsets import COMMITTED
     from kops.operations.state.report import refuse_report, report_of_verify, write_report
 
     if compared and (compute_options.snapshot or compute_options.at != COMMITTED):
@@ -213,7 +213,7 @@ def verify(
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="The most keys to show for each store.")
 @click.option("--against", metavar="APPLICATION", help="Compare with the changelogs of this application, computing nothing.")
 def diff(session: Session, state_file: Any, compute_options: Any, *, limit: int, against: str | None) -> int:
-    """Show the keys whose changelog differs from what it should hold; exit 1 when there are any, 7 when that cannot be told.
+    """Show the keys whose changelog differs from what it should hold; exit 1 when there are any, 7 when that is unknown.
 
     With --against two applications with the same stores are compared, as they are now: what is expected is the state file's.
     """

@@ -24,7 +24,7 @@ def init(session: Session, *, application: str, topology_file: str | None, store
     Without --topology only the group and the topics are examined, which do not show aggregations.
     """
     from kops.operations.streams.draft import draft_state_file, only_stores
-    from kops.operations.streams.look import read_topology
+    from kops.operations.streams.inspection import read_topology
 
     if force and not out:
         raise click.UsageError("--force goes with --out")

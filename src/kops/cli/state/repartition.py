@@ -47,7 +47,7 @@ def repartition(
     from kops.operations.groups.matching import wait_until_empty
     from kops.operations.protocol.engine import refuse_read_only
     from kops.operations.state.repartition import forget_kept, plan_repartition
-    from kops.operations.state.repartition_inputs import Choice, parse_instead
+    from kops.operations.state.repartition_inputs import InputChoice, parse_instead
 
     if (partitions is None) == (not confirm_done):
         raise click.UsageError("say --partitions N, or --confirm-done for an earlier move")
@@ -60,5 +60,5 @@ def repartition(
         refuse_read_only(session.connection)
     if wait_empty:
         wait_until_empty(session, state_file.application, parse_duration(wait_empty))
-    choice = Choice(grow_inputs, keep_inputs, parse_instead(instead))
+    choice = InputChoice(grow_inputs, keep_inputs, parse_instead(instead))
     return session.carry_out(plan_repartition(session, state_file, partitions or 0, choice, master=master), approval)

@@ -74,11 +74,11 @@ def describe(
 
     --key answers as KafkaStreams.queryMetadataForKey does, with the default partitioner. For windows and sessions give the record's key.
     """
-    from kops.operations.streams.look import look_at, read_topology
+    from kops.operations.streams.inspection import inspect_application, read_topology
 
     if stores and key is None:
         raise click.UsageError("--store goes with --key")
-    look = look_at(session, application, read_topology(topology_file) if topology_file else None)
+    look = inspect_application(session, application, read_topology(topology_file) if topology_file else None)
     if key is not None:
         _render_key(session, look, key, key_format, stores)
     elif session.output_format in ("json", "yaml"):

@@ -67,8 +67,8 @@ def reset(
     """
     from kops.operations.offsets.strategies import Choice
     from kops.operations.protocol.engine import refuse_read_only
-    from kops.operations.streams.look import read_topology
-    from kops.operations.streams.reset import Wanted, plan_reset, split_topics
+    from kops.operations.streams.inspection import read_topology
+    from kops.operations.streams.reset import ResetOptions, plan_reset, split_topics
 
     if (application is None) == (application_id is None):
         raise click.UsageError("name one APPLICATION, as an argument or with --application-id")
@@ -78,6 +78,6 @@ def reset(
     choice = Choice(**given) if chosen else Choice(to_earliest=True)
     if wait_empty and not approval.dry_run and not approval.plan_out:
         refuse_read_only(session.connection)
-    wanted = Wanted(split_topics(input_topics), split_topics(internal_topics), split_topics(output_topics), wait_empty)
+    wanted = ResetOptions(split_topics(input_topics), split_topics(internal_topics), split_topics(output_topics), wait_empty)
     topology = read_topology(topology_file) if topology_file else None
     return session.carry_out(plan_reset(session, application or application_id or "", choice, wanted, topology), approval)

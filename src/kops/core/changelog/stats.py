@@ -9,9 +9,9 @@ from typing import Any
 from kops.core.records.models import timestamp_text
 
 LARGEST = 5
-"""So many keys and values are named."""
+"""How many keys and values are named."""
 NAMED = 5
-"""So many undecodable records are named."""
+"""How many undecodable records are named."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the cluster tells of an application's stores and input topics, for a draft of its state file. Pure."""
+"""What the cluster says about an application's stores and input topics, for a draft of its state file. Pure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TopicFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the cluster tells.
+    """What the cluster says.
 
     :param transactions: whether changelogs end in the marks of transactions; None when none has records
     """

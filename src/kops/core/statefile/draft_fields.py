@@ -1,4 +1,4 @@
-"""The fields of a draft, one by one: filled in where something tells, else open with what to write there. Pure."""
+"""The fields of a draft, one by one: filled in where it is known, else open with what to write there. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def history_entry(facts: StoreFacts) -> Entry:
     """Return how long a versioned store keeps what was overwritten."""
     if facts.history_ms is None:
         return open_entry("history_retention", "historyRetention of the versioned store")
-    told = "min.compaction.lag.ms of the changelog without the day that Kafka Streams adds"
-    return Entry("history_retention", duration_text(max(0, facts.history_ms - DAY_MS)), told)
+    comment = "min.compaction.lag.ms of the changelog without the day that Kafka Streams adds"
+    return Entry("history_retention", duration_text(max(0, facts.history_ms - DAY_MS)), comment)
 
 
 def windows_entry(facts: StoreFacts) -> Entry:
@@ -30,8 +30,8 @@ def windows_entry(facts: StoreFacts) -> Entry:
     aligned: tuple[Entry, ...] = ()
     if facts.type != SESSION and facts.alignment_ms and facts.step_ms:
         start, step = duration_text(facts.alignment_ms), duration_text(facts.step_ms)
-        told = f"the windows in the changelog start {start} after multiples of {step}: not TimeWindows, which start at multiples of their"
-        aligned = (Entry("alignment", start, f"{told} advance. custom windows only; remove this line for SlidingWindows"),)
+        why = f"the windows in the changelog start {start} after multiples of {step}: not TimeWindows, which start at multiples of their"
+        aligned = (Entry("alignment", start, f"{why} advance. custom windows only; remove this line for SlidingWindows"),)
     return Entry("window", (*_length_and_grace(facts, kept), *aligned, _retention_entry(kept)))
 
 
@@ -59,13 +59,13 @@ def _length_and_grace(facts: StoreFacts, kept: int | None) -> tuple[Entry, Entry
 
 def _retention_entry(kept: int | None) -> Entry:
     if kept is None:
-        told = "how long the store keeps windows: withRetention, or what the library takes by itself (size and grace; before 3.0 a day)"
-        return open_entry("retention", told)
+        comment = "how long the store keeps windows: withRetention, or what the library takes by itself (size and grace; before 3.0 a day)"
+        return open_entry("retention", comment)
     return Entry("retention", duration_text(kept), "retention.ms of the changelog without the day that Kafka Streams adds")
 
 
 def aggregate_entry(trace: Trace, facts: StoreFacts) -> Entry:
-    """Return what is done to the records of a key, which nothing tells: open, with what fits."""
+    """Return what is done to the records of a key, which is unknown: open, with what fits."""
     form = facts.value.name or "FORMAT"
     looks = f"its values look like {facts.value.name} ({facts.value.reason})" if facts.value.name else f"its values: {facts.value.reason}"
     reduced = f"{{last: EXPR, as: {form}}}, or with sum, min, max, first or reducer"
@@ -83,9 +83,9 @@ def aggregate_entry(trace: Trace, facts: StoreFacts) -> Entry:
 
 
 def timestamp_entry() -> Entry:
-    """Return the question where the times of records come from, which nothing tells."""
-    told = "remove this line if the application has no TimestampExtractor of its own; else Spark SQL of its result, from key, value and"
-    return open_entry("timestamp", f"{told} headers, such as value.created_ms, or wall-clock")
+    """Return the question where the times of records come from, which is unknown."""
+    comment = "remove this line if the application has no TimestampExtractor of its own; else Spark SQL of its result, from key, value and"
+    return open_entry("timestamp", f"{comment} headers, such as value.created_ms, or wall-clock")
 
 
 def to_table_entries(trace: Trace, facts: StoreFacts) -> list[Entry]:

@@ -143,12 +143,12 @@ class Drafting:
         """
         topics = (*trace.topics, *(f"/{pattern}/" for pattern in trace.patterns))
         if len(trace.topics) != 1 or trace.patterns:
-            told = (
+            comment = (
                 f"one of {', '.join(topics)}; topics: [...] where they are one stream; table: NAME where it is made of a table"
                 if topics
                 else "which topic it comes of is not known"
             )
-            topic = open_entry("topic", told)
+            topic = open_entry("topic", comment)
         else:
             topic = Entry("topic", trace.topics[0])
         facts = self._facts.topic(trace.topics[0]) if trace.topics else TopicFacts()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED
 from kops.core.statefile.sources import Form, Source
 from kops.core.statefile.table_models import Table
 from kops.core.statefile.versions import EXPIRES_EXACTLY
 
 GUARANTEES = ("at_least_once", "exactly_once_v2")
-READ_COMMITTED, READ_UNCOMMITTED = ISOLATIONS = ("read_committed", "read_uncommitted")
 PARTITIONERS = DEFAULT, CUSTOM = ("default", "custom")
 KAFKA_STREAMS, FAUST = "kafka-streams", "faust"
 JSON_MODULES = ("json", "orjson")

@@ -6,18 +6,16 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
+from kops.core.models import ISOLATIONS, READ_COMMITTED, READ_UNCOMMITTED
 from kops.core.statefile.fields import Fields
 from kops.core.statefile.forms import NAME, read_name
 from kops.core.statefile.models import (
     FAUST,
     GUARANTEES,
-    ISOLATIONS,
     JSON_MODULES,
     KAFKA_STREAMS,
     KEY_VALUE,
     PLAIN,
-    READ_COMMITTED,
-    READ_UNCOMMITTED,
     SESSION,
     SLIDING,
     VERSIONED,

@@ -6,8 +6,7 @@ from kops.core.statefile.aggregates import read_aggregate
 from kops.core.statefile.fields import Fields
 from kops.core.statefile.forms import NAME, read_form, read_name, read_optional_name
 from kops.core.statefile.models import CUSTOM, DEFAULT, KEY_VALUE, PARTITIONERS, PLAIN, TABLE, Aggregation, Store
-from kops.core.statefile.sources import FORMATS, Form, Source
-from kops.core.statefile.starts import read_start, read_starts
+from kops.core.statefile.sources import FORMATS, Form, Source, read_start, read_starts
 from kops.core.statefile.versions import Version
 from kops.core.statefile.windows import WINDOW_FIELDS, read_windows
 

@@ -34,7 +34,7 @@ class Tables:
     def named(self, fields: Fields, field: str) -> Table:
         """Return the table that a field names.
 
-        :raises ConfigError: when there is none, when it is no table, or when it is made of itself
+        :raises ConfigError: when there is none, when it is not a table, or when it is made of itself
         """
         name = fields.needed(field, "the name of a table")
         for place in ("tables", "stores"):

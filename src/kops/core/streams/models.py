@@ -105,7 +105,7 @@ class Application:
     """An application and its group.
 
     :param protocol: ``classic`` or ``streams`` (KIP-1071)
-    :param parts: its sub-topologies; without stores and topics where nothing tells them
+    :param parts: its sub-topologies; without stores and topics where they are unknown
     :param complete: whether the parts are the whole topology, as the group or a description has it
     :param unknown: what could not be read, a sentence each
     """

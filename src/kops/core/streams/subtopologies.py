@@ -76,9 +76,9 @@ def merged(application: Application, topology: Topology | None, existing: Collec
         return replace(application, parts=tuple(_with_stores(part, application.application) for part in application.parts)), ()
     parts = parts_of(application.application, topology, existing)
     differing = []
-    told = {part.subtopology: part for part in parts}
+    known = {part.subtopology: part for part in parts}
     for part in application.parts:
-        other = told.get(part.subtopology)
+        other = known.get(part.subtopology)
         reads = {*part.source_topics, *part.repartition_topics}
         if other is None:
             differing.append(f"the group has a sub-topology {part.subtopology}, and the description has none")
@@ -121,7 +121,7 @@ def stores_of(
 
 
 def _partitions(part: Part, topology: Topology | None, store: str, application: str, partitions: Mapping[str, int]) -> set[int]:
-    """Return how many partitions the topics of a store have: its own sources where a description tells them, else its part's.
+    """Return how many partitions the topics of a store have: its own sources if a description names them, else its part's.
 
     ``StreamsMetadataState`` takes the greatest of its own sources.
     """

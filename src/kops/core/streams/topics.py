@@ -1,6 +1,6 @@
 """Whose internal topics are whose, by their names. Pure.
 
-Kafka Streams names its own topics ``<application.id>-<name>-changelog`` and likewise; nothing else tells whose a topic is, and an
+Kafka Streams names its own topics ``<application.id>-<name>-changelog`` and likewise; nothing else says whose a topic is, and an
 ``application.id`` may begin with another one: ``orders`` and ``orders-v2``.
 """
 

@@ -1,6 +1,6 @@
 """How a store comes from its topics, as far as a description of the topology tells: back from its processor to the sources. Pure.
 
-The DSL names processors by what they do (``KSTREAM-AGGREGATE-0000000003``); one that the program named tells nothing of that.
+The DSL names processors by what they do (``KSTREAM-AGGREGATE-0000000003``); one that the program named does not say that.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Trace:
     :param repartition: the repartition topic before it, without the application in front; None without one
     :param operators: what the records pass on the way, the last first, without what Kafka Streams put there itself
     :param tables: the tables that it is made of, by the names of their processors: the left one first
-    :param known: whether a description tells it; False: only topics do
+    :param known: a description names it; False: only topics show it
     :param through: stores of others that the records come out of, or are joined with, on the way
     """
 
@@ -228,7 +228,7 @@ class _Walk:
             yield from ((part, node) for node in part.nodes if node.kind == SINK and topic in node.topics)
 
     def _behind_sink(self, part: Part, sink: Node) -> None:
-        """Go on before a repartition topic; the filter of null keys there is Kafka Streams' own."""
+        """Continue before a repartition topic; the filter of null keys there is Kafka Streams' own."""
         for name in sink.predecessors:
             node = part.node(name)
             if node is not None:

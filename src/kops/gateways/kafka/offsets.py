@@ -7,15 +7,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kops.core.errors import KopsError, NotFound
-from kops.core.models import Bounds, TopicPartition
+from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, TopicPartition
 from kops.core.topics.names import topics_not_found
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.translate import has_no_leader, leader_moved
 
 T = TypeVar("T")
 
-READ_COMMITTED = "read_committed"
-READ_UNCOMMITTED = "read_uncommitted"
 RETRY_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
 NO_LEADER_SECONDS = 1.5

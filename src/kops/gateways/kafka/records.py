@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kops.core.errors import TimedOut
-from kops.core.models import TopicPartition
+from kops.core.models import READ_COMMITTED, TopicPartition
 from kops.core.records.models import OffsetRange, Ranges, Record
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.offsets import READ_COMMITTED, Offsets
+from kops.gateways.kafka.offsets import Offsets
 from kops.gateways.kafka.records_messages import (
     BATCH,
     PASSING,

@@ -49,7 +49,7 @@ class Place:
     def read(self, engine: Engine) -> dict[str, Any] | None:
         """Return the newest manifest; None when there is none.
 
-        :raises ConfigError: when it is no JSON
+        :raises ConfigError: when it is not JSON
         """
         text = _read_local(self.folder) if self.folder else _newest(engine, self.manifests)[1]
         try:

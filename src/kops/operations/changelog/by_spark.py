@@ -20,7 +20,7 @@ from kops.operations.changelog.check import Check, checker_named, ids_seen, wron
 from kops.operations.changelog.layouts import Layout
 from kops.operations.changelog.rows import Shape
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import KeyQuery, Version, Versions, View, Wanted
+from kops.operations.changelog.view import KeyQuery, RowFilter, Version, Versions, View
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
 
@@ -93,7 +93,7 @@ class BigView:
 
 
 @contextmanager
-def big_view(read: Read, layout: Layout, wanted: Wanted, limit: int | None) -> Iterator[BigView]:
+def big_view(read: Read, layout: Layout, wanted: RowFilter, limit: int | None) -> Iterator[BigView]:
     """Compact with Spark; the rows come one by one."""
     records = read.records()  # waits for the session, whose thread must not import pyspark at the same time
     from kops.spark.driver.observing import watched

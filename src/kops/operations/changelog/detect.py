@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kops.core.errors import UndecodableRecord
-from kops.core.models import TopicPartition
+from kops.core.models import READ_UNCOMMITTED, TopicPartition
 from kops.core.records.models import OffsetRange, Record
 from kops.formats.streams import detection, session_keys, store_types, suppression, window_keys
 from kops.formats.streams.detection import NAMED, Guess
@@ -19,7 +19,7 @@ EACH = 100
 PARTITIONS = 4
 """The longest partitions are looked at."""
 MANY = 50
-"""Of so many topics one partition each is enough: nobody waits for a hundred thousand records to see a list."""
+"""From this many topics on, one partition each is enough: a list must not take a hundred thousand records."""
 _LONGEST_WINDOW = 400 * 86_400_000
 
 
@@ -83,8 +83,8 @@ def samples(services: Services, targets: dict[str, Target]) -> dict[str, list[Re
         for partition in sorted(logs, key=lambda partition: logs[partition].start - logs[partition].end)[:partitions]:
             ranges[partition] = OffsetRange(max(logs[partition].start, logs[partition].end - EACH), logs[partition].end)
     found: dict[str, list[Record]] = {}
-    # What is not committed yet tells the type too, and is there at once where an open transaction would hide all that follows it.
-    for batch in services.kafka.records.read(ranges, isolation="read_uncommitted"):
+    # What is not committed yet shows the type too, and is there at once where an open transaction would hide all that follows it.
+    for batch in services.kafka.records.read(ranges, isolation=READ_UNCOMMITTED):
         for record in batch:
             found.setdefault(record.topic, []).append(record)
     return found

@@ -14,7 +14,7 @@ from kops.core.records.models import OffsetRange, Record, timestamp_text
 from kops.formats.base import Format, readable_text
 from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout
-from kops.operations.changelog.rows import Named, Skipped, choose_shape, key_bytes, key_format, rows_of
+from kops.operations.changelog.rows import NamedFormats, Skipped, choose_shape, key_bytes, key_format, rows_of
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import MOST_BYTES, OVERHEAD, KeyQuery, Version, Versions, compacted, require_times
 from kops.operations.changelog.warnings import counted
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from kops.operations.engine.spark import Engine
 
 
-def seek(target: Target, detected: Detection, typed: str, named: Named, *, everywhere: bool, windows: Times) -> tuple[KeyQuery, Named]:
+def seek(
+    target: Target, detected: Detection, typed: str, named: NamedFormats, *, everywhere: bool, windows: Times
+) -> tuple[KeyQuery, NamedFormats]:
     """Return what to look for, and the formats that were named or, of the key, seen.
 
     :param everywhere: in all partitions, not only in that which murmur2 gives
@@ -54,7 +56,7 @@ def read_versions(
 ) -> Versions:
     """Read a key's partitions and return every record of it.
 
-    :param limit: keep the newest so many of each partition
+    :param limit: keep this many of each partition, the newest
     :param engine: Spark; None to read here
     :raises Refused: when they do not fit in memory
     """
@@ -117,7 +119,7 @@ class Answer:
     notes: list[str]
 
 
-def get(target: Target, detected: Detection, query: KeyQuery, versions: Versions, named: Named, *, skip: bool) -> Answer:
+def get(target: Target, detected: Detection, query: KeyQuery, versions: Versions, named: NamedFormats, *, skip: bool) -> Answer:
     """Return the live records of a key.
 
     :raises NotFound: when there is none, saying how far which partitions were read
@@ -134,7 +136,7 @@ def get(target: Target, detected: Detection, query: KeyQuery, versions: Versions
     return Answer(rows, [*notes, *(f"note: {sentence}" for sentence in unstable_notes(versions.unstable))])
 
 
-def history(target: Target, detected: Detection, query: KeyQuery, versions: Versions, named: Named, *, skip: bool) -> Answer:
+def history(target: Target, detected: Detection, query: KeyQuery, versions: Versions, named: NamedFormats, *, skip: bool) -> Answer:
     """Return every record that is left of a key.
 
     :raises NotFound: when there is none
@@ -150,7 +152,7 @@ def history(target: Target, detected: Detection, query: KeyQuery, versions: Vers
     return Answer(rows, [summary, *notes, *gone, *(f"note: {sentence}" for sentence in unstable_notes(versions.unstable))])
 
 
-def _shown(records: Sequence[Record], detected: Detection, named: Named, *, skip: bool) -> tuple[list[dict[str, Any]], list[str]]:
+def _shown(records: Sequence[Record], detected: Detection, named: NamedFormats, *, skip: bool) -> tuple[list[dict[str, Any]], list[str]]:
     shape, sentence = choose_shape(records, detected, named)
     skipped = Skipped()
     rows = list(rows_of(records, shape, skipped, skip=skip))
@@ -166,7 +168,7 @@ def _gone(versions: Versions) -> list[str]:
             sentences.append(f"{place} begins at offset {wanted.start:,}: what was before is gone")
         if count := versions.missing[place]:
             sentences.append(
-                f"{count:,} of the {wanted.end - wanted.start:,} offsets of {place} have no record any more, "
+                f"{count:,} of the {wanted.end - wanted.start:,} offsets of {place} no longer have a record, "
                 "by compaction or transactions: versions of this key may have been there"
             )
         elif not wanted.start:

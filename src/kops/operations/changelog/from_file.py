@@ -12,7 +12,7 @@ from kops.operations.engine.state_files import read_state_file
 
 
 @dataclass(frozen=True)
-class Said:
+class StoreSpec:
     """What a state file says.
 
     :param window_size: in milliseconds; None for other stores
@@ -24,7 +24,7 @@ class Said:
     window_size: int | None
 
 
-def said_by(path: str, topic: str) -> Said:
+def spec_in(path: str, topic: str) -> StoreSpec:
     """Return what a state file says of a changelog.
 
     :raises ConfigError: when it cannot be read
@@ -36,7 +36,7 @@ def said_by(path: str, topic: str) -> Said:
         if store.changelog == topic or buffer:
             window = store.window
             size = None if window is None or window.kind == types.SESSION else window.size_ms
-            return Said(_type(store, buffer=buffer), store.key_form.name, store.aggregate.form.name, size)
+            return StoreSpec(_type(store, buffer=buffer), store.key_form.name, store.aggregate.form.name, size)
     changelogs = ", ".join(store.changelog for store in stores)
     raise UsageProblem(f"{path} has no store whose changelog is {topic}", hint=f"changelogs of its stores: {changelogs}")
 

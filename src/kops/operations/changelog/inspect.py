@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from kops.core.records.models import Record
 from kops.operations.changelog.detect import Detection
-from kops.operations.changelog.rows import Named, Shape, Skipped, choose_shape, rows_of
+from kops.operations.changelog.rows import NamedFormats, Shape, Skipped, choose_shape, rows_of
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import View, Wanted, read_view, require_times
-from kops.operations.changelog.warnings import counted, misplaced, misplaced_note, oddities
+from kops.operations.changelog.view import RowFilter, View, read_view, require_times
+from kops.operations.changelog.warnings import counted, misplaced, misplaced_note, warnings_of
 from kops.operations.services import Services
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def inspecting(
     services: Services,
     target: Target,
     detected: Detection,
-    wanted: Wanted,
+    wanted: RowFilter,
     *,
-    named: Named,
+    named: NamedFormats,
     limit: int | None,
     skip: bool,
     engine: Engine | None = None,
@@ -94,13 +94,13 @@ def _inspected(
     *,
     keys: int,
     wrong: int,
-    wanted: Wanted,
+    wanted: RowFilter,
     limit: int | None,
     skip: bool,
     deleted: int | None = None,
 ) -> Inspected:
     tombstones = view.tombstones if deleted is None else deleted
-    notes = [summary(view, keys, tombstones, shown=wanted.tombstones, limit=limit), *(f"note: {each}" for each in oddities(view))]
+    notes = [summary(view, keys, tombstones, shown=wanted.tombstones, limit=limit), *(f"note: {each}" for each in warnings_of(view))]
     if wrong:
         notes.append(f"note: {misplaced_note(wrong, keys)}")
     if sentence:

@@ -71,7 +71,7 @@ def _owned(application: str, names: Sequence[str], ids: Iterable[str]) -> tuple[
     if len(own) < len(named):
         others = sorted({str(owner_of(name, ids)) for name in named if name not in own})
         notes.append(
-            f"note: left out, for they are of {', '.join(others)}: {len(named) - len(own)} topics that begin with {application}- too"
+            f"note: left out because they are of {', '.join(others)}: {len(named) - len(own)} topics that begin with {application}- too"
         )
     notes += [f"note: {doubt.topic} {doubt.reason}: it may be that application's, which has no group" for doubt in doubts(application, own)]
     return dict.fromkeys(own, application), notes
@@ -79,7 +79,7 @@ def _owned(application: str, names: Sequence[str], ids: Iterable[str]) -> tuple[
 
 @dataclass(frozen=True)
 class _Facts:
-    """What the cluster tells of some topics beside their settings and bounds.
+    """What the cluster says about some topics besides their settings and bounds.
 
     :param types: store type and confidence by topic
     :param first: offset of the first record that is still there; None where there is none

@@ -21,7 +21,7 @@ _LAST = ("value", "value_encoding", "headers", "tombstone")
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedFormats:
     """What was said about how records are to be shown; None where nothing was."""
 
     key: Format | None = None
@@ -128,7 +128,7 @@ def rows_of(records: Iterable[Record], shape: Shape, skipped: Skipped, *, skip: 
         yield row
 
 
-def choose_shape(records: Sequence[Record], detected: Detection, named: Named) -> tuple[Shape, str]:
+def choose_shape(records: Sequence[Record], detected: Detection, named: NamedFormats) -> tuple[Shape, str]:
     """Return how to show records, and a sentence about the formats that were not named.
 
     A format that was not named is string when all keys or values are readable UTF-8, else bytes.

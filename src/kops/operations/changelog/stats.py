@@ -14,7 +14,7 @@ from kops.formats.base import as_text_or_base64
 from kops.operations.changelog.check import Check, checker
 from kops.operations.changelog.detect import Detection
 from kops.operations.changelog.layouts import Layout
-from kops.operations.changelog.rows import Named, Shape, choose_shape
+from kops.operations.changelog.rows import NamedFormats, Shape, choose_shape
 from kops.operations.changelog.target import Target
 from kops.operations.changelog.view import MOST_BYTES
 from kops.operations.changelog.warnings import elsewhere, misplaced_note, of_settings
@@ -143,7 +143,7 @@ def _too_much(target: Target, keys: int) -> Refused:
     )
 
 
-def shape_for(detected: Detection, named: Named) -> tuple[Shape, str]:
+def shape_for(detected: Detection, named: NamedFormats) -> tuple[Shape, str]:
     """Return the formats that records are checked with: those that were named, or that the sample looks to be of, and a sentence."""
     shape, sentence = choose_shape(detected.sample, detected, named)
     return shape, sentence.replace("shown as", "taken as")

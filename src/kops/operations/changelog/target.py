@@ -37,7 +37,7 @@ class Target:
 
     @property
     def offsets(self) -> int:
-        """Return how many offsets the chosen partitions have: there are at most so many records."""
+        """Return how many offsets the chosen partitions have: an upper bound of the records."""
         return sum(found.end - found.start for found in self.ranges_of().values())
 
     def setting(self, name: str) -> str:

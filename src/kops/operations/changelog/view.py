@@ -15,15 +15,15 @@ from kops.operations.changelog.target import Target
 from kops.operations.services import Services
 
 MOST_BYTES = 1 << 30
-"""What the last records may take in memory before kops refuses to go on without Spark."""
+"""What the last records may take in memory before kops refuses to continue without Spark."""
 OVERHEAD = 500
 """Bytes that a record takes beside its key and value, in CPython."""
 ADVISABLE = 3_000_000
-"""From so many offsets on Spark is recommended: counting a million records takes this process 6 s of CPU, and Spark 6 s to start."""
+"""From this many offsets on Spark is recommended: counting a million records takes this process 6 s of CPU, and Spark 6 s to start."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RowFilter:
     """Which rows of a changelog are wanted.
 
     :param key: the application's own key, as bytes
@@ -73,7 +73,7 @@ class View:
 
 
 class Version(NamedTuple):
-    """A record of the key, and how many offsets before it, since the one before, have no record any more."""
+    """A record of the key, and how many offsets between the previous one and it no longer have a record."""
 
     record: Record
     missing_before: int
@@ -110,7 +110,7 @@ class KeyQuery:
     windows: Times
 
 
-def read_view(services: Services, target: Target, layout: Layout, wanted: Wanted) -> View:
+def read_view(services: Services, target: Target, layout: Layout, wanted: RowFilter) -> View:
     """Read the chosen partitions of a changelog. Memory: the last record of each wanted key.
 
     :raises Refused: when that is too much

@@ -17,13 +17,13 @@ COLUMNS_FROM = 20_000
 """From this many keys on, hashing them as an Arrow column is worth importing Arrow, where it is installed."""
 
 
-def oddities(view: View) -> list[str]:
-    """Return what is odd about a view, but for keys in wrong partitions."""
+def warnings_of(view: View) -> list[str]:
+    """Return what is unusual about a view, except keys in wrong partitions."""
     found = of_settings(view.target, view.layout)
     if not any("LogAppendTime" in sentence for sentence in found) and any(record.log_append_time for record in view.latest):
         found.append(_broker_time(view.target.topic))
     if view.unkeyed:
-        found.append(f"left out, for they have no key: {counted(view.unkeyed, 'record')}")
+        found.append(f"left out because they have no key: {counted(view.unkeyed, 'record')}")
     return [*found, *unstable_notes(view.unstable)]
 
 
@@ -32,7 +32,7 @@ def of_settings(target: Target, layout: Layout) -> list[str]:
     policy, topic = target.setting("cleanup.policy"), target.topic
     found = []
     if "compact" not in policy and layout.name != types.JOIN:
-        found.append(f"{topic} is not compacted (cleanup.policy={policy}): keys that retention deleted are missing, so it is no changelog")
+        found.append(f"{topic} is not compacted (cleanup.policy={policy}): it lacks keys that retention deleted, so it is not a changelog")
     elif "delete" in policy and "compact" in policy and not layout.has_time:
         found.append(f"{topic} is {policy}, as those of windowed and session stores are, and is read as {layout.name}")
     if "compact" in policy and int(target.setting("min.compaction.lag.ms") or 0) > 0 and layout.name != "versioned":

@@ -11,10 +11,9 @@ from kops.core.errors import AuthorizationFailed, KopsError, NotFound
 from kops.core.groups.history import GroupHistory, deletions
 from kops.core.groups.lag import Place
 from kops.core.groups.look import NOT_KNOWN, GroupLook, PartitionLook, Skew, skew_of
-from kops.core.models import Bounds, Committed, Setting, TopicPartition
+from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, Committed, Setting, TopicPartition
 from kops.core.records.models import Record
 from kops.core.times import to_milliseconds
-from kops.gateways.kafka.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from kops.gateways.kafka.records_ends import read_first
 from kops.operations.cluster.observe import Gaps
 from kops.operations.diagnose.scope import Scope

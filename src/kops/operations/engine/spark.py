@@ -1,4 +1,4 @@
-"""Spark for state: started while the cluster is asked, given the connection, told about while it works."""
+"""Spark for a connection: started while the cluster is asked, with progress while it works."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def drop_stage(path: str) -> None:
 
 
 def _forget_old(services: Services, folder: Path) -> None:
-    """Delete stages so old that nobody takes their plan back any more; those that an unfinished entry needs stay."""
+    """Delete stages whose plans are too old to be undone; those that an unfinished entry needs stay."""
     limit = time.time() - STAGES_KEPT_DAYS * 86_400
     old = [stage for stage in folder.iterdir() if stage.stat().st_mtime < limit]
     if not old:
@@ -241,13 +241,14 @@ def _needed_stages(services: Services) -> set[str] | None:
 
     :returns: None where an entry cannot be read: any stage may be its
     """
-    from kops.operations.protocol.journal import Journal
-    from kops.operations.protocol.journal_actions import is_unfinished
+    from kops.operations.protocol.journal import EntryStatus, Journal
 
+    stopped = (EntryStatus.OPEN, EntryStatus.PARTIAL, EntryStatus.INTERRUPTED, EntryStatus.UNKNOWN)
     needed: set[str] = set()
     damaged: list[ConfigError] = []
     for entry in Journal(services.directories.state / "journal").entries(damaged.append):
-        if is_unfinished(entry) and isinstance(entry.plan.arguments, dict):
+        unfinished = entry.status in stopped and not (entry.undone_by or entry.finished_by)
+        if unfinished and isinstance(entry.plan.arguments, dict):
             for store in dict(entry.plan.arguments.get("stores") or {}).values():
                 needed |= {store.get("stage") or "", store.get("prior_stage") or ""}
     return None if damaged else needed

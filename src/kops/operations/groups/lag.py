@@ -11,10 +11,9 @@ from typing import Any
 from kops.core.blocks import Block
 from kops.core.errors import KopsError, NotFound, Refused
 from kops.core.findings import counted
-from kops.core.models import Bounds, Group, TopicPartition
+from kops.core.models import READ_UNCOMMITTED, Bounds, Group, TopicPartition
 from kops.core.selection import is_glob
 from kops.gateways.kafka.groups.offsets_many import GroupOffsets
-from kops.gateways.kafka.offsets import READ_UNCOMMITTED
 from kops.operations.groups.details import NO_DETAILS, Details, details_of
 from kops.operations.groups.lag_rows import LagRows
 from kops.operations.groups.matching import WITH_OFFSETS, matching_listed

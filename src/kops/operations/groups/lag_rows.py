@@ -9,11 +9,10 @@ from typing import Any
 
 from kops.core.blocks import Block
 from kops.core.errors import KopsError, NotFound
-from kops.core.models import Bounds, Committed, Group, TopicPartition
+from kops.core.models import READ_COMMITTED, Bounds, Committed, Group, TopicPartition
 from kops.core.offsets.arithmetic import lag_of
 from kops.core.rights import reason
 from kops.gateways.kafka.groups.offsets_many import GroupOffsets
-from kops.gateways.kafka.offsets import READ_COMMITTED
 from kops.operations.groups.details import Details
 
 Row = dict[str, Any]

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from kops.core.errors import KopsError, NotFound
 from kops.core.groups.lag import OpenTransaction
-from kops.core.models import Bounds, TopicPartition
-from kops.gateways.kafka.offsets import READ_COMMITTED
+from kops.core.models import READ_COMMITTED, Bounds, TopicPartition
 from kops.operations.services import Services
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
-from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.models import READ_UNCOMMITTED, Bounds, Committed, TopicPartition
 from kops.core.offsets.arithmetic import Strategy, Target, ToLatest, ToOffset, ToTime, resolve
 from kops.core.plan import Plan
-from kops.gateways.kafka.offsets import READ_UNCOMMITTED
 from kops.operations.groups.matching import find_group
 from kops.operations.offsets.move import plan_move
 from kops.operations.offsets.plan import at_times, group_to_move

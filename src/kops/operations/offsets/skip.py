@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from kops.core.errors import Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.groups.lag import held_text
-from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.models import READ_COMMITTED, Bounds, Committed, TopicPartition
 from kops.core.offsets.arithmetic import SkipRecords, Strategy, ToOffset
 from kops.core.records.models import OffsetRange
 from kops.core.times import to_milliseconds
-from kops.gateways.kafka.offsets import READ_COMMITTED
 from kops.operations.groups.open_transactions import held_back, stable_offsets, transactions_in
 from kops.operations.offsets.strategies import Seek
 from kops.operations.services import Services

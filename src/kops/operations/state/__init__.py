@@ -1,1 +1,1 @@
-"""An application's state: computed from its topics, compared with its changelogs, put right."""
+"""An application's state: computed from its topics, compared with its changelogs, repaired."""

@@ -1,4 +1,4 @@
-"""Archives of input topics: what Kafka does not hold any more still counts, as if the topics had it."""
+"""Archives of input topics: what Kafka no longer holds still counts, as if the topics had it."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class StateChange(Mutation[StateArguments]):
     def resume(self, services: Services, plan: Plan[StateArguments]) -> Plan[StateArguments]:
         """Return the plan for what is left; what is staged is written again: the last record of a key counts, so twice is once.
 
-        :raises StateMoved: when the application or somebody else has gone on since
+        :raises StateMoved: when the application or another tool has moved on since
         """
         refuse_running(services, plan)
         resumed = replace(plan, arguments=replace(plan.arguments, topics=tuple(left_to_do(services, plan.arguments.topics))))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kops.core.errors import CouldNotTell, ExitCode, KopsError, NotFound
-from kops.core.models import Bounds, TopicPartition
+from kops.core.models import Bounds, TopicPartition, isolation_of
 from kops.core.statefile import StateFile
 from kops.core.topics.names import topics_not_found
 from kops.operations.engine.spark import Engine, drop_stage, new_stage, start_engine
@@ -16,11 +16,11 @@ from kops.operations.services import Services
 from kops.operations.state.completeness import uncovered_changelogs, uncovered_note
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import DIFFERENT, EQUAL, UNCLEAR, Computed
-from kops.operations.state.cut import application_group
+from kops.operations.state.input_offsets import application_group
 from kops.operations.state.into_topics import renamed
+from kops.operations.state.judgement import remember_proofs
 from kops.operations.state.stored_keys import WORDS, key_rows
 from kops.operations.state.windows import counted
-from kops.operations.state.witnesses import remember_proofs
 
 if TYPE_CHECKING:
     from kops.spark.reading.ranges import TopicRange
@@ -135,7 +135,7 @@ def diff_against(services: Services, state_file: StateFile, other: str, *, limit
 
     engine = start_engine(services, master)
     named = renamed(state_file, other)
-    isolation = "read_committed" if state_file.exactly_once else "read_uncommitted"
+    isolation = isolation_of(committed=state_file.exactly_once)
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     differing, unseen = 0, []

@@ -78,7 +78,7 @@ def uncovered_note(state_file: StateFile, uncovered: Sequence[Uncovered]) -> lis
 
 
 def stale_local_state(application: str, computed: Iterable[Computed]) -> list[str]:
-    """Say where local stores would not follow: a log that was emptied or recreated tells them nothing about old keys."""
+    """Say where local stores would not follow: a log that was emptied or recreated says nothing about old keys."""
     lost: dict[str, list[int]] = {}
     for found in computed:
         if not found.must_write:

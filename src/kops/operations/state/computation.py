@@ -12,7 +12,6 @@ from kops.operations.engine.spark import Engine, drop_stage
 from kops.operations.services import Services
 from kops.operations.state.archived_input import open_archives
 from kops.operations.state.compute import Computed, compute_stores
-from kops.operations.state.cut import COMMITTED, Cut, application_group, cut_of_snapshot, find_cut, refuse_alive
 from kops.operations.state.evidence import Proof
 from kops.operations.state.evidence_commits import Commits, read_commits
 from kops.operations.state.evidence_journal import read_past
@@ -20,10 +19,11 @@ from kops.operations.state.exactness import MEANINGS, SURE, worst
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.from_archive import with_shares
 from kops.operations.state.from_snapshot import Base, check_base, offsets_of, open_base, refuse_older
-from kops.operations.state.places import refuse_unplaced
-from kops.operations.state.starts import begins, first_offsets
-from kops.operations.state.undrained import answers_waiting, without_waiting
-from kops.operations.state.witnesses import refuse_unwritable, testified
+from kops.operations.state.input_offsets import COMMITTED, InputOffsets, application_group, cut_of_snapshot, find_cut, refuse_alive
+from kops.operations.state.input_starts import begins, first_offsets
+from kops.operations.state.judgement import refuse_unwritable, testified
+from kops.operations.state.key_places import refuse_unplaced
+from kops.operations.state.waiting_records import answers_waiting, without_waiting
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def compute_all(
     *,
     must_be_empty: bool,
     replacing: bool = False,
-) -> tuple[list[StoreFacts], Cut, list[Computed]]:
+) -> tuple[list[StoreFacts], InputOffsets, list[Computed]]:
     """Read the facts, refuse what must be, and compute all stores into stages.
 
     :param must_be_empty: refuse while the application has members
@@ -117,7 +117,7 @@ def compute_all(
 
 def _cut(
     services: Services, state_file: StateFile, facts: list[StoreFacts], options: ComputeOptions, then: Base | None
-) -> tuple[list[StoreFacts], Cut]:
+) -> tuple[list[StoreFacts], InputOffsets]:
     """Return where the input is cut: now, or as a snapshot has it that stands for the changelogs."""
     if then is None:
         return facts, find_cut(services, state_file, facts, options.at)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.operations.engine.spark import Engine, drop_stage, new_stage
-from kops.operations.state.amount import amount_text
-from kops.operations.state.cut import Cut
 from kops.operations.state.evidence import Proof, class_of, proof_of
 from kops.operations.state.evidence_doubts import added_retention, expires, expiry_text, of_emptied, of_retention
 from kops.operations.state.evidence_proven import Proven, proven_text
 from kops.operations.state.exactness import Exactness, of_order, of_time, worst
 from kops.operations.state.facts import StoreFacts
-from kops.operations.state.places import of_places, spare_note
+from kops.operations.state.input_offsets import InputOffsets
+from kops.operations.state.input_size import amount_text
+from kops.operations.state.key_places import of_places, spare_note
 from kops.operations.state.schemas import with_schemas
 from kops.operations.state.windows import of_windows, window_warnings
 
@@ -62,7 +62,7 @@ class Computed:
 
     @property
     def grade(self) -> str:
-        """Return the class as it is told: a bare A or B only where something testifies to it."""
+        """Return the class as it is reported: a bare A or B only where something testifies to it."""
         return class_of(self.exactness, self.proof)
 
     @property
@@ -106,7 +106,7 @@ class Computed:
     def must_write(self) -> bool:
         """Tell whether there is anything to append.
 
-        Tombstones that nobody has to see are no reason, unless a partition is empty: then local stores may remember what it forgot.
+        Tombstones that no local store needs are no reason, unless a partition is empty: then local stores may remember what it forgot.
         """
         return bool(self.differing) or any(
             bound.log_start_offset == bound.log_end_offset and self.actions.get(number, {}).get("erased", 0)
@@ -164,7 +164,7 @@ def compute_stores(
     engine: Engine,
     state_file: StateFile,
     facts: Sequence[StoreFacts],
-    cut: Cut,
+    cut: InputOffsets,
     *,
     skip_undecodable: bool,
     damaged: Mapping[str, frozenset[int] | None] | None = None,
@@ -208,7 +208,7 @@ def compute_stores(
         pool.shutdown()
 
 
-def job_of(state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodable: bool) -> Job:
+def job_of(state_file: StateFile, facts: StoreFacts, cut: InputOffsets, *, skip_undecodable: bool) -> Job:
     """Return what Spark computes for a store."""
     from kops.spark.job import Job
     from kops.spark.reading.ranges import TopicRange

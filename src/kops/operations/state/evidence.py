@@ -8,7 +8,7 @@ from typing import Any
 
 from kops.core.errors import UsageProblem
 from kops.core.statefile import StateFile
-from kops.operations.state.evidence_written import Written
+from kops.operations.state.evidence_written import OutputEvidence
 from kops.operations.state.exactness import Exactness, worst
 
 ENOUGH = 100
@@ -76,7 +76,7 @@ class Proof:
     expected: int
     partitions: Mapping[int, Survivors] = field(default_factory=dict)
     damaged: tuple[int, ...] = ()
-    output: Written | None = None
+    output: OutputEvidence | None = None
 
     @property
     def surviving(self) -> int:
@@ -264,7 +264,7 @@ def with_survivors(exactness: Exactness, proof: Proof, first: Sequence[str]) -> 
 
 
 def class_of(exactness: Exactness, proof: Proof | None) -> str:
-    """Return the class as it is told: ``A`` only where something testifies to it.
+    """Return the class as it is reported: ``A`` only where something testifies to it.
 
     :param proof: None for a store that is its own changelog, where nothing is written
     """
@@ -277,7 +277,7 @@ def parse_damaged(texts: Sequence[str], state_file: StateFile) -> dict[str, froz
     """Return the damaged partitions of stores; None: all of them.
 
     :param texts: each ``STORE`` or ``STORE:PARTITION,PARTITION``
-    :raises UsageProblem: for another store, or a partition that is no number
+    :raises UsageProblem: for another store, or a partition that is not a number
     """
     names = {store.name for store in state_file.stores}
     found: dict[str, frozenset[int] | None] = {}

@@ -20,7 +20,7 @@ from kops.core.times import time_text
 from kops.operations.groups.log import read_group_log
 from kops.operations.services import Services
 from kops.operations.state.evidence import Proof
-from kops.operations.state.evidence_journal import Past
+from kops.operations.state.evidence_journal import OwnHistory
 from kops.operations.state.evidence_proven import Proven
 from kops.operations.state.exactness import Exactness, contradicted
 from kops.operations.state.facts import StoreFacts
@@ -77,7 +77,7 @@ def read_commits(
     committed: Mapping[TopicPartition, Committed],
     *,
     starts: Mapping[TopicPartition, int],
-    past: Past,
+    past: OwnHistory,
     until: str = "",
 ) -> Commits:
     """Read what the commits of an application testify to.
@@ -137,7 +137,7 @@ def _doubts(events: Sequence[CommitEvent], start: int, made: frozenset[int | Non
         at, now, when = event.partition, event.committed, time_text(event.time) if event.time else ""
         if not recreated and event.topic_id is not None and topic_id is not None and event.topic_id != topic_id:
             recreated = True
-            yield Doubt(when, f"{at.topic} was deleted and created again after {when}: what was read of it before is not in it any more")
+            yield Doubt(when, f"{at.topic} was deleted and created again after {when}: what was read of it before is no longer in it")
         if now is None:
             deleted = deleted or (stood is not None and None not in made)
             continue
@@ -165,7 +165,7 @@ def _is_of_tool(committed: Committed | None) -> bool:
 def _moved(at: TopicPartition, before: int | None, after: int, start: int, when: str, *, is_last: bool) -> Iterator[Doubt]:
     """Judge an offset that a tool committed.
 
-    :param is_last: the application has not gone on from there
+    :param is_last: the application has not continued from there
     """
     to = f"{after}{f' on {when[:10]}' if when else ''}"
     known = "(Kafka Streams commits the partition time with it, and here is none)"

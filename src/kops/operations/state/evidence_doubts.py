@@ -34,14 +34,14 @@ def _of_keys(store: Store) -> list[Exactness]:
 
 
 def _of_rewritten_code(store: Store) -> list[Exactness]:
-    """Name a reducer: nothing but equal keys tells whether it is what the application's own code is."""
+    """Name a reducer: only equal keys show whether it does what the application's own code does."""
     if store.aggregate.kind != REDUCER:
         return []
     return [Exactness("A", (f"{store.aggregate.expression} is the application's code written again in Python",))]
 
 
 def _of_plugins(store: Store) -> list[Exactness]:
-    """Name the formats of plugins: nothing but equal keys tells whether they decode as the application's own serdes do."""
+    """Name the formats of plugins: only equal keys show whether they decode as the application's own serdes do."""
     names = sorted({form.name for source in store.inputs for form in (source.key, source.value) if form.plugin})
     return [Exactness("A", (f"{name} is a plugin's format, the application's serde written again in Python",)) for name in names]
 
@@ -139,7 +139,7 @@ def of_retention(store: Store, noted: Mapping[str, int], settings: Mapping[str, 
     kept, window = _kept_ms(settings), store.window
     if window is None or not noted.get("expired", 0) or kept - added_ms <= window.retention_ms:
         return Exactness("A")
-    told = f"retention.ms is {duration_text(kept)}, of which Kafka Streams adds {duration_text(added_ms)}"
+    why = f"retention.ms is {duration_text(kept)}, of which Kafka Streams adds {duration_text(added_ms)}"
     which = f"{noted['expired']:,} windows have expired by the file's retention ({duration_text(window.retention_ms)})"
-    reason = f"{which}, and {store.changelog} is kept for longer ({told}): they are neither computed nor compared"
+    reason = f"{which}, and {store.changelog} is kept for longer ({why}): they are neither computed nor compared"
     return Exactness("C", (f"{reason}; see window.retention and window.grace",), hides=True)

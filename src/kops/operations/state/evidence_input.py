@@ -23,17 +23,17 @@ from kops.formats.streams.offset_metadata import UNKNOWN_TIME, decode
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed
-from kops.operations.state.cut import Cut
 from kops.operations.state.evidence import ENOUGH
 from kops.operations.state.evidence_commits import Doubt
 from kops.operations.state.exactness import SURE, Exactness, contradicted, of_gaps, worst
+from kops.operations.state.input_offsets import InputOffsets
 
 _NAMED = 3
 _MOST = 1_000
 """Records that are read of a partition, its oldest."""
 
 
-def with_input(engine: Engine, found: Computed, cut: Cut) -> Computed:
+def with_input(engine: Engine, found: Computed, cut: InputOffsets) -> Computed:
     """Return a store judged by the gaps in its input."""
     facts = found.facts
     if not facts.store.reuses_source and _lacks_some(found, cut):
@@ -56,7 +56,7 @@ def with_input(engine: Engine, found: Computed, cut: Cut) -> Computed:
     return replace(found, exactness=worst([found.exactness, *judged]), computed_as=max(found.computed_as, grade))
 
 
-def _lacks_some(found: Computed, cut: Cut) -> bool:
+def _lacks_some(found: Computed, cut: InputOffsets) -> bool:
     """Tell whether fewer records were read than there are offsets: for transactions' markers, what was aborted, or gaps."""
     facts = found.facts
     offsets = sum(end - start for source in facts.store.inputs for start, end in cut.ranges(facts, source.topic).values())
@@ -68,7 +68,7 @@ def _offsets(gaps: tuple[tuple[int, int], ...]) -> str:
     return (f"at offset {first}" if first == last else f"among the offsets {first} to {last}") + (" and others" if len(gaps) > 1 else "")
 
 
-def doubts_of_aborts(engine: Engine, state_file: StateFile, found: Computed, cut: Cut) -> list[Doubt]:
+def doubts_of_aborts(engine: Engine, state_file: StateFile, found: Computed, cut: InputOffsets) -> list[Doubt]:
     """Return where transactions were aborted of which the state file does not say whether their records counted."""
     if state_file.says_isolation or state_file.library == FAUST:
         return []
@@ -85,7 +85,9 @@ def doubts_of_aborts(engine: Engine, state_file: StateFile, found: Computed, cut
     return [Doubt("", f"{what} (streams.isolation)")]
 
 
-def doubts_of_times(engine: Engine, state_file: StateFile, found: Computed, cut: Cut, made: Mapping[TopicPartition, object]) -> list[Doubt]:
+def doubts_of_times(
+    engine: Engine, state_file: StateFile, found: Computed, cut: InputOffsets, made: Mapping[TopicPartition, object]
+) -> list[Doubt]:
     """Return where the partition times that the application has committed are not those of what was computed.
 
     :param made: partitions whose offsets kops has moved: the time that it committed need not be of what lies before
@@ -132,15 +134,15 @@ def _compared(where: str, known: int, latest: int | None, *, may_skip: bool) -> 
     """
     if latest is None or known in (UNKNOWN_TIME, latest) or (may_skip and known < latest):
         return
-    told = f"Kafka Streams has seen the time {time_text(known)} in {where}, and the latest record there is of {time_text(latest)}"
+    what = f"Kafka Streams has seen the time {time_text(known)} in {where}, and the latest record there is of {time_text(latest)}"
     if known > latest:
-        yield Doubt("", f"{told}: it takes times from elsewhere (see `timestamp`), or has read records that are gone", shows=True)
+        yield Doubt("", f"{what}: it takes times from elsewhere (see `timestamp`), or has read records that are gone", shows=True)
     else:
-        yield Doubt("", f"{told}: it takes times from elsewhere (see `timestamp`), or that record never counted")
+        yield Doubt("", f"{what}: it takes times from elsewhere (see `timestamp`), or that record never counted")
 
 
 @dataclass(frozen=True)
-class Placing:
+class KeyPlacement:
     """What is known of where new keys go.
 
     :param exactness: C if something contradicts the default partitioner
@@ -151,22 +153,22 @@ class Placing:
     is_shown: bool = False
 
 
-def placing_of(services: Services, state_file: StateFile, found: Computed) -> Placing:
+def placing_of(services: Services, state_file: StateFile, found: Computed) -> KeyPlacement:
     """Return what is known of where a store's keys go, by its surviving keys, or else by its repartition topic."""
     store = found.facts.store
     if not store.moves or store.custom_partitioner:
-        return Placing(is_shown=True)
+        return KeyPlacement(is_shown=True)
     if store.repartition_topic is None or found.proof is None or not found.proof.partitions:
-        return Placing()  # of other offsets, or of an application that is about to be created
+        return KeyPlacement()  # of other offsets, or of an application that is about to be created
     if found.proof.of_keys.proves_file:  # a key elsewhere would be a differing one (`places.of_places`)
-        return Placing(is_shown=True)
+        return KeyPlacement(is_shown=True)
     topic, tasks = store.repartition_topic, found.facts.tasks
     bounds = services.kafka.offsets.bounds([TopicPartition(topic, number) for number in range(tasks)], isolation=state_file.isolation)
     seen, reason = _held(services, state_file, bounds, tasks)
     reasons = [*([reason] if reason else []), *_too_few(found, {place.partition: bound.log_end_offset for place, bound in bounds.items()})]
     if reasons:
-        return Placing(contradicted(reasons))
-    return Placing(is_shown=seen >= max(1, min(ENOUGH, -(-found.counts.keys // 2))))
+        return KeyPlacement(contradicted(reasons))
+    return KeyPlacement(is_shown=seen >= max(1, min(ENOUGH, -(-found.counts.keys // 2))))
 
 
 def _held(services: Services, state_file: StateFile, bounds: Mapping[TopicPartition, Bounds], tasks: int) -> tuple[int, str]:

@@ -36,7 +36,7 @@ class _Move:
     """A partition of the input that kops moved the group in.
 
     :param before: where the application had come to
-    :param now: where kops has put it; None: no commit any more
+    :param now: where kops has put it; None: the commit was deleted
     :param begins: its state was deleted, so it holds only what comes from there on
     """
 
@@ -59,7 +59,7 @@ class _OfStore:
 
 
 @dataclass(frozen=True)
-class Past:
+class OwnHistory:
     """What the journal says of the stores of an application.
 
     :param written: changelog -> partition -> live keys that kops wrote there
@@ -85,7 +85,7 @@ def read_past(
     *,
     since: str = "",
     until: str = "",
-) -> Past:
+) -> OwnHistory:
     """Read what kops did to an application on this cluster.
 
     :param since: when the snapshot was taken that the computation starts from, ISO-8601 UTC: what was before is in it
@@ -119,7 +119,7 @@ def read_past(
                     reasons.append(_moved(at, move))
         if reasons:
             judged[store.name] = contradicted(reasons)
-    return Past(_written(entries, application), frozenset(apart), judged, computed, _made(entries, application))
+    return OwnHistory(_written(entries, application), frozenset(apart), judged, computed, _made(entries, application))
 
 
 def _of_store(entries: Iterable[Entry], application: str, store: Store) -> _OfStore:
@@ -149,7 +149,7 @@ def _of_store(entries: Iterable[Entry], application: str, store: Store) -> _OfSt
 
 
 def _note(found: _OfStore, entry: Entry, steps: Steps) -> None:
-    """Take a move in, joined with the one before where the application has not gone on between them."""
+    """Take a move in, joined with the previous one if the application has not continued between them."""
     for at, (before, after) in steps.items():
         moves = found.moves.setdefault(at, [])
         if moves and moves[-1].now == before and not moves[-1].begins:
@@ -233,7 +233,7 @@ def _moved(at: TopicPartition, move: _Move) -> str:
     before, now = ("no commit" if offset is None else f"offset {offset}" for offset in (move.before, move.now))
     which = f"{move.entry.plan.operation}, journal {move.entry.id}"
     return (
-        f"kops moved the application in {at} from {before} to {now} on {move.entry.started[:10]} ({which}), and it went on from there:"
+        f"kops moved the application in {at} from {before} to {now} on {move.entry.started[:10]} ({which}), and it continued from there:"
         " its state is not that of all records from the log start"
     )
 

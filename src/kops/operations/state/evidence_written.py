@@ -10,7 +10,7 @@ from kops.operations.state.exactness import Exactness
 
 
 @dataclass(frozen=True)
-class Written:
+class OutputEvidence:
     """What the newest record of each key of an output topic says.
 
     It shows what the store held when the key was last written. That is no evidence of what happened to the application since: after a

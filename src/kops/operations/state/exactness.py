@@ -240,7 +240,7 @@ def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:
         yield Exactness("C", (f"{of} passes over a row whose foreign key is null, and so keeps what it was joined with before (KIP-962)",))
     if table is not None and store.key_by and store.aggregate.kind == "reducer" and line < GROUPED_UPDATES:
         yield Exactness(
-            "B", (f"{of} updates a group in two steps, and a group that is empty between them begins anew with other timestamps",)
+            "B", (f"{of} updates a group in two steps, and a group that is empty between them is created again with other timestamps",)
         )
     if store.aggregate.kind == TABLE and repeats_values(version):
         yield Exactness("B", (f"{of} may keep the timestamp of an earlier update with the same value (KIP-557)",))
@@ -253,9 +253,9 @@ def _of_retention(store: Store, settings: Mapping[str, str]) -> Iterator[Exactne
         return
     kept = int(settings.get("retention.ms") or -1)
     if kept < 0 or kept > window.retention_ms + DAY_MS:
-        told = "for ever" if kept < 0 else duration_text(kept)
+        what = "for ever" if kept < 0 else duration_text(kept)
         without = f"{duration_text(window.retention_ms)} and the day that Kafka Streams adds"
-        yield Exactness("C", (f"{store.changelog} keeps records {told} (retention.ms), and not {without}: say window.retention",))
+        yield Exactness("C", (f"{store.changelog} keeps records {what} (retention.ms), and not {without}: say window.retention",))
 
 
 def _of_kept(store: Store, settings: Mapping[str, str]) -> Iterator[Exactness]:
@@ -263,13 +263,13 @@ def _of_kept(store: Store, settings: Mapping[str, str]) -> Iterator[Exactness]:
     deletes = "delete" in settings.get("cleanup.policy", "").split(",")
     kept, lag = int(settings.get("retention.ms") or -1), int(settings.get("min.compaction.lag.ms") or 0)
     if store.window is not None and deletes and 0 <= kept < store.window.retention_ms:
-        told = f"keeps records for {duration_text(kept)} (retention.ms), and the store for {duration_text(store.window.retention_ms)}"
+        what = f"keeps records for {duration_text(kept)} (retention.ms), and the store for {duration_text(store.window.retention_ms)}"
         why = "the file's retention is too long, or the setting was altered, and windows that the application holds are deleted there"
-        yield Exactness("C", (f"{store.changelog} {told}: {why}",))
+        yield Exactness("C", (f"{store.changelog} {what}: {why}",))
     if store.history_ms is not None and settings.get("cleanup.policy") == "compact" and lag < store.history_ms:
-        told = f"compacts records after {duration_text(lag)} (min.compaction.lag.ms), and the store keeps {duration_text(store.history_ms)}"
+        what = f"compacts records after {duration_text(lag)} (min.compaction.lag.ms), and the store keeps {duration_text(store.history_ms)}"
         why = "the file's history is too long, or the setting was altered, and versions that the application holds are deleted there"
-        yield Exactness("C", (f"{store.changelog} {told}: {why}",))
+        yield Exactness("C", (f"{store.changelog} {what}: {why}",))
 
 
 def _of_clock(store: Store) -> Iterator[Exactness]:

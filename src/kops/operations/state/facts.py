@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kops.core.errors import ConfigError, Refused
-from kops.core.models import Bounds, TopicPartition
+from kops.core.models import Bounds, TopicPartition, isolation_of
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.fields import nearest
-from kops.core.statefile.models import READ_COMMITTED, READ_UNCOMMITTED
 from kops.core.topics.names import no_topics
 from kops.operations.services import Services
 from kops.operations.state.archived_input import Archived, cleanup_policy, of_archives, with_archives
 from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input, of_library, of_statement, worst
-from kops.operations.state.losses import judge_buffers, lossy
-from kops.operations.state.starts import find_starts, start_since
+from kops.operations.state.input_starts import find_starts, start_since
+from kops.operations.state.lost_records import judge_buffers, lossy
 
 
 @dataclass(frozen=True)
@@ -172,7 +171,7 @@ def _bounds(services: Services, state_file: StateFile, topics: Mapping[str, Sequ
     found: dict[TopicPartition, Bounds] = {}
     for committed, chosen in ((state_file.reads_committed, topics.keys() & read), (state_file.exactly_once, topics.keys() - read)):
         partitions = [partition for name in sorted(chosen) for partition in topics[name]]
-        found |= services.kafka.offsets.bounds(partitions, isolation=READ_COMMITTED if committed else READ_UNCOMMITTED)
+        found |= services.kafka.offsets.bounds(partitions, isolation=isolation_of(committed=committed))
     return found
 
 

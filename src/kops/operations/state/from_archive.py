@@ -11,9 +11,9 @@ from kops.core.models import TopicPartition
 from kops.core.times import Position
 from kops.operations.archive.read import paths_of, rows_compared
 from kops.operations.engine.spark import Engine
-from kops.operations.state.amount import bytes_of
 from kops.operations.state.archived_input import Archived
-from kops.operations.state.cut import Cut, Share
+from kops.operations.state.input_offsets import ArchiveShare, InputOffsets
+from kops.operations.state.input_size import bytes_of
 
 if TYPE_CHECKING:
     from kops.spark.types import DataFrame
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 _NAMED = 5
 
 
-def with_shares(engine: Engine, archived: Mapping[str, Archived], cut: Cut, at: Position, begins: Mapping[TopicPartition, int]) -> Cut:
+def with_shares(
+    engine: Engine, archived: Mapping[str, Archived], cut: InputOffsets, at: Position, begins: Mapping[TopicPartition, int]
+) -> InputOffsets:
     """Let the engine read archives up to where they end, then the topics; return the cut with what comes from where.
 
     :param begins: the first offset that counts, of partitions where that is known
     :raises UsageProblem: when something is missing in between
-    :raises Refused: when an archive does not hold what its manifest says, or the application is to go on from where only it has records
+    :raises Refused: when an archive does not hold what its manifest says, or the application would continue where only it has records
     """
     _refuse_gaps(archived, cut, begins)
     shares, notes = [], []
@@ -43,7 +45,7 @@ def with_shares(engine: Engine, archived: Mapping[str, Archived], cut: Cut, at: 
     return replace(cut, notes=(*cut.notes, *notes), archived=tuple(shares))
 
 
-def _refuse_gaps(archived: Mapping[str, Archived], cut: Cut, begins: Mapping[TopicPartition, int]) -> None:
+def _refuse_gaps(archived: Mapping[str, Archived], cut: InputOffsets, begins: Mapping[TopicPartition, int]) -> None:
     found = [
         (TopicPartition(topic, number), start, end)
         for topic, one in archived.items()
@@ -88,8 +90,8 @@ def _refuse_time(topic: str, one: Archived, rows: DataFrame, at: Position) -> No
         )
 
 
-def _left_behind(topic: str, one: Archived, cut: Cut) -> list[str]:
-    """Say where the application's offset is one that the topic does not have any more."""
+def _left_behind(topic: str, one: Archived, cut: InputOffsets) -> list[str]:
+    """Say where the application's offset is one that the topic no longer has."""
     return [
         f"{place}: the committed offset {cut.offsets[place]} lies before the log start {log.log_start_offset}: the application will not see"
         " what is between, which only the archive has"
@@ -100,7 +102,7 @@ def _left_behind(topic: str, one: Archived, cut: Cut) -> list[str]:
     ]
 
 
-def _share(engine: Engine, topic: str, one: Archived, rows: DataFrame | None, cut: Cut) -> Share:
+def _share(engine: Engine, topic: str, one: Archived, rows: DataFrame | None, cut: InputOffsets) -> ArchiveShare:
     """Return how much is read of the archive, and how much of the topic."""
     from kops.spark.driver.failures import explained
     from kops.spark.reading.archive import records_before
@@ -119,7 +121,7 @@ def _share(engine: Engine, topic: str, one: Archived, rows: DataFrame | None, cu
     tail = TopicRange(topic, {number: (start, max(start, reached[number])) for number, start in begins.items()})
     total = sum(one.archive.records(number) for number in one.archive.held_partitions)
     count = sum(records.values())
-    return Share(
+    return ArchiveShare(
         topic=topic,
         path=one.place.path,
         records=count,

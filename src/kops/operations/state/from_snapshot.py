@@ -13,10 +13,10 @@ from kops.core.statefile.models import KEY_VALUE, PLAIN
 from kops.operations.archive.manifest import held_json
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
-from kops.operations.state.cut import Cut
 from kops.operations.state.evidence import partitions_text
 from kops.operations.state.exactness import SURE, Exactness
 from kops.operations.state.facts import StoreFacts
+from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.snapshot_manifest import Manifest, SnapshotStore, read_manifest, store_folder
 
 _TAKES = (KEY_VALUE, PLAIN)
@@ -144,7 +144,7 @@ def _refuse_moved(services: Services, state_file: StateFile, base: Base) -> None
             )
 
 
-def refuse_older(base: Base | None, facts: Sequence[StoreFacts], cut: Cut) -> None:
+def refuse_older(base: Base | None, facts: Sequence[StoreFacts], cut: InputOffsets) -> None:
     """Refuse a snapshot that has more of the input than counts.
 
     :raises Refused: naming the partition

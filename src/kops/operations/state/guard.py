@@ -15,7 +15,7 @@ from kops.operations.offsets.items import offset_of
 from kops.operations.protocol.engine import compare_guard
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments
-from kops.operations.state.cut import refuse_alive
+from kops.operations.state.input_offsets import refuse_alive
 from kops.operations.state.internal_topics import topic_ids
 
 _TOPICS: Mapping[str, Any] = {"topic_ids": {}, "replaced_ends": {}}
@@ -25,7 +25,7 @@ _TOPICS: Mapping[str, Any] = {"topic_ids": {}, "replaced_ends": {}}
 def guarded(services: Services, plan: Plan[StateArguments], watched: Iterable[str] | None = None) -> Plan[StateArguments]:
     """Return a plan with how things are now: the group, its offsets, the changelogs, and the topics that are changed.
 
-    The bounds of the input are not in it: producers go on, and what was computed lies in the stage.
+    The bounds of the input are not in it: producers continue, and what was computed is in the stage.
 
     :param watched: topics whose committed offsets count; those of the plan's guard when None
     :raises StateMoved: when a changelog that is to be appended to is gone
@@ -90,7 +90,7 @@ def log_ends(services: Services, topics: Iterable[str]) -> dict[TopicPartition, 
 
 
 def meanwhile(services: Services, plan: Plan[StateArguments]) -> list[str]:
-    """Return what the application, or somebody in its place, did while a plan was carried out: a sentence each.
+    """Return what the application, or another tool, did while a plan was carried out: a sentence each.
 
     What was written to changelog partitions that the plan wrote too is read back elsewhere.
     """

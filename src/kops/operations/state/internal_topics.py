@@ -96,7 +96,7 @@ def changes_of_json(body: Iterable[Mapping[str, Any]]) -> list[TopicChange]:
 def topic_ids(services: Services, changes: Iterable[TopicChange]) -> dict[str, str | None]:
     """Return the ids of the topics that are there, None for those that are not.
 
-    :raises Refused: when the brokers give topics no ids: then the old topic and the new one cannot be told apart
+    :raises Refused: when the brokers give topics no ids: then the old and the new topic cannot be distinguished
     """
     names = [change.name for change in changes]
     found = services.kafka.topics.existing(names)

@@ -20,13 +20,13 @@ from kops.operations.state.change import INTO
 from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import Computed, job_of
-from kops.operations.state.cut import COMMITTED, Cut, refuse_alive
 from kops.operations.state.guard import guarded
+from kops.operations.state.input_offsets import COMMITTED, InputOffsets, refuse_alive
 from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.into_topics import missing_topics, renamed, with_topics
+from kops.operations.state.judgement import question_of
 from kops.operations.state.snapshot_manifest import own_name
 from kops.operations.state.snapshot_topics import CHANGELOG, REPARTITION
-from kops.operations.state.witnesses import question_of
 from kops.operations.topics.plan import prepare_creation
 
 
@@ -89,7 +89,7 @@ def plan_into(
     return guarded(services, plan, {partition.topic for partition in commits})
 
 
-def _writable(engine: Engine, named: StateFile, found: Computed, cut: Cut, *, skip_undecodable: bool) -> Computed:
+def _writable(engine: Engine, named: StateFile, found: Computed, cut: InputOffsets, *, skip_undecodable: bool) -> Computed:
     """Return a store with the records that are written: a versioned store is compared by its versions, which are records each."""
     if found.facts.store.type != VERSIONED or not found.differing:
         return found
@@ -119,7 +119,9 @@ def _running(services: Services, application: str) -> tuple[str, ...]:
     return (f"{application} is running: this is its state at the offsets above; to switch, stop it and run the command again",)
 
 
-def _commits(services: Services, planned: Services, cut: Cut, named: StateFile, names: tuple[str, str]) -> dict[TopicPartition, Committed]:
+def _commits(
+    services: Services, planned: Services, cut: InputOffsets, named: StateFile, names: tuple[str, str]
+) -> dict[TopicPartition, Committed]:
     """Return what to commit for the new application: its input where the state is of, its own repartition topics at their ends.
 
     :param names: of the old and the new application

@@ -1,6 +1,6 @@
-"""The internal topics of another application with the same stores: what it calls them, which are missing, and how it is with them there.
+"""The internal topics of another application with the same stores: their names, which are missing, and the cluster as if they existed.
 
-What is computed for it reads the cluster as it will be once they are created: empty ones.
+What is computed for it reads the missing ones as empty topics.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REPARTITION = {"cleanup.policy": "delete", "message.timestamp.type": "CreateTim
 def renamed(state_file: StateFile, application: str) -> StateFile:
     """Return the same stores for another application; the state file keeps its own application, whose input it reads.
 
-    :raises Refused: when a topic's name does not begin with the application's: then nobody knows what the other one calls it
+    :raises Refused: when a topic's name does not begin with the application's: then its name in the other one is unknown
     """
     old = state_file.application
     return replace(state_file, stores=tuple(_renamed(store, old, application) for store in state_file.stores))

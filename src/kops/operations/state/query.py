@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from kops.core.errors import UsageProblem
-from kops.core.models import Setting, TopicPartition
+from kops.core.models import Setting, TopicPartition, isolation_of
 from kops.core.records.models import Record
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
@@ -21,16 +21,16 @@ from kops.operations.engine.spark import Engine, drop_stage, start_engine
 from kops.operations.records.rows import unstable_notes
 from kops.operations.services import Services
 from kops.operations.state.compute import Computed, compute_stores
-from kops.operations.state.cut import COMMITTED, Cut, application_group, find_cut
 from kops.operations.state.evidence_commits import Commits, read_commits
 from kops.operations.state.evidence_journal import read_past
 from kops.operations.state.exactness import SURE, worst
 from kops.operations.state.facts import StoreFacts, read_facts
-from kops.operations.state.losses import losses_text
+from kops.operations.state.input_offsets import COMMITTED, InputOffsets, application_group, find_cut
+from kops.operations.state.input_starts import begins
+from kops.operations.state.judgement import testified
+from kops.operations.state.lost_records import losses_text
 from kops.operations.state.query_read import Question, changelogs_of, newest_versions, questions, read_records, up_to_committed
-from kops.operations.state.starts import begins
 from kops.operations.state.stored_keys import version_of
-from kops.operations.state.witnesses import testified
 
 NO_OFFSET = -1
 """The offset of a record that lies in no log."""
@@ -38,14 +38,14 @@ CHANGELOG, INPUT = "changelog", "input"
 
 
 @dataclass(frozen=True)
-class Views:
+class ComputedViews:
     """Computed stores; the stage of each has all of its keys.
 
     :param cut: up to where the input counted
     """
 
     engine: Engine
-    cut: Cut
+    cut: InputOffsets
     computed: list[Computed]
 
     def records(self, found: Computed) -> Iterator[Record]:
@@ -69,11 +69,11 @@ def _as_it_is(key: bytes, value: bytes) -> tuple[bytes, bytes | None]:
 def computed_views(
     services: Services,
     state_file: StateFile,
-    cut_of: Callable[[list[StoreFacts]], Cut],
+    cut_of: Callable[[list[StoreFacts]], InputOffsets],
     *,
     skip_undecodable: bool = False,
     master: str | None = None,
-) -> Iterator[Views]:
+) -> Iterator[ComputedViews]:
     """Compute all stores, judged by what was done to the application, and forget them at the end."""
     engine = start_engine(services, master)
     facts = read_facts(services, state_file)
@@ -84,7 +84,7 @@ def computed_views(
     facts = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
     computed = compute_stores(engine, state_file, [found.without_changelog() for found in facts], cut, skip_undecodable=skip_undecodable)
     try:
-        yield Views(engine, cut, [testified(engine, state_file, found, past, commits=commits, cut=cut) for found in computed])
+        yield ComputedViews(engine, cut, [testified(engine, state_file, found, past, commits=commits, cut=cut) for found in computed])
     finally:
         for found in computed:
             drop_stage(found.stage)
@@ -148,7 +148,7 @@ def query(
 
 
 def _from_changelogs(services: Services, state_file: StateFile, asked: Sequence[Question], at: Position) -> Answer:
-    isolation = "read_committed" if state_file.exactly_once else "read_uncommitted"
+    isolation = isolation_of(committed=state_file.exactly_once)
     partitions = changelogs_of(services, asked)
     rows: list[dict[str, Any]] = []
     notes: list[str] = []

@@ -116,7 +116,7 @@ def read_records(
     """Return the last record of each key asked for, tombstones included.
 
     A single key is looked for where the default partitioner puts it, and elsewhere only when it is not there: without a new key
-    it is in the partition that its producer chose. After a new key there is no elsewhere, but with a
+    it is in the partition that its producer chose. After a new key it is nowhere else, except with a
     partitioner of the application's own.
     """
     likely, rest = list(partitions), []

@@ -21,11 +21,11 @@ from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.completeness import stale_local_state, still_open, uncovered_changelogs, uncovered_note
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import Computed
-from kops.operations.state.cut import Cut
 from kops.operations.state.facts import StoreFacts, refuse_timestamps
 from kops.operations.state.guard import guarded
+from kops.operations.state.input_offsets import InputOffsets
+from kops.operations.state.judgement import question_of
 from kops.operations.state.windows import counted, emitted_again, fading
-from kops.operations.state.witnesses import question_of
 
 ACTIONS = ("added", "changed", "removed", "erased")
 _NAMED = 3
@@ -103,7 +103,7 @@ def _notes(found: Computed) -> list[str]:
 
 
 def _append_items(found: Computed) -> list[Item]:
-    """Return one item a changelog partition. Tombstones that nobody has to see are no reason to write at all."""
+    """Return one item per changelog partition. Tombstones alone that no local store needs are no reason to write."""
     items = []
     for number, bounds in sorted(found.facts.changelog_bounds.items()):
         target, end = f"{found.facts.store.changelog}:{number}", bounds.log_end_offset
@@ -117,7 +117,7 @@ def _append_items(found: Computed) -> list[Item]:
     return items
 
 
-def move_items(cut: Cut, commits: Mapping[TopicPartition, Committed]) -> list[Item]:
+def move_items(cut: InputOffsets, commits: Mapping[TopicPartition, Committed]) -> list[Item]:
     """Return the moves of the application as items."""
     items = []
     for partition, committed in sorted(commits.items()):
@@ -127,7 +127,7 @@ def move_items(cut: Cut, commits: Mapping[TopicPartition, Committed]) -> list[It
     return items
 
 
-def moved_offsets(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: Cut) -> dict[TopicPartition, Committed]:
+def moved_offsets(engine: Engine, state_file: StateFile, facts: Sequence[StoreFacts], cut: InputOffsets) -> dict[TopicPartition, Committed]:
     """Return what to commit for the application, with the partition time that Kafka Streams would have stored."""
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.stores.jobs import partition_times

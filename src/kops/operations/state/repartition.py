@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kops.core.errors import Refused, UsageProblem
-from kops.core.models import Committed, NewTopic, TopicPartition
+from kops.core.models import Committed, NewTopic, TopicPartition, isolation_of
 from kops.core.plan import Item, Plan, Severity
 from kops.core.statefile import StateFile
 from kops.core.streams.local_state import delete_local_state
@@ -21,14 +21,14 @@ from kops.operations.state.arguments import GROW, StateArguments, arguments_of
 from kops.operations.state.change import REPARTITION, STATE_CHANGE
 from kops.operations.state.guard import guarded
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
-from kops.operations.state.losses import losses_text
-from kops.operations.state.repartition_inputs import Choice, emissions_of, plan_inputs
+from kops.operations.state.lost_records import losses_text
+from kops.operations.state.repartition_inputs import InputChoice, emissions_of, plan_inputs
 from kops.operations.state.repartition_stage import movables, stage_changelogs
 from kops.operations.state.snapshot_topics import OwnTopics, StandingStill, own_topics, standing_still
 
 
 def plan_repartition(
-    services: Services, state_file: StateFile, partitions: int, choice: Choice, *, master: str | None = None
+    services: Services, state_file: StateFile, partitions: int, choice: InputChoice, *, master: str | None = None
 ) -> Plan[StateArguments]:
     """Return the plan that moves the stores of a state file to another number of partitions.
 
@@ -47,7 +47,7 @@ def plan_repartition(
         return unfinished
     engine = start_engine(services, master)
     topics = own_topics(services, state_file.application, state_file)
-    isolation = "read_committed" if state_file.exactly_once else "read_uncommitted"
+    isolation = isolation_of(committed=state_file.exactly_once)
     still = standing_still(services, topics, isolation=isolation)
     inputs = plan_inputs(services, state_file, partitions, choice, still.committed)
     changes, repartitions = _changes(services, state_file, topics, partitions)
@@ -128,7 +128,7 @@ def forget_kept(journal: Journal, application: str) -> list[str]:
 
 
 def _losses(topics: OwnTopics, still: StandingStill) -> list[str]:
-    """Say what cannot move: keys that the changelogs have lost, of which nothing tells any more once these are recreated."""
+    """Say what cannot move: keys that the changelogs have lost, of which there is no trace once these are recreated."""
     said = []
     for topic in topics.changelogs.values():
         starts = {at.partition: bound.log_start_offset for at, bound in still.bounds.items() if at.topic == topic.name}

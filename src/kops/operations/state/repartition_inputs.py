@@ -18,7 +18,7 @@ from kops.operations.state.snapshot_topics import unprocessed
 
 
 @dataclass(frozen=True)
-class Choice:
+class InputChoice:
     """What the operator decided about input topics.
 
     :param grow: let those that have fewer partitions grow
@@ -47,19 +47,19 @@ class Inputs:
 def parse_instead(texts: Sequence[str]) -> dict[str, str]:
     """Return the topics of ``--input OLD=NEW``.
 
-    :raises UsageProblem: when one names no two topics
+    :raises UsageProblem: when one does not name two topics
     """
     found = {}
     for text in texts:
         old, equals, new = text.partition("=")
         if not (old and equals and new):
-            raise UsageProblem(f"--input {text} names no two topics", hint="write it like --input orders=orders-12")
+            raise UsageProblem(f"--input {text} does not name two topics", hint="write it like --input orders=orders-12")
         found[old] = new
     return found
 
 
 def plan_inputs(
-    services: Services, state_file: StateFile, partitions: int, choice: Choice, committed: Mapping[TopicPartition, Committed]
+    services: Services, state_file: StateFile, partitions: int, choice: InputChoice, committed: Mapping[TopicPartition, Committed]
 ) -> Inputs:
     """Decide what becomes of each input topic.
 
@@ -144,8 +144,8 @@ def _refuse_misplaced(services: Services, left: Mapping[TopicPartition, tuple[in
 
 def _growing(topic: str, size: int, partitions: int, *, is_keyed: bool) -> str:
     keys = "; stop its producers now, and start them again when this is done: until they know the new partitions, " if is_keyed else ""
-    told = f"{keys}they write keys where their state is no longer" if is_keyed else "; keys move for its other readers too"
-    return f"{topic} grows from {size} to {partitions} partitions, which cannot be undone{told}"
+    consequence = f"{keys}they write keys where their state is no longer" if is_keyed else "; keys move for its other readers too"
+    return f"{topic} grows from {size} to {partitions} partitions, which cannot be undone{consequence}"
 
 
 def _unfit(topic: str, size: int, partitions: int, *, is_keyed: bool) -> Refused:

@@ -135,7 +135,7 @@ def _refuse_unmovable(engine: Engine, state_file: StateFile, found: Moved) -> No
 
 
 def _kept_stage(services: Services, application: str) -> str:
-    """Return the place of a stage that is kept whatever its age, until somebody confirms that it is not needed any longer."""
+    """Return the place of a stage that is kept, however old, until the operator confirms that it is not needed any longer."""
     place = new_stage(services, application)
     if "://" in place:
         return f"{place}-kept"

@@ -1,6 +1,6 @@
 """Plans to recreate changelogs: deleted, created with the settings that they had, and written whole.
 
-For what appending cannot put right: a versioned store, whose history cannot be unwritten, a wrong number of partitions, and a changelog
+For what appending cannot repair: a versioned store, whose history cannot be unwritten, a wrong number of partitions, and a changelog
 that is not there. The settings are in the journal before the topic goes, what it held is staged, and what it is to hold too: so a
 replacement that was killed at any point is finished from the journal, or by the same command.
 """
@@ -28,12 +28,12 @@ from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.completeness import still_open, uncovered_changelogs, uncovered_note
 from kops.operations.state.computation import ComputeOptions, compute_all
 from kops.operations.state.compute import Computed, changelog_range, compute_stores, job_of
-from kops.operations.state.cut import Cut
 from kops.operations.state.facts import StoreFacts, refuse_timestamps
 from kops.operations.state.guard import guarded
+from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.internal_topics import TopicChange, refuse_unless_recreatable, topic_ids
+from kops.operations.state.judgement import question_of
 from kops.operations.state.rebuild import move_items, moved_offsets, watched_topics
-from kops.operations.state.witnesses import question_of
 
 if TYPE_CHECKING:
     from kops.spark.staging.stage import Staged
@@ -156,7 +156,7 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
     return guarded(services, plan, watched_topics(facts))
 
 
-def _replacement(engine: Engine, state_file: StateFile, found: Computed, cut: Cut, *, skip_undecodable: bool) -> Replacement:
+def _replacement(engine: Engine, state_file: StateFile, found: Computed, cut: InputOffsets, *, skip_undecodable: bool) -> Replacement:
     """Stage what a changelog is to hold, and what it holds."""
     services, facts = engine.services, found.facts
     change, unfinished = _change(services, facts)
@@ -227,7 +227,7 @@ def _unfinished_change(services: Services, changelog: str) -> _Unfinished | None
 
 
 def _change(services: Services, facts: StoreFacts) -> tuple[TopicChange, _Unfinished | None]:
-    """Return the changelog as it is, and as it is to be: the same but for the number of partitions.
+    """Return the changelog as it is and as it will be, which differ in the number of partitions only.
 
     :returns: and the earlier attempt that deleted it, whose settings and staged content count then
     """
@@ -246,7 +246,7 @@ def _change(services: Services, facts: StoreFacts) -> tuple[TopicChange, _Unfini
 
 
 def streams_settings(store: Store) -> dict[str, str]:
-    """Return what Kafka Streams sets for a new changelog (``InternalTopicConfig`` and its kin)."""
+    """Return what Kafka Streams sets for a new changelog (``InternalTopicConfig`` and its subclasses)."""
     settings = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
     if store.type == VERSIONED and store.history_ms is not None:
         return settings | {"min.compaction.lag.ms": str(store.history_ms + _DAY_MS)}
@@ -272,7 +272,7 @@ def _headers(replaced: Sequence[Replacement]) -> list[str]:
     ]
 
 
-def _more_partitions(state_file: StateFile, replaced: Sequence[Replacement], cut: Cut) -> list[str]:
+def _more_partitions(state_file: StateFile, replaced: Sequence[Replacement], cut: InputOffsets) -> list[str]:
     """Say where a changelog that is not there may need more partitions: as many as the greatest topic of its sub-topology has."""
     sizes: dict[str, int] = {}
     for place in cut.committed:

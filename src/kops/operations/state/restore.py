@@ -16,10 +16,10 @@ from kops.operations.offsets.items import move_item
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments
 from kops.operations.state.change import RESTORE
-from kops.operations.state.cut import refuse_alive
 from kops.operations.state.guard import guarded
+from kops.operations.state.input_offsets import refuse_alive
 from kops.operations.state.internal_topics import TopicChange
-from kops.operations.state.restore_stage import Files, Staging, stage_stores
+from kops.operations.state.restore_stage import SnapshotFiles, StagedStore, stage_stores
 from kops.operations.state.snapshot_manifest import Manifest, read_manifest
 from kops.operations.topics.plan import prepare_creation
 
@@ -45,7 +45,7 @@ def plan_restore(
     absent = [topic for topic in (*(store.topic for store in manifest.stores), *manifest.repartitions) if topic.name not in existing]
     creation = prepare_creation(services, _on_this_cluster(services, manifest, absent))
     commits, prior = _restored_offsets(services, manifest, existing) if offsets and not stores else ({}, {})
-    staged = stage_stores(engine, Files(folder, original), manifest, existing)
+    staged = stage_stores(engine, SnapshotFiles(folder, original), manifest, existing)
     changes = [TopicChange(None, topic) for topic in creation.topics]
     moves = [move_item(partition, prior.get(partition), found, _why(manifest, partition)) for partition, found in sorted(commits.items())]
     items = [
@@ -173,12 +173,12 @@ def _sent_again(
     return (f"{back:,} records of the input are processed again, and what the application sends for them is sent again",)
 
 
-def _local_state(manifest: Manifest, staged: Sequence[Staging]) -> tuple[str, ...]:
-    """Say where local stores would not follow: a log that was emptied or recreated tells them nothing about old keys."""
+def _local_state(manifest: Manifest, staged: Sequence[StagedStore]) -> tuple[str, ...]:
+    """Say where local stores would not follow: a log that was emptied or recreated says nothing about old keys."""
     return (delete_local_state(manifest.application),) if any(_fills_empty(found) for found in staged) else ()
 
 
-def _fills_empty(found: Staging) -> bool:
+def _fills_empty(found: StagedStore) -> bool:
     """Tell whether a changelog is new, or keys are written to a partition of it that has no records."""
     empty = {number for number, bound in found.bounds.items() if bound.log_start_offset == bound.log_end_offset}
     return len(empty) == len(found.bounds) or bool(empty & found.write.contents.keys())
@@ -190,11 +190,11 @@ def _elsewhere(services: Services, manifest: Manifest) -> tuple[str, ...]:
     return ("this is another cluster than the snapshot's: see that the input has the same records at the same offsets here",)
 
 
-def _notes(manifest: Manifest, staged: Sequence[Staging]) -> tuple[str, ...]:
+def _notes(manifest: Manifest, staged: Sequence[StagedStore]) -> tuple[str, ...]:
     return tuple(f"{found.store.name}: {found.store.records:,} records in the snapshot of {manifest.taken}" for found in staged)
 
 
-def _summary(path: str, original: Manifest, manifest: Manifest, staged: Sequence[Staging]) -> str:
+def _summary(path: str, original: Manifest, manifest: Manifest, staged: Sequence[StagedStore]) -> str:
     records = sum(found.write.records for found in staged)
     of = "" if original.application == manifest.application else f" of {original.application}"
     return f"restore the state of {manifest.application} from {path}{of}: append {records:,} records"

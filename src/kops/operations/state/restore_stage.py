@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.core.errors import ConfigError, Refused
-from kops.core.models import Bounds, Topic, TopicPartition
+from kops.core.models import Bounds, Topic, TopicPartition, isolation_of
 from kops.core.plan import Item
 from kops.operations.archive.manifest import held_json
 from kops.operations.engine.spark import Engine, drop_stage, new_stage
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Files:
+class SnapshotFiles:
     """Where a snapshot lies, under the names that it had.
 
     :param original: the manifest, before the application was renamed
@@ -33,7 +33,7 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Staging:
+class StagedStore:
     """A store of the snapshot, and what its changelog lacks.
 
     :param bounds: of the changelog as it is; none when it does not exist
@@ -67,14 +67,14 @@ class Staging:
         return found
 
 
-def stage_stores(engine: Engine, files: Files, manifest: Manifest, existing: Mapping[str, Topic]) -> list[Staging]:
+def stage_stores(engine: Engine, files: SnapshotFiles, manifest: Manifest, existing: Mapping[str, Topic]) -> list[StagedStore]:
     """Check the files of every store, and stage what its changelog lacks.
 
     :param manifest: under the names that the stores are to have
     :raises ConfigError: when files are not what was written
     """
-    isolation = "read_committed" if manifest.exactly_once else "read_uncommitted"
-    done: list[Staging] = []
+    isolation = isolation_of(committed=manifest.exactly_once)
+    done: list[StagedStore] = []
     try:
         for before, store in zip(files.original.stores, manifest.stores, strict=True):
             numbers = range(len(existing[store.topic.name].partitions)) if store.topic.name in existing else ()
@@ -91,7 +91,7 @@ def stage_stores(engine: Engine, files: Files, manifest: Manifest, existing: Map
     return done
 
 
-def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> Staging:
+def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> StagedStore:
     from kops.spark.driver.failures import explained
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.reading.snapshot import held, read_snapshot
@@ -116,14 +116,14 @@ def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[i
         staged = stage_view(engine.kafka(), view, changelog, stage)
     earliest = [content.earliest for content in staged.contents.values() if content.records]
     refuse_time_zero(engine.services, store.topic.name, earliest, exactly_once=manifest.exactly_once)
-    return Staging(store, bounds, stage, staged)
+    return StagedStore(store, bounds, stage, staged)
 
 
 def _contents(store: SnapshotStore) -> dict[int, dict[str, int]]:
     return {number: dict(kept) for number, kept in store.contents.items()}
 
 
-def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int, Bounds], changelog: TopicRange) -> Staging:
+def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int, Bounds], changelog: TopicRange) -> StagedStore:
     """Return a store whose changelog holds the snapshot already: versions and headers can only be written into a new one.
 
     :raises Refused: when it holds anything else
@@ -136,7 +136,7 @@ def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int,
     with explained(f"compare {store.topic.name}"):
         found = held_json(held(snapshot_view(engine.kafka().read(changelog), versioned=store.is_versioned)))
     if found == _contents(store):
-        return Staging(store, bounds, "", Staged({}, {}))
+        return StagedStore(store, bounds, "", Staged({}, {}))
     what = f"{store.topic.name} does not hold what the snapshot does, and is"
     raise Refused(
         f"{what} a versioned store's: the versions that it has would stay"
@@ -146,8 +146,8 @@ def _nothing_to_write(engine: Engine, store: SnapshotStore, bounds: Mapping[int,
     )
 
 
-def _with_headers(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> Staging:
+def _with_headers(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[int, Bounds], manifest: Manifest) -> StagedStore:
     """Return a store whose records have headers: all of it is written, from the snapshot itself, into a changelog that does not exist."""
     earliest = [kept["earliest"] for kept in store.contents.values() if kept["records"]]
     refuse_time_zero(engine.services, store.topic.name, earliest, exactly_once=manifest.exactly_once, headers=True)
-    return Staging(store, bounds, str(folder), None)
+    return StagedStore(store, bounds, str(folder), None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import kops
 from kops.config.durable import settle, synced
 from kops.core.errors import Refused, UsageProblem
-from kops.core.models import NewTopic, Setting, TopicPartition
+from kops.core.models import NewTopic, Setting, TopicPartition, isolation_of
 from kops.core.statefile import StateFile
 from kops.core.times import time_text, to_milliseconds
 from kops.operations.archive.manifest import held_json
@@ -40,7 +40,7 @@ def take_snapshot(services: Services, subject: StateFile | str, to: str, *, guar
     chosen = state_file.guarantee if state_file else guarantee or "at_least_once"
     engine = start_engine(services, master)
     topics = own_topics(services, application, state_file)
-    isolation = "read_uncommitted" if chosen == "at_least_once" else "read_committed"
+    isolation = isolation_of(committed=chosen != "at_least_once")
     still = standing_still(services, topics, isolation=isolation)
     kinds = {store.name: store.type for store in state_file.stores} if state_file else {}
     stores = tuple(

@@ -1,4 +1,4 @@
-"""The manifest of a snapshot: all that is needed to restore it elsewhere, beside the Parquet. Pure but for the file itself."""
+"""The manifest of a snapshot: all that is needed to restore it elsewhere, beside the Parquet. Pure except for reading the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kops.core.errors import ConfigError
 from kops.core.models import Committed, NewTopic, TopicPartition
 from kops.core.topics.changes import new_topic_json
 from kops.operations.offsets.items import committed_json, committed_of_json
-from kops.operations.state.losses import losses_text, lossy
+from kops.operations.state.lost_records import losses_text, lossy
 
 VERSION = 1
 FILE = "manifest.json"
@@ -63,7 +63,7 @@ class Manifest:
 
     :param guarantee: ``processing.guarantee`` of the application
     :param repartitions: its repartition topics
-    :param inputs: partitions of the topics that it has committed offsets of, but for its own
+    :param inputs: partitions of the topics that it has committed offsets of, except its own
     :param committed: with metadata
     :param input_ids: the ids of those topics, where the brokers tell them
     """

@@ -13,7 +13,7 @@ from kops.core.topics.names import streams_application
 from kops.core.topics.settings import own_settings
 from kops.operations.groups.matching import find_group
 from kops.operations.services import Services
-from kops.operations.state.cut import refuse_alive
+from kops.operations.state.input_offsets import refuse_alive
 
 CHANGELOG, REPARTITION = "-changelog", "-repartition"
 
@@ -127,7 +127,7 @@ def refuse_unprocessed(
 def unprocessed(
     services: Services, partitions: Sequence[TopicPartition], committed: Mapping[TopicPartition, Committed], *, isolation: str
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """Return the partitions with records after the committed offset, and where these begin and end; markers are no records."""
+    """Return the partitions with records after the committed offset, and where these begin and end; markers are not records."""
     left = {}
     for partition, bound in services.kafka.offsets.bounds(partitions, isolation=isolation).items() if partitions else ():
         found = committed.get(partition)

@@ -69,7 +69,7 @@ def version_of(key: bytes, value: bytes) -> tuple[bytes, bytes | None]:
 
 
 def window_size(store: Store) -> int | None:
-    """Return the size of a store's windows in milliseconds; of a session, which has no size, the gap, which nobody asks for."""
+    """Return the size of a store's windows in milliseconds; of a session, which has no size, the gap, which is never asked for."""
     return store.window.size_ms if store.window is not None else None
 
 

@@ -10,7 +10,7 @@ from kops.core.statefile.models import SESSION
 from kops.operations.state.exactness import Exactness
 
 COUNTED = {"late_records": "late", "boundary_records": "boundary", "expired_windows": "expired"}
-"""What is told of a store in numbers, by the names that ``kops.spark.job.NOTED`` has for them."""
+"""What is reported of a store in numbers, by the names that ``kops.spark.job.NOTED`` has for them."""
 
 
 def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool) -> Exactness:
@@ -93,5 +93,5 @@ def fading(store: Store, settings: Mapping[str, str], earliest: int, now_ms: int
 
 
 def counted(noted: Mapping[str, int]) -> dict[str, int]:
-    """Return what is told of a store in numbers; zeros for one without windows."""
+    """Return what is reported of a store in numbers; zeros for one without windows."""
     return {name: noted.get(inner, 0) for name, inner in COUNTED.items()}

@@ -22,7 +22,7 @@ from kops.operations.changelog.detect import Detection, detect_by, samples
 from kops.operations.changelog.target import Target, frozen
 from kops.operations.records.formats import registered_format
 from kops.operations.services import Services
-from kops.operations.streams.look import Look, look_at
+from kops.operations.streams.inspection import Inspection, inspect_application
 
 DRAFTED_TYPES = (WINDOW, SESSION, VERSIONED)
 
@@ -33,7 +33,7 @@ def draft_state_file(services: Services, name: str, topology: Topology | None) -
     :param topology: what ``Topology.describe()`` says; without it the group and the topics tell less
     :raises NotFound: when there is no such application, or nothing is known of its stores
     """
-    look = look_at(services, name, topology)
+    look = inspect_application(services, name, topology)
     found = traces(topology) if topology is not None else _by_topics(look)
     if not found:
         hint = "a stateless application needs none; --topology FILE, with what Topology.describe() prints, names all"
@@ -48,7 +48,7 @@ def _tables_of(found: Iterable[Trace]) -> list[str]:
     return sorted({name for trace in found if trace.kind in (GROUPED, JOINED) for name in trace.tables} - own)
 
 
-def _by_topics(look: Look) -> dict[str, Trace]:
+def _by_topics(look: Inspection) -> dict[str, Trace]:
     """Return what the group's own topology, or its topics alone, tell of the stores: where they come from, not what is done."""
     found: dict[str, Trace] = {}
     parts = {part.subtopology: part for part in look.application.parts}
@@ -64,7 +64,7 @@ def _by_topics(look: Look) -> dict[str, Trace]:
     return found
 
 
-def _upstream(look: Look, part: Part) -> Sequence[str]:
+def _upstream(look: Inspection, part: Part) -> Sequence[str]:
     """Return the topics from outside that a sub-topology reads, itself or through those that write its repartition topics."""
     topics = list(part.source_topics)
     for other in look.application.parts:
@@ -73,7 +73,7 @@ def _upstream(look: Look, part: Part) -> Sequence[str]:
     return tuple(dict.fromkeys(topics))
 
 
-def _facts(services: Services, look: Look, found: Iterable[Trace], hidden: Iterable[Trace]) -> Facts:
+def _facts(services: Services, look: Inspection, found: Iterable[Trace], hidden: Iterable[Trace]) -> Facts:
     """Look at the newest records of the changelogs and of the input topics, all in one reading."""
     name = look.application.application
     changelogs = {f"{name}-{trace.store}{CHANGELOG}": trace.store for trace in found}
@@ -89,7 +89,7 @@ def _facts(services: Services, look: Look, found: Iterable[Trace], hidden: Itera
 
 def _transactions(changelogs: Iterable[Target], records: Mapping[str, Sequence[Record]]) -> bool | None:
     """Tell whether changelogs end in the marks of transactions: the last offset of a log, which compaction leaves, has no record."""
-    told = None
+    found = None
     for target in changelogs:
         last: dict[int, int] = {}
         for record in records.get(target.topic, ()):
@@ -97,8 +97,8 @@ def _transactions(changelogs: Iterable[Target], records: Mapping[str, Sequence[R
         for partition, offset in last.items():
             if offset + 1 < target.ranges[TopicPartition(target.topic, partition)].end:
                 return True
-            told = False
-    return told
+            found = False
+    return found
 
 
 def _topic_facts(records: Sequence[Record], registered: Registered | None) -> TopicFacts:

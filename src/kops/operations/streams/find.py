@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kops.core.errors import KopsError, NotFound, OperationFailed, Refused, Unreachable
-from kops.core.models import Group
+from kops.core.models import READ_COMMITTED, Group, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
+from kops.core.records.models import OffsetRange
 from kops.core.streams.models import CLASSIC, STREAMS, Application
 from kops.core.streams.topics import is_internal_name, owner_of
+from kops.formats.groups.consumer_offsets import TOPIC, partition_of_group
+from kops.formats.groups.streams_groups import application_of, key_prefixes
 from kops.operations.groups.matching import find_group, similar
 from kops.operations.services import Services
-from kops.operations.streams.records import read_application
 
 ASSIGNOR = "stream"
 """The protocol of a classic group whose members are Kafka Streams' (``StreamsPartitionAssignor``)."""
@@ -20,8 +22,28 @@ GONE = "GONE"
 """The state of an application without a group, of which only topics are left."""
 
 
+def read_application(services: Services, group_id: str) -> Application | None:
+    """Return a group as the records of its coordinator tell it; None when there are none.
+
+    The whole partition of ``__consumer_offsets`` is read that holds the group.
+
+    :raises NotFound: when the cluster has no such topic that this user can see
+    """
+    places = services.kafka.offsets.partitions_of([TOPIC])[TOPIC]
+    home = TopicPartition(TOPIC, partition_of_group(group_id, len(places)))
+    found = services.kafka.offsets.bounds([home], isolation=READ_COMMITTED)[home]
+    prefixes = key_prefixes(group_id)
+    reader = services.kafka.records.read({home: OffsetRange(found.log_start_offset, found.log_end_offset)}, isolation=READ_COMMITTED)
+    services.progress.step(f"reading {TOPIC}")
+    records: list[tuple[bytes, bytes | None]] = []
+    for batch in reader:
+        records += [(record.key, record.value) for record in batch if record.key is not None and record.key.startswith(prefixes)]
+        services.progress.advance(reader.done, reader.total, "offsets")
+    return application_of(group_id, records)
+
+
 @dataclass(frozen=True)
-class Found:
+class FoundApplication:
     """An application.
 
     :param topics: its internal topics
@@ -33,7 +55,7 @@ class Found:
     known_by: str
 
 
-def find_applications(services: Services) -> tuple[list[Found], list[str]]:
+def find_applications(services: Services) -> tuple[list[FoundApplication], list[str]]:
     """Return every application, by name, and internal topics that no application is there for.
 
     :raises KopsError: when groups or topics cannot be listed
@@ -53,12 +75,12 @@ def find_applications(services: Services) -> tuple[list[Found], list[str]]:
         exact = [topic for part in application.parts for topic in (*part.changelog_topics, *part.repartition_topics)]
         existing = set(internal)
         topics = sorted({topic for topic in exact if topic in existing}) if application.complete else owned[name]
-        found.append(Found(application, tuple(topics), known_by[name]))
+        found.append(FoundApplication(application, tuple(topics), known_by[name]))
     return found, orphans
 
 
 def _known_by(services: Services, groups: Iterable[Group], internal: Sequence[str]) -> dict[str, str]:
-    """Return what tells of each group that it is an application's."""
+    """Return what shows of each group that it is an application's."""
     known: dict[str, str] = {}
     alive: list[str] = []
     empty: list[str] = []

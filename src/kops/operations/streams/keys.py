@@ -9,10 +9,10 @@ from kops.core.errors import NotFound, OperationFailed
 from kops.core.murmur2 import partition_for
 from kops.core.streams.models import Instance, Task
 from kops.core.streams.subtopologies import StoreLook
-from kops.operations.streams.look import Look
+from kops.operations.streams.inspection import Inspection
 
 
-def key_rows(look: Look, key: bytes, shown: str, stores: Sequence[str] = ()) -> list[dict[str, Any]]:
+def key_rows(look: Inspection, key: bytes, shown: str, stores: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Return for each store where a key lives, as ``KafkaStreams#queryMetadataForKey`` answers it.
 
     :param key: as the store's serde writes it; of windows and sessions the record's own key
@@ -32,7 +32,7 @@ def key_rows(look: Look, key: bytes, shown: str, stores: Sequence[str] = ()) -> 
     return [_row(look, known[name], key, shown) for name in (stores or known)]
 
 
-def _row(look: Look, store: StoreLook, key: bytes, shown: str) -> dict[str, Any]:
+def _row(look: Inspection, store: StoreLook, key: bytes, shown: str) -> dict[str, Any]:
     row: dict[str, Any] = {
         "store": store.store,
         "key": shown,

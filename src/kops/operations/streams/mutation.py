@@ -96,7 +96,7 @@ class Reset(Mutation):
 def _forgotten(services: Services, name: str, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
     """Return the results of deleted topics; failed where the group still has commits on one.
 
-    The coordinator forgets them soon after the topic. Before that, an application that makes its repartition topic anew would read
+    The coordinator forgets them soon after the topic. Before that, an application that recreates its repartition topic would read
     it from there, and pass over what lies before.
     """
     left = {partition.topic for partition in services.kafka.groups.committed([name])[name]}

@@ -25,7 +25,7 @@ from kops.operations.offsets.plan import plan_strategies, selected
 from kops.operations.offsets.strategies import Choice, strategy_of
 from kops.operations.services import Services
 from kops.operations.streams.find import find_application
-from kops.operations.streams.look import Look, look_at
+from kops.operations.streams.inspection import Inspection, inspect_application
 from kops.operations.streams.reset_impact import reset_impact
 from kops.operations.topics.requests import plan_deletion
 
@@ -33,7 +33,7 @@ NAME = "streams.reset"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ResetOptions:
     """What a reset is to touch.
 
     :param input_topics: whose offsets move, ``orders`` or ``orders:0,3-5``; all that the application reads when empty
@@ -48,7 +48,7 @@ class Wanted:
     wait_empty: str | None = None
 
 
-def plan_reset(services: Services, name: str, choice: Choice, wanted: Wanted, topology: Topology | None = None) -> Plan:
+def plan_reset(services: Services, name: str, choice: Choice, wanted: ResetOptions, topology: Topology | None = None) -> Plan:
     """Return the plan that resets an application.
 
     :param choice: where its input topics go
@@ -63,7 +63,7 @@ def plan_reset(services: Services, name: str, choice: Choice, wanted: Wanted, to
     group = group_or_none(services, name)
     if group is not None:
         refuse_active(group)
-    look = look_at(services, name, topology)
+    look = inspect_application(services, name, topology)
     offsets = _plan_offsets(services, look, group, choice, wanted.input_topics)
     topics = plan_deletion(services, services.kafka.topics.describe(names) if (names := _to_delete(look, wanted.internal_topics)) else {})
     kept = _left_alone(look, names)
@@ -98,7 +98,7 @@ def _moved(plan: Plan) -> list[TopicPartition]:
     return [TopicPartition(topic, int(number)) for topic, _, number in (item.target.rpartition(":") for item in plan.changes)]
 
 
-def _plan_offsets(services: Services, look: Look, group: Group | None, choice: Choice, topics: Sequence[str]) -> Plan[OneMove]:
+def _plan_offsets(services: Services, look: Inspection, group: Group | None, choice: Choice, topics: Sequence[str]) -> Plan[OneMove]:
     name = look.application.application
     selections = [parse_selection(topic) for topic in topics]
     if choice.from_file is not None:
@@ -119,14 +119,14 @@ def _plan_offsets(services: Services, look: Look, group: Group | None, choice: C
     return _without_stream_time(replace(plan, warnings=()), look.committed)
 
 
-def input_topics(look: Look) -> tuple[str, ...]:
+def input_topics(look: Inspection) -> tuple[str, ...]:
     """Return the topics whose offsets the application commits; a global store's has none."""
     global_ones = {topic for part in look.application.parts if part.is_global for topic in part.source_topics}
     others = {topic for part in look.application.parts if not part.is_global for topic in part.source_topics}
     return tuple(topic for topic in look.input_topics if topic not in global_ones - others)
 
 
-def _refuse_foreign(look: Look, chosen: Iterable[Selection]) -> None:
+def _refuse_foreign(look: Inspection, chosen: Iterable[Selection]) -> None:
     """Refuse topics that the application is known not to read; where not all of its topology is known, any may be one."""
     foreign = [one.topic for one in chosen if look.application.complete and one.topic not in look.input_topics]
     has_patterns = any(part.patterns for part in look.application.parts)
@@ -144,7 +144,7 @@ def _of_file(services: Services, name: str, path: Path, selections: Sequence[Sel
 
 
 def _without_stream_time(plan: Plan[OneMove], current: Mapping[TopicPartition, Committed]) -> Plan[OneMove]:
-    """Return a plan of offsets that keeps nothing of what Kafka Streams stored with them: with the stores, stream time begins anew."""
+    """Return a plan of offsets that drops what Kafka Streams stored with them: with the stores, stream time starts over."""
     write = {at: one and replace(one, metadata="") for at, one in plan.arguments.write.items()}
     fresh = replace(plan, arguments=replace(plan.arguments, write=write))
     staying = {str(partition): Committed(before.offset) for partition, before in current.items()}
@@ -156,7 +156,7 @@ def with_metadata(
 ) -> Plan[OneMove]:
     """Return a plan of offsets that also writes the metadata of those that stay where they are, where it differs.
 
-    :param wanted: by target what to commit; targets that are no items of the plan are passed over
+    :param wanted: by target what to commit; targets that are not items of the plan are passed over
     """
     write, prior, guard = dict(plan.arguments.write), dict(plan.arguments.prior), dict(plan.guard["committed"])
     items = []
@@ -174,7 +174,7 @@ def with_metadata(
     return replace(plan, items=tuple(items), arguments=arguments, guard={**plan.guard, "committed": dict(sorted(guard.items()))})
 
 
-def _to_delete(look: Look, chosen: Sequence[str]) -> list[str]:
+def _to_delete(look: Inspection, chosen: Sequence[str]) -> list[str]:
     """Return the internal topics to delete.
 
     :raises Refused: when one that is not named explicitly may be another application's
@@ -199,7 +199,7 @@ def _to_delete(look: Look, chosen: Sequence[str]) -> list[str]:
     return list(look.internal)
 
 
-def _left_alone(look: Look, deleted: Sequence[str]) -> tuple[Item, ...]:
+def _left_alone(look: Inspection, deleted: Sequence[str]) -> tuple[Item, ...]:
     left = [(topic, "not named with --internal-topic") for topic in look.internal if topic not in deleted]
     left += [(topic, "not in the application's topology") for topic in look.others if topic not in deleted]
     return tuple(Item(topic, "none", reason=reason) for topic, reason in sorted(left))

@@ -11,11 +11,11 @@ from kops.core.plan import Item, Plan
 from kops.core.streams.local_state import delete_local_state
 from kops.core.streams.topics import CHANGELOG, store_of
 from kops.operations.services import Services
-from kops.operations.streams.look import Look
+from kops.operations.streams.inspection import Inspection
 from kops.operations.topics.impact import Readers, group_names, readers_of
 
 
-def reset_impact(services: Services, look: Look, plan: Plan, outputs: Sequence[str], hosts: Sequence[str]) -> dict[str, Any]:
+def reset_impact(services: Services, look: Inspection, plan: Plan, outputs: Sequence[str], hosts: Sequence[str]) -> dict[str, Any]:
     """Return the warnings and notes of a reset, to be put into its plan.
 
     :param outputs: topics that the application writes, as the person says
@@ -56,7 +56,7 @@ def _lost(name: str, deleted: Sequence[Any]) -> list[str]:
     return [f"the state of {shown} is lost; undo does not bring it back, `kops state snapshot` can keep it"]
 
 
-def _unprocessed(services: Services, look: Look, deleted: Sequence[Any]) -> list[str]:
+def _unprocessed(services: Services, look: Inspection, deleted: Sequence[Any]) -> list[str]:
     """Say how many records of repartition topics were not processed."""
     topics = {item.target for item in deleted if not item.target.endswith(CHANGELOG)}
     partitions = [TopicPartition(topic, number) for topic in sorted(topics) for number in range(look.partitions[topic])]
@@ -91,7 +91,7 @@ def _trimmed(services: Services, plan: Plan) -> list[str]:
     return [f"{topic} has lost its first {count:,} offsets: what came of them does not come again" for topic, count in gone.items()]
 
 
-def _emitted(look: Look, written: Sequence[str], readers: Readers) -> list[str]:
+def _emitted(look: Inspection, written: Sequence[str], readers: Readers) -> list[str]:
     """Say what is sent again, and to whom."""
     if not written:
         if look.topology is not None and not look.topology.chooses_topics:

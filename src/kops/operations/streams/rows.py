@@ -9,11 +9,11 @@ from kops.core.groups.models import ranges_text
 from kops.core.streams.models import Instance, Part, Task
 from kops.core.streams.subtopologies import StoreLook, task_count
 from kops.core.streams.topics import CHANGELOG, store_of
-from kops.operations.streams.find import Found
-from kops.operations.streams.look import Look
+from kops.operations.streams.find import FoundApplication
+from kops.operations.streams.inspection import Inspection
 
 
-def found_row(found: Found) -> dict[str, Any]:
+def found_row(found: FoundApplication) -> dict[str, Any]:
     """Return an application as a row of the list."""
     application = found.application
     stores = [store for topic in found.topics if (store := store_of(topic, application.application))]
@@ -29,7 +29,7 @@ def found_row(found: Found) -> dict[str, Any]:
     }
 
 
-def look_json(look: Look) -> dict[str, Any]:
+def look_json(look: Inspection) -> dict[str, Any]:
     """Return an application as one object."""
     application = look.application
     return {
@@ -55,7 +55,7 @@ def look_json(look: Look) -> dict[str, Any]:
     }
 
 
-def look_notes(look: Look) -> list[str]:
+def look_notes(look: Inspection) -> list[str]:
     """Return what the reader of a look should know."""
     application, notes = look.application, []
     notes += [f"{doubt.topic} may be of {doubt.other}, whose group is gone: it {doubt.reason}" for doubt in look.doubts]
@@ -75,8 +75,8 @@ def look_notes(look: Look) -> list[str]:
     return notes
 
 
-def unassigned_tasks(look: Look, part: Part) -> list[Task]:
-    """Return the tasks of a sub-topology that no instance processes; none when nobody runs, or its topics are not known."""
+def unassigned_tasks(look: Inspection, part: Part) -> list[Task]:
+    """Return the tasks of a sub-topology that no instance processes; none when no instance runs, or its topics are unknown."""
     count = task_count(part, look.partitions)
     if not count or not look.application.members:
         return []
@@ -84,7 +84,7 @@ def unassigned_tasks(look: Look, part: Part) -> list[Task]:
     return [task for number in range(count) if (task := Task(part.subtopology, number)) not in taken]
 
 
-def part_table(look: Look) -> list[dict[str, Any]]:
+def part_table(look: Inspection) -> list[dict[str, Any]]:
     """Return the sub-topologies as rows for people."""
     stores: dict[str, list[str]] = {}
     for store in look.stores:
@@ -101,13 +101,13 @@ def part_table(look: Look) -> list[dict[str, Any]]:
     ]
 
 
-def _short(look: Look, topics: Iterable[str]) -> list[str]:
+def _short(look: Inspection, topics: Iterable[str]) -> list[str]:
     """Return internal topics without the application in front, as it stands above."""
     prefix = look.application.application
     return [topic.removeprefix(prefix) for topic in topics]
 
 
-def instance_table(look: Look) -> list[dict[str, Any]]:
+def instance_table(look: Inspection) -> list[dict[str, Any]]:
     """Return the instances as rows for people."""
     return [
         {
@@ -120,7 +120,7 @@ def instance_table(look: Look) -> list[dict[str, Any]]:
     ]
 
 
-def store_table(look: Look) -> list[dict[str, Any]]:
+def store_table(look: Inspection) -> list[dict[str, Any]]:
     """Return the stores as rows for people."""
     return [{**_store_json(store), "part": store.subtopology or "/".join(store.candidates) or None} for store in look.stores]
 
@@ -133,7 +133,7 @@ def tasks_text(tasks: Sequence[Task]) -> str | None:
     return " ".join(f"{part}_{ranges_text(numbers)}" for part, numbers in by_part.items()) or None
 
 
-def _part_json(look: Look, part: Part) -> dict[str, Any]:
+def _part_json(look: Inspection, part: Part) -> dict[str, Any]:
     return {
         "subtopology": part.subtopology,
         "global": part.is_global,

@@ -8,9 +8,8 @@ from typing import Any
 
 from kops.core.errors import KopsError
 from kops.core.findings import counted
-from kops.core.models import Bounds, TopicPartition
+from kops.core.models import READ_COMMITTED, Bounds, TopicPartition
 from kops.core.times import parse_time
-from kops.gateways.kafka.offsets import READ_COMMITTED
 from kops.operations.services import Services
 from kops.operations.topics.listing import select_partitions
 

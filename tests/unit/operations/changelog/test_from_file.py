@@ -3,7 +3,7 @@
 import pytest
 
 from kops.core.errors import UsageProblem
-from kops.operations.changelog.from_file import Said, said_by
+from kops.operations.changelog.from_file import StoreSpec, spec_in
 
 FILE = """
 application: app
@@ -39,17 +39,17 @@ def file(tmp_path):
 @pytest.mark.parametrize(
     ("store", "said"),
     [
-        ("totals", Said("key-value", "long", "double", None)),
-        ("per-minute", Said("window", "string", "long", 60_000)),
-        ("visits", Said("session", "string", "long", None)),
-        ("homes", Said("versioned", "string", "string", None)),
+        ("totals", StoreSpec("key-value", "long", "double", None)),
+        ("per-minute", StoreSpec("window", "string", "long", 60_000)),
+        ("visits", StoreSpec("session", "string", "long", None)),
+        ("homes", StoreSpec("versioned", "string", "string", None)),
     ],
 )
 def test_what_it_says(file, store, said):
-    assert said_by(file, f"app-{store}-changelog") == said
+    assert spec_in(file, f"app-{store}-changelog") == said
 
 
 def test_a_changelog_that_it_does_not_have(file):
     with pytest.raises(UsageProblem, match="has no store whose changelog is app-other-changelog") as wrong:
-        said_by(file, "app-other-changelog")
+        spec_in(file, "app-other-changelog")
     assert "app-totals-changelog" in wrong.value.hint

@@ -14,7 +14,7 @@ from kops.operations.changelog.check import checker_named, ids_seen
 from kops.operations.changelog.detect import detect_by
 from kops.operations.changelog.layouts import LAYOUTS
 from kops.operations.changelog.target import Target
-from kops.operations.changelog.view import Wanted
+from kops.operations.changelog.view import RowFilter
 
 T = 1_700_000_000_000
 # The keys are those that Kafka Streams itself wrote (`app`, String keys, times of around 100 ms; see the golden records of the formats).
@@ -44,8 +44,8 @@ def test_what_is_too_short_has_no_key_and_no_time(name):
     layout = LAYOUTS[name]
     assert layout.inner(b"ab") is None
     assert layout.time(b"ab") is None
-    assert Wanted(key=b"ab").fits_key(layout)(b"ab") is False
-    assert Wanted(windows=Times(0, None)).fits_key(layout)(b"ab") is False
+    assert RowFilter(key=b"ab").fits_key(layout)(b"ab") is False
+    assert RowFilter(windows=Times(0, None)).fits_key(layout)(b"ab") is False
     assert checker_named(name, *[Form("bytes")] * 3)(b"ab", None, ()) is not None
 
 
@@ -55,7 +55,7 @@ def test_a_length_that_is_not_there_is_no_key(length):
 
 
 def test_windows_and_keys_are_wanted_together():
-    fits = Wanted(key=b"k", windows=Times(100, 101)).fits_key(LAYOUTS["window"])
+    fits = RowFilter(key=b"k", windows=Times(100, 101)).fits_key(LAYOUTS["window"])
     assert fits(KEYS["window"][0])
     assert not fits(b"x" + KEYS["window"][0][1:])
     assert not fits(bytes.fromhex("6b000000000000006500000000"))

@@ -11,8 +11,8 @@ from kops.operations.archive.manifest import Archive, Run
 from kops.operations.archive.place import Place
 from kops.operations.state import archived_input
 from kops.operations.state.archived_input import cleanup_policy, of_archives, open_archives, with_archives
-from kops.operations.state.cut import Cut
 from kops.operations.state.from_archive import with_shares
+from kops.operations.state.input_offsets import InputOffsets
 from kops.spark.reading.archived import ArchivedTopic
 from kops.spark.reading.ranges import TopicRange
 
@@ -108,7 +108,7 @@ def test_two_archives_of_one_topic_are_refused(opened):
 )
 def test_a_gap_before_the_cut_is_refused(opened, given, starts, said):
     found, _ = opened(given, {number: Bounds(start, 40) for number, start in enumerate(starts)})
-    cut = Cut({TopicPartition("orders", 0): 35, TopicPartition("orders", 1): 2}, {})
+    cut = InputOffsets({TopicPartition("orders", 0): 35, TopicPartition("orders", 1): 2}, {})
     with pytest.raises(UsageProblem, match=said) as refused:
         with_shares(SimpleNamespace(), found, cut, SimpleNamespace(), {TopicPartition("orders", 0): 11})
     assert len(refused.value.details["gaps"]) == 1

@@ -7,7 +7,7 @@ import pytest
 from kops.core.errors import UsageProblem
 from kops.core.statefile import parse_state_file
 from kops.operations.state.evidence import class_of, parse_damaged, proof_of, with_survivors
-from kops.operations.state.evidence_written import Written
+from kops.operations.state.evidence_written import OutputEvidence
 from kops.operations.state.exactness import Exactness
 
 A, C = Exactness("A"), Exactness("C", ("an order that nothing holds",))
@@ -153,7 +153,7 @@ def test_what_names_no_part_is_refused(text):
 
 
 def shown(found, equal, partitions, differing=0):
-    return replace(found, output=Written("out", equal, differing, partitions=frozenset(partitions)))
+    return replace(found, output=OutputEvidence("out", equal, differing, partitions=frozenset(partitions)))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_an_output_topic_does_not_outweigh_the_changelog():
 
 
 def test_what_an_output_topic_contradicts_is_c():
-    assert Written("out", 5).judge([]) == A
-    judged = Written("out", 5, 2, 1).judge(["k: computed 2, written 1"])
+    assert OutputEvidence("out", 5).judge([]) == A
+    judged = OutputEvidence("out", 5, 2, 1).judge(["k: computed 2, written 1"])
     assert judged.grade == "C"
     assert "2 have another value or time there and 1 keys there were not computed (k: computed 2, written 1)" in judged.reasons[0]

@@ -15,7 +15,7 @@ from kops.formats.streams.offset_metadata import OffsetMetadata, encode
 from kops.operations.state import evidence_commits
 from kops.operations.state.evidence import proof_of
 from kops.operations.state.evidence_commits import read_commits
-from kops.operations.state.evidence_journal import Past
+from kops.operations.state.evidence_journal import OwnHistory
 from kops.operations.state.evidence_proven import Proven
 
 AT = TopicPartition("in", 0)
@@ -55,7 +55,7 @@ def judged(monkeypatch):
         services = SimpleNamespace(kafka=SimpleNamespace(topics=topics))
         facts = [SimpleNamespace(store=SimpleNamespace(name="own"), input_bounds={AT: Bounds(0, 100)})]
         standing = {} if commits[-1][0] is None else {AT: commits[-1][0]}
-        past = Past(computed={"own": computed}, made={AT: frozenset(made)})
+        past = OwnHistory(computed={"own": computed}, made={AT: frozenset(made)})
         return read_commits(services, file, facts, standing, starts={AT: start}, past=past)
 
     return read

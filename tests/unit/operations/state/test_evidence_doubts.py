@@ -10,7 +10,7 @@ from kops.core.statefile import parse_state_file
 from kops.operations.state.evidence import proof_of
 from kops.operations.state.evidence_doubts import added_retention, doubts, expires, expiry_text, of_emptied, of_expiry, of_retention
 from kops.operations.state.exactness import Exactness, of_cached_join, of_changes, of_input
-from kops.operations.state.losses import judge_buffer
+from kops.operations.state.lost_records import judge_buffer
 
 DAY = 86_400_000
 COUNT = {"aggregate": {"count": True}}

@@ -8,8 +8,8 @@ from kops.core.errors import UsageProblem
 from kops.core.models import Bounds
 from kops.core.statefile import parse_state_file
 from kops.operations.engine.state_files import read_state_file
-from kops.operations.state.cut import COMMITTED, parse_cut
 from kops.operations.state.exactness import of_input, of_order, worst
+from kops.operations.state.input_offsets import COMMITTED, parse_cut
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 WHOLE, TRIMMED = {0: Bounds(0, 9), 1: Bounds(0, 9)}, {0: Bounds(0, 9), 1: Bounds(2, 9)}

@@ -9,12 +9,12 @@ import pytest
 from kops.core.errors import ConfigError, Refused, UsageProblem
 from kops.core.models import Bounds, Committed, NewTopic, Partition, Topic, TopicPartition
 from kops.core.statefile import parse_state_file
-from kops.operations.state.cut import Cut
 from kops.operations.state.exactness import Exactness
 from kops.operations.state.facts import StoreFacts
 from kops.operations.state.from_snapshot import open_base, refuse_older
+from kops.operations.state.input_offsets import InputOffsets
+from kops.operations.state.input_starts import start_since
 from kops.operations.state.snapshot_manifest import FILE, Manifest, SnapshotStore, manifest_json
-from kops.operations.state.starts import start_since
 
 ORDERS = TopicPartition("orders", 0)
 MANIFEST = Manifest(
@@ -106,7 +106,7 @@ def test_no_snapshot(tmp_path):
 def test_a_snapshot_that_has_more_than_counts(opened):
     base = opened()
     facts = [StoreFacts(state_file().stores[0], {ORDERS: Bounds(0, 50)}, {}, {}, Exactness("A"))]
-    refuse_older(base, facts, Cut({ORDERS: 30}, {}))
-    refuse_older(None, facts, Cut({ORDERS: 0}, {}))
+    refuse_older(base, facts, InputOffsets({ORDERS: 30}, {}))
+    refuse_older(None, facts, InputOffsets({ORDERS: 0}, {}))
     with pytest.raises(Refused, match="has orders:0 up to offset 30, and only what lies before 29 counts"):
-        refuse_older(base, facts, Cut({ORDERS: 29}, {}))
+        refuse_older(base, facts, InputOffsets({ORDERS: 29}, {}))

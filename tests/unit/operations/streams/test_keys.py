@@ -8,8 +8,8 @@ from kops.core.errors import NotFound, OperationFailed, UsageProblem
 from kops.core.streams.models import CLASSIC, STREAMS, Application, Part, StreamsMember, Task
 from kops.core.streams.subtopologies import merged, stores_of
 from kops.core.streams.topology import parse_topology
+from kops.operations.streams.inspection import Inspection
 from kops.operations.streams.keys import key_rows
-from kops.operations.streams.look import Look
 from kops.operations.streams.reset import split_topics
 
 KEY, PARTITION_OF_4 = b"k1", 1
@@ -43,7 +43,7 @@ def member(name, *tasks, standby=()):
 def look(application, changelogs, partitions, topology=None):
     application, _differing = merged(application, topology, partitions)
     stores = tuple(stores_of(application, topology, changelogs, partitions))
-    return Look(application, topology, partitions, tuple(changelogs), (), (), (), (), None, stores, {})
+    return Inspection(application, topology, partitions, tuple(changelogs), (), (), (), (), None, stores, {})
 
 
 CLASSIC_APP = Application("app", CLASSIC, "STABLE", parts=(Part("0", ("in",)), Part("1", ("other",))))

@@ -11,10 +11,10 @@ from kops.formats.batches.gaps import Gaps
 from kops.formats.batches.header import CONTROL, Batch
 from kops.formats.streams.offset_metadata import OffsetMetadata, encode
 from kops.operations.state.compute import Computed
-from kops.operations.state.cut import Cut
 from kops.operations.state.evidence import proof_of
 from kops.operations.state.evidence_input import doubts_of_times, with_input
 from kops.operations.state.exactness import Exactness, of_gaps
+from kops.operations.state.input_offsets import InputOffsets
 from kops.spark.reading.input_seen import InputSeen, note, seen_of
 
 AT = TopicPartition("in", 0)
@@ -101,7 +101,7 @@ def doubts(seen, known, *, start=0, made=(), undecodable=0, timestamp=None, is_n
     metadata = "" if known is None else encode(OffsetMetadata(known))
     is_seen = seen is not None
     engine = SimpleNamespace(seen=lambda *place: InputSeen((), seen) if is_seen and place == ("in", 0, start, 20) else None)
-    cut = Cut({AT: 20}, {AT: Committed(20, metadata)}, is_new=is_new)
+    cut = InputOffsets({AT: 20}, {AT: Committed(20, metadata)}, is_new=is_new)
     return doubts_of_times(engine, SimpleNamespace(library="kafka-streams"), found, cut, dict.fromkeys(made))
 
 
@@ -162,6 +162,6 @@ def test_an_input_that_lacks_records_is_looked_through(read, scanned, grade):
     found = Computed(facts, "", SimpleNamespace(read=read), Exactness("A"), "A")
     seen = lambda *_place: InputSeen(scanned) if looked else None  # noqa: E731
     engine = SimpleNamespace(scan=lambda *asked: looked.append(asked), seen=seen)
-    judged = with_input(engine, found, Cut({AT: 20}, {}))
+    judged = with_input(engine, found, InputOffsets({AT: 20}, {}))
     assert looked == ([] if read == 20 else [("in", {0: (0, 20)})])
     assert (judged.exactness.grade, judged.computed_as) == (grade, grade)

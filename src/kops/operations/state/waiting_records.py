@@ -20,8 +20,8 @@ from kops.core.suffixes import suffix_lengths
 from kops.operations.engine.spark import Engine
 from kops.operations.services import Services
 from kops.operations.state.compute import job_of
-from kops.operations.state.cut import Cut
 from kops.operations.state.facts import StoreFacts
+from kops.operations.state.input_offsets import InputOffsets
 from kops.operations.state.schemas import with_schemas
 from kops.operations.state.snapshot_topics import unprocessed
 
@@ -41,12 +41,12 @@ Waiting = Mapping[bytes, Sequence[int]]
 
 
 def without_waiting(
-    services: Services, engine: Engine, state_file: StateFile, facts: StoreFacts, cut: Cut, *, skip_undecodable: bool
+    services: Services, engine: Engine, state_file: StateFile, facts: StoreFacts, cut: InputOffsets, *, skip_undecodable: bool
 ) -> StoreFacts:
     """Return a store's facts, with the records of its input that still wait in its repartition topic.
 
     :param services: to which topics are there that a plan will create
-    :raises Refused: when they cannot be told
+    :raises Refused: when they cannot be determined
     """
     store = facts.store
     if facts.held:  # a snapshot is taken when nothing waits
@@ -72,7 +72,7 @@ def without_waiting(
 
 
 def _never(store: Store) -> str:
-    """Return why records that wait can never be told; empty when they can."""
+    """Return why waiting records can never be determined; empty when they can."""
     if store.table is not None:
         return "of a table its changes wait there, which are not records of its topics"
     if store.explode:
@@ -80,8 +80,8 @@ def _never(store: Store) -> str:
     return ""
 
 
-def _waiting(services: Services, state_file: StateFile, facts: StoreFacts, cut: Cut) -> tuple[Waiting, list[TopicPartition]]:
-    """Read what waits; markers of transactions are no records."""
+def _waiting(services: Services, state_file: StateFile, facts: StoreFacts, cut: InputOffsets) -> tuple[Waiting, list[TopicPartition]]:
+    """Read what waits; markers of transactions are not records."""
     topic = facts.store.repartition_topic
     if topic is None:
         return {}, []
@@ -108,7 +108,7 @@ def _waiting(services: Services, state_file: StateFile, facts: StoreFacts, cut: 
 
 
 def _sent(
-    engine: Engine, state_file: StateFile, facts: StoreFacts, cut: Cut, waiting: Waiting, *, skip_undecodable: bool
+    engine: Engine, state_file: StateFile, facts: StoreFacts, cut: InputOffsets, waiting: Waiting, *, skip_undecodable: bool
 ) -> dict[bytes, list[Sent]]:
     """Return the records that were sent on last, of the keys of which some wait."""
     from kops.spark.driver.failures import explained
@@ -150,13 +150,13 @@ def _chosen(key: bytes, times: Sequence[int], sent: Iterable[Sent], where: str, 
         )
     if len(ways) > 1 and not any_will_do:
         raise Refused(
-            f"{where}, and of the key {key!r}, which several partitions feed, nothing tells which they are",
+            f"{where}, and of the key {key!r}, which several partitions feed, it is unknown which they are",
             hint=_HINT,
         )
     return [one for log, length in zip(logs.values(), ways[0], strict=True) for one in log[len(log) - length :]]
 
 
-def answers_waiting(services: Services, state_file: StateFile, cut: Cut) -> list[str]:
+def answers_waiting(services: Services, state_file: StateFile, cut: InputOffsets) -> list[str]:
     """Say where a foreign-key join has not seen all of what it asked and was answered: its result is computed as if it had."""
     if not any(store.table and store.table.foreign for store in state_file.stores):
         return []

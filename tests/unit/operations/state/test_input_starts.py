@@ -9,11 +9,11 @@ from kops.core.models import Bounds, Committed, TopicPartition
 from kops.core.statefile import parse_state_file
 from kops.core.statefile.sources import Start
 from kops.core.times import Position
-from kops.operations.state.cut import COMMITTED, Cut, find_cut
 from kops.operations.state.exactness import Exactness, of_input
 from kops.operations.state.facts import StoreFacts
-from kops.operations.state.places import refuse_unplaced
-from kops.operations.state.starts import find_starts, first_offsets
+from kops.operations.state.input_offsets import COMMITTED, InputOffsets, find_cut
+from kops.operations.state.input_starts import find_starts, first_offsets
+from kops.operations.state.key_places import refuse_unplaced
 from kops.spark.reading.ranges import TopicRange
 
 ORDERS = {TopicPartition("orders", 0): Bounds(0, 40), TopicPartition("orders", 1): Bounds(10, 40)}
@@ -161,7 +161,7 @@ def facts(start, changelog=2, tasks=2):
 
 
 def test_the_input_counts_from_there():
-    cut = Cut({TopicPartition("orders", 0): 30, TopicPartition("orders", 1): 30}, {})
+    cut = InputOffsets({TopicPartition("orders", 0): 30, TopicPartition("orders", 1): 30}, {})
     assert cut.ranges(facts(12), "orders") == {0: (12, 30), 1: (10, 30)}
     assert cut.ranges(facts(35), "orders") == {0: (35, 35), 1: (10, 30)}
     assert first_offsets([facts(12), facts(7)])[TopicPartition("orders", 0)] == 7

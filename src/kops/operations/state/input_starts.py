@@ -69,7 +69,7 @@ def find_starts(services: Services, state_file: StateFile, store: Store, bounds:
 
 
 def start_since(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int]) -> Starts:
-    """Return where a store's input goes on after a snapshot, which has what came before.
+    """Return where a store's input continues after a snapshot, which has what came before.
 
     :param offsets: up to where the snapshot has it; of a partition that is not there, nothing was read
     """

@@ -20,7 +20,7 @@ COMMITTED = Position("committed")
 
 
 @dataclass(frozen=True)
-class Share:
+class ArchiveShare:
     """What of a topic comes from an archive, and what from Kafka.
 
     :param path: of the archive
@@ -46,7 +46,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Cut:
+class InputOffsets:
     """Up to where each partition of the input counts.
 
     :param offsets: the next offset that the application will process
@@ -62,7 +62,7 @@ class Cut:
     committed: Mapping[TopicPartition, Committed]
     notes: tuple[str, ...] = ()
     is_new: bool = False
-    archived: tuple[Share, ...] = ()
+    archived: tuple[ArchiveShare, ...] = ()
     base: str = ""
     taken: str = ""
 
@@ -127,7 +127,7 @@ def refuse_alive(group: Group | None) -> None:
         raise GroupActive(alive.message, hint="stop every instance of the application, then run it again, or --wait-empty 60s") from alive
 
 
-def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts], at: Position) -> Cut:
+def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts], at: Position) -> InputOffsets:
     """Return where the input is cut.
 
     :raises Refused: when the application has committed nothing at all
@@ -135,18 +135,18 @@ def find_cut(services: Services, state_file: StateFile, facts: list[StoreFacts],
     committed = services.kafka.groups.committed([state_file.application], stable=True)[state_file.application]
     bounds = {partition: bound for found in facts for partition, bound in found.input_bounds.items()}
     if at.kind == "end":
-        return Cut({partition: bound.log_end_offset for partition, bound in bounds.items()}, committed, is_new=True)
+        return InputOffsets({partition: bound.log_end_offset for partition, bound in bounds.items()}, committed, is_new=True)
     if at.kind == "time":
         times = services.kafka.offsets.at_time(bounds, at.value)
         found_at = {
             partition: bound.log_end_offset if times[partition] is None else times[partition] for partition, bound in bounds.items()
         }
-        return Cut({partition: offset or 0 for partition, offset in found_at.items()}, committed, is_new=True)
+        return InputOffsets({partition: offset or 0 for partition, offset in found_at.items()}, committed, is_new=True)
     _refuse_before_start(facts, committed)
     return _at_committed(state_file, bounds, committed)
 
 
-def cut_of_snapshot(state_file: StateFile, facts: list[StoreFacts], committed: Mapping[TopicPartition, Committed]) -> Cut:
+def cut_of_snapshot(state_file: StateFile, facts: list[StoreFacts], committed: Mapping[TopicPartition, Committed]) -> InputOffsets:
     """Return where the input was cut when a snapshot was taken.
 
     :param committed: of the snapshot
@@ -167,7 +167,9 @@ def _refuse_before_start(facts: list[StoreFacts], committed: Mapping[TopicPartit
                 )
 
 
-def _at_committed(state_file: StateFile, bounds: Mapping[TopicPartition, Bounds], committed: Mapping[TopicPartition, Committed]) -> Cut:
+def _at_committed(
+    state_file: StateFile, bounds: Mapping[TopicPartition, Bounds], committed: Mapping[TopicPartition, Committed]
+) -> InputOffsets:
     if not any(partition in committed for partition in bounds):
         topics = ", ".join(sorted({partition.topic for partition in bounds}))
         raise Refused(
@@ -189,7 +191,7 @@ def _at_committed(state_file: StateFile, bounds: Mapping[TopicPartition, Bounds]
                 f"{partition}: the committed offset is {found.offset}, and the log ends at {end}: the topic was recreated",
                 hint="rebuild from what there is with --at end, which moves the application there",
             )
-    return Cut(offsets, committed, tuple(notes))
+    return InputOffsets(offsets, committed, tuple(notes))
 
 
 def parse_cut(text: str, now: datetime) -> Position:

@@ -1,4 +1,4 @@
-"""How much a computation is going to read, told before it reads it."""
+"""How much a computation is going to read, said before it starts."""
 
 from __future__ import annotations
 

@@ -1,31 +1,41 @@
-"""What the surviving keys of changelogs say about computed stores, with the first that contradict."""
+"""What the evidence says about computed stores: surviving keys of changelogs, commits, logs of the input, and the output topic.
+
+An output topic that a state file names is evidence too: the newest record of each key beside what was computed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from kops.core.errors import Refused
 from kops.core.models import TopicPartition
+from kops.core.records.models import timestamp_text
 from kops.core.statefile import StateFile
 from kops.operations.engine.spark import Engine
+from kops.operations.records.formats import format_for
 from kops.operations.services import Services
-from kops.operations.state.compute import EQUAL, Computed, unrestorable_text
-from kops.operations.state.cut import Cut
+from kops.operations.state.compute import EQUAL, Computed, changelog_range, unrestorable_text
 from kops.operations.state.evidence import IF_RIGHT, partitions_text, with_survivors
 from kops.operations.state.evidence_commits import Commits
 from kops.operations.state.evidence_doubts import doubts, is_late, of_expiry
 from kops.operations.state.evidence_input import doubts_of_aborts, doubts_of_times, placing_of, with_input
-from kops.operations.state.evidence_journal import Past
-from kops.operations.state.evidence_output import with_output
+from kops.operations.state.evidence_journal import OwnHistory
 from kops.operations.state.evidence_proven import Proven, remember, remembered
+from kops.operations.state.evidence_written import OutputEvidence
 from kops.operations.state.exactness import Exactness, worst
-from kops.operations.state.stored_keys import differing_keys
+from kops.operations.state.input_offsets import InputOffsets
+from kops.operations.state.stored_keys import differing_keys, shown
+from kops.output.records import as_line
 
 _SHOWN = 5
+_NAMED = 3
+_LONGEST = 60
+"""Characters of a value that a sentence shows."""
 
 
-def testified(engine: Engine, state_file: StateFile, found: Computed, past: Past, *, commits: Commits, cut: Cut) -> Computed:
+def testified(engine: Engine, state_file: StateFile, found: Computed, past: OwnHistory, *, commits: Commits, cut: InputOffsets) -> Computed:
     """Return a store judged by its input and by the keys of its changelog that survived, and with its last proof."""
     found = with_input(engine, found, cut)
     if found.proof is None:
@@ -62,7 +72,7 @@ def _expired(found: Computed) -> Exactness:
 def refuse_unwritable(found: Computed, *, replacing: bool) -> None:
     """Refuse to append to a changelog that cannot be restored whatever follows, and to remove windows that only lateness explains.
 
-    :param replacing: the changelog is made again, without what it holds
+    :param replacing: the changelog is recreated, without what it holds
     :raises Refused: with what to do instead
     """
     store = found.facts.store
@@ -119,3 +129,67 @@ def _unproven(found: Computed) -> str:
     proof, name = found.proof, found.facts.store.name
     partitions = [number for number in proof.unproven if number >= 0] if proof and proof.proves_file else []
     return f"{name} in {partitions_text(partitions)}" if partitions else name
+
+
+def with_output(engine: Engine, state_file: StateFile, found: Computed, *, places_known: bool) -> Computed:
+    """Return a store judged by its output topic, where its surviving keys leave something to prove.
+
+    The topic reflects the offsets that are committed now: a changelog that does not testify because it reflects others
+    (``Proof.partitions`` is empty) makes it no evidence either.
+
+    :param places_known: something shows in which partition of the changelog each key belongs, which an output topic does not
+    """
+    from kops.spark.driver.failures import explained
+    from kops.spark.reading.ranges import TopicRange
+    from kops.spark.staging.outputs import EXTRA, OTHER, SAME, contradicting, judged_keys, verdicts
+
+    facts, proof = found.facts, found.proof
+    output = facts.store.output
+    if output is None or proof is None or not proof.partitions or facts.held or (proof.suffices and not found.differing):
+        return found
+    ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in facts.output_bounds.items()}
+    read = TopicRange(output, ranges, read_committed=state_file.exactly_once)
+    changelog = changelog_range(state_file, facts)
+    engine.services.progress.step(f"comparing {facts.store.name} with {output}")
+    with explained(f"compare {facts.store.name} with {output}"), engine.reading(read, changelog):
+        keys = judged_keys(engine.kafka(), found.stage, changelog, read)
+        counts = verdicts(keys)
+        totals = {name: sum(each.get(name, 0) for each in counts.values()) for name in (SAME, OTHER, EXTRA)}
+        rows = contradicting(keys, _NAMED) if totals[OTHER] or totals[EXTRA] else []
+    whole = frozenset(number for number, each in counts.items() if number is not None and number >= 0 and set(each) == {SAME})
+    written = OutputEvidence(
+        output,
+        equal=totals[SAME],
+        differing=totals[OTHER],
+        extra=totals[EXTRA],
+        partitions=frozenset(number for number in whole if places_known and _may_show(found, number, counts[number][SAME])),
+    )
+    first = [_in_words(engine, found, row) for row in rows]
+    return replace(found, proof=replace(proof, output=written), exactness=worst([found.exactness, written.judge(first)]))
+
+
+def _may_show(found: Computed, number: int, keys: int) -> bool:
+    """Tell whether an output topic can prove a partition of the changelog, of which it has every key as computed.
+
+    A log that had fewer records than keys never held them: the application was reset after it had written them. (A log without any
+    offset is new: nothing ran since.)
+    """
+    facts = found.facts
+    end = facts.changelog_bounds[number].log_end_offset if number in facts.changelog_bounds else 0
+    return end == 0 or end >= keys
+
+
+def _in_words(engine: Engine, found: Computed, row: Any) -> str:
+    store = found.facts.store
+    keys, values = (format_for(engine.services, form.name) for form in (store.key_form, store.aggregate.form))
+    sides: Mapping[str, tuple[bytes | None, int | None]] = {
+        "computed": (row.value, row.timestamp),
+        "written": (row.written_value, row.written_timestamp),
+    }
+    descriptions = [
+        f"{side} {str(as_line(shown(values, bytes(value))))[:_LONGEST]} at {timestamp_text(time)}"
+        if value is not None
+        else f"{side} nothing"
+        for side, (value, time) in sides.items()
+    ]
+    return f"{as_line(shown(keys, bytes(row.key)))}: {', '.join(descriptions)}"

@@ -8,10 +8,10 @@ from kops.core.errors import Refused
 from kops.core.models import Bounds, Committed, Partition, Topic, TopicPartition
 from kops.core.records.models import Record
 from kops.core.statefile import parse_state_file
-from kops.operations.state.cut import Cut
 from kops.operations.state.exactness import Exactness
 from kops.operations.state.facts import StoreFacts
-from kops.operations.state.undrained import _told_apart, answers_waiting, without_waiting
+from kops.operations.state.input_offsets import InputOffsets
+from kops.operations.state.waiting_records import _told_apart, answers_waiting, without_waiting
 from kops.spark.stores.undrained import Sent
 
 TOPIC = "a-s-repartition"
@@ -36,7 +36,7 @@ def services_with(*records):
 def looked_at(file, store, *records):
     facts = StoreFacts(store, {AT: Bounds(0, 9)}, {}, {}, Exactness("A"), tasks=1)
     engine = SimpleNamespace(services=services_with(*records))
-    return facts, without_waiting(engine.services, engine, file, facts, Cut({AT: 9}, {AT: Committed(9)}), skip_undecodable=False)
+    return facts, without_waiting(engine.services, engine, file, facts, InputOffsets({AT: 9}, {AT: Committed(9)}), skip_undecodable=False)
 
 
 def test_where_nothing_waits_all_of_the_input_counts():
@@ -82,7 +82,7 @@ def test_of_several_partitions_at_one_time_only_a_count_does_not_care():
     _, count = store_of(aggregate={"count": True})
     assert sum(map(len, _told_apart(count, waiting, both, "where").values())) == 1
     _, last = store_of(aggregate={"last": "value"})
-    with pytest.raises(Refused, match="nothing tells which they are"):
+    with pytest.raises(Refused, match="it is unknown which they are"):
         _told_apart(last, waiting, both, "where")
 
 
@@ -98,7 +98,7 @@ def test_what_a_foreign_key_join_has_not_heard_is_said():
     reads = SimpleNamespace(read=lambda _ranges, **_how: [["a record"]])
     offsets = SimpleNamespace(bounds=lambda places, **_how: dict.fromkeys(places, Bounds(0, 3)))
     services = SimpleNamespace(kafka=SimpleNamespace(topics=topics, records=reads, offsets=offsets))
-    cut = Cut({}, {TopicPartition(answered, 0): Committed(3)})
+    cut = InputOffsets({}, {TopicPartition(answered, 0): Committed(3)})
     said = answers_waiting(services, parse_state_file("f", body), cut)
     assert [sentence.split()[0] for sentence in said] == [f"{asked}:0", f"{named}:0"]
     assert answers_waiting(services, store_of(aggregate={"count": True})[0], cut) == []

@@ -73,7 +73,7 @@ def _strays(session: SparkSession, facts: StoreFacts, stage: str, removed: Colle
 
 
 def refuse_unplaced(computed: Iterable[Placed]) -> None:
-    """Refuse to write keys of which nothing tells the partition.
+    """Refuse to write keys whose partition is unknown.
 
     :raises Refused: when a partitioner of the application's own chose it, and the changelog has forgotten it
     """

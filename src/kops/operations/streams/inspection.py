@@ -18,7 +18,7 @@ from kops.operations.streams.find import find_application
 
 
 @dataclass(frozen=True)
-class Look:
+class Inspection:
     """An application as it was seen.
 
     :param topology: the description that was given; None without one
@@ -28,7 +28,7 @@ class Look:
     :param doubts: those by name that look like another application's
     :param others: topics named as its internal ones which its topology does not have
     :param input_topics: that it reads from outside
-    :param output_topics: None when nothing tells them
+    :param output_topics: None when they are unknown
     :param notes: what to know, a sentence each
     """
 
@@ -57,7 +57,7 @@ def read_topology(path: str) -> Topology:
         raise ConfigError(f"cannot read {path}: {error.strerror}", hint="print topology.describe() into a file") from error
 
 
-def look_at(services: Services, name: str, topology: Topology | None = None) -> Look:
+def inspect_application(services: Services, name: str, topology: Topology | None = None) -> Inspection:
     """Look at one application. Nothing joins its group.
 
     :param topology: what ``Topology.describe()`` says
@@ -77,7 +77,7 @@ def look_at(services: Services, name: str, topology: Topology | None = None) -> 
     missing = [topic for topic in topology.input_topics if topic not in partitions] if topology else []
     absent = [f"the description reads {', '.join(missing)}, which does not exist"] if missing else []
     unlike = _unlike_streams(application, internal, committed)
-    return Look(
+    return Inspection(
         application,
         topology,
         partitions,
@@ -109,7 +109,7 @@ def _internal(
     committed: Mapping[TopicPartition, Committed],
     partitions: Mapping[str, int],
 ) -> tuple[list[str], list[str]]:
-    """Return the internal topics, and those that nothing but their name tells."""
+    """Return the internal topics, and those known by their name only."""
     if application.complete:
         name = application.application
         exact = {topic for part in application.parts for topic in (*part.changelog_topics, *part.repartition_topics)}
