@@ -288,7 +288,7 @@ def a_start_that_nobody_knows_is_refused(story):
 WRONG_STARTS: tuple[tuple[Any, int, str], ...] = (
     ({"0": 5}, 2, "partition 1"),
     ({"0": 1, "1": 1, "2": 1, "3": 1}, 2, "partition 3"),
-    (10_000, 5, "begun at 10000"),
+    (10_000, 5, "began at 10000"),
 )
 """A partition is missing, a partition too many, after the end."""
 

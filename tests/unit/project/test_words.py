@@ -39,7 +39,9 @@ SOURCE = (
     "core/topics/*.py", "core/cluster/*.py", "core/diagnosis/*.py", "operations/topics/*.py", "operations/cluster/*.py",
     "operations/diagnose/*.py", "cli/topics/*.py",
     "gateways/connect/*.py", "gateways/machine/*.py", "operations/*.py", "operations/connect/*.py", "operations/contexts/*.py",
-    "operations/sandbox/*.py", "plugins/*.py", "sandbox/*.py", "spark/windows/*.py",
+    "operations/sandbox/*.py", "plugins/*.py", "sandbox/*.py", "cli/changelog/*.py", "cli/state/*.py", "cli/streams/*.py",
+    "core/changelog/*.py", "core/statefile/*.py", "core/streams/*.py", "operations/archive/*.py", "operations/changelog/*.py",
+    "operations/engine/*.py", "operations/state/*.py", "operations/streams/*.py", "spark/windows/*.py",
 )  # fmt: skip
 """Below ``src/kops``. A folder is added once it is free of the phrases."""
 PAGES = ("*.md", "docs/**/*.md", "plugins/*/src/**/*.py")

@@ -89,7 +89,7 @@ def _find(session: Session, names: tuple[str, ...], how: How, options: dict[str,
     windows = parse_times(window, session.now(), what="--window") if window else Times()
     named = named_of(session, how)
     if named.key is not None:
-        key_bytes(named.key, names[-1])  # what is wrong with the key is said before anything is read
+        key_bytes(named.key, names[-1])  # what is wrong with the key is reported before anything is read
     engine = engine_of(session, how)
     one = choose(session, names[:-1], how, named)
     query, named = seek(one.target, one.detected, names[-1], one.named, everywhere=options["all_partitions"], windows=windows)

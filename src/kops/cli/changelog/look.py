@@ -43,7 +43,7 @@ def inspect_command(
 
     named = named_of(session, how)
     if named.key is not None and key_equals is not None:
-        key_bytes(named.key, key_equals)  # what is wrong with the key is said before anything is read
+        key_bytes(named.key, key_equals)  # what is wrong with the key is reported before anything is read
     windows = parse_times(window, session.now(), what="--window") if window else Times()
     between = parse_times(times, session.now(), what="--times") if times else Times()
     engine = engine_of(session, how)

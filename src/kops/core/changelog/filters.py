@@ -14,13 +14,13 @@ _HINT = "write it like @-1h..@-30m, @2026-11-20T14:00..@2026-11-20T15:00, @-1h..
 
 @dataclass(frozen=True)
 class Times:
-    """Times ``first`` <= time < ``end``, in milliseconds since the epoch; None is no bound."""
+    """Times ``first`` <= time < ``end``, in milliseconds since the epoch; None means no bound."""
 
     first: int | None = None
     end: int | None = None
 
     def include(self, milliseconds: int | None) -> bool:
-        """Tell whether a time is one of them; what has no time never is, unless there are no bounds."""
+        """Whether a time is one of them; what has no time never is, unless there are no bounds."""
         if milliseconds is None:
             return self.first is None and self.end is None
         return (self.first is None or milliseconds >= self.first) and (self.end is None or milliseconds < self.end)

@@ -31,7 +31,7 @@ class Entry:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether a person has to fill it in."""
+        """Whether a person has to fill it in."""
         return self.value == OPEN
 
 

@@ -102,7 +102,7 @@ def owned_globs(fields: Fields, what: str) -> list[str]:
     """Return the names and globs of a document's ``owns``.
 
     :param what: that they name: ``topic``, ``connector``
-    :raises ConfigError: when it is none, or would be all there are
+    :raises ConfigError: when it is not valid, or would be all there are
     """
     given = fields.body["owns"]
     globs = [given] if isinstance(given, str) else given

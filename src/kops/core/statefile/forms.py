@@ -20,7 +20,7 @@ def read_form(fields: Fields, name: str, default: str | None = None, *, read_onl
 
     :param read_only: formats that kops does not write will do
 
-    :raises ConfigError: when it is missing without a default, or is none
+    :raises ConfigError: when it is missing without a default, or not valid
     """
     known = (*FORMATS, *REGISTERED) if read_only else FORMATS
     given = fields.body.get(name)

@@ -44,7 +44,7 @@ class Aggregation:
 
     @property
     def is_whole_value(self) -> bool:
-        """Tell whether the records' values are kept as they are, byte for byte."""
+        """Whether the records' values are kept as they are, byte for byte."""
         return (self.kind == TABLE and not self.expression) or (self.kind in (TABLE, "last", "first") and self.expression == "value")
 
 
@@ -124,12 +124,12 @@ class Store:
 
     @property
     def moves(self) -> bool:
-        """Tell whether records go to the partition of their new key."""
+        """Whether records go to the partition of their new key."""
         return self.key_by is not None and not self.in_place
 
     @property
     def drops_before(self) -> bool:
-        """Tell whether it is a table of what a stream makes of its records, so that a record may leave an older one of its key in place."""
+        """Whether it is a table of what a stream makes of its records, so that a record may leave an older one of its key in place."""
         return self.aggregate.kind == TABLE and self.table is None and bool(self.where or self.key_by or self.explode)
 
     @property
@@ -167,15 +167,15 @@ class StateFile:
 
     @property
     def exactly_once(self) -> bool:
-        """Tell whether the application writes in transactions, so that its changelogs are restored without what was aborted."""
+        """Whether the application writes in transactions, so that its changelogs are restored without what was aborted."""
         return self.guarantee != GUARANTEES[0]
 
     @property
     def may_find_expired(self) -> bool:
-        """Tell whether a session that the retention has expired may still be found: by a cache, or in an older store of segments."""
+        """Whether a session that the retention has expired may still be found: by a cache, or in an older store of segments."""
         return self.cache or (self.version is not None and self.version < EXPIRES_EXACTLY)
 
     @property
     def reads_committed(self) -> bool:
-        """Tell whether its consumer leaves out what was aborted (``isolation.level``), as it always does with exactly-once."""
+        """Whether its consumer leaves out what was aborted (``isolation.level``), as it always does with exactly-once."""
         return self.isolation == READ_COMMITTED

@@ -104,7 +104,7 @@ def fold(reducer: Reducer, key: Any, records: Iterable[tuple[Any, int]], before:
 def as_reducer(thing: Any, name: str) -> Reducer:
     """Return a reducer made of what an entry point or ``module:attribute`` gave.
 
-    :raises ConfigError: when it is none of the three forms
+    :raises ConfigError: when it has none of the three forms
     """
     try:
         reducer = thing() if isinstance(thing, type) else thing

@@ -47,7 +47,7 @@ class Form:
 
     @property
     def is_only_read(self) -> bool:
-        """Tell whether kops reads it and does not write it: values of such a topic are kept as they were read."""
+        """Whether kops reads it and does not write it: values of such a topic are kept as they were read."""
         return self.plugin or self.name in REGISTERED
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ class Source:
 
     @property
     def needs_headers(self) -> bool:
-        """Tell whether that expression may look at headers."""
+        """Whether that expression may look at headers."""
         return self.extracts is not None and "headers" in self.extracts
 
 
@@ -106,7 +106,9 @@ def read_starts(fields: Fields, topics: Sequence[str]) -> Mapping[str, Start | N
         return dict.fromkeys(topics, None if given is None else _start(fields, "start", given))
     unknown = [str(name) for name in given if name not in topics]
     if unknown:
-        raise fields.wrong("start", f"names {unknown[0]}, which is none of the topics", f"of several topics, by topic: {', '.join(topics)}")
+        raise fields.wrong(
+            "start", f"names {unknown[0]}, which is not one of the topics", f"of several topics, by topic: {', '.join(topics)}"
+        )
     return {topic: _start(fields, f"start.{topic}", given[topic]) if given.get(topic) is not None else None for topic in topics}
 
 

@@ -126,7 +126,7 @@ def _kept_by_table(fields: Fields, source: Source) -> Aggregation:
 
 
 def read_partitioner(fields: Fields, *, windowed: bool = False) -> bool:
-    """Tell whether the application sends new keys to partitions of its own choice (``Repartitioned.withStreamPartitioner``)."""
+    """Whether the application sends new keys to partitions of its own choice (``Repartitioned.withStreamPartitioner``)."""
     custom = fields.one_of("partitioner", PARTITIONERS, DEFAULT) == CUSTOM
     if custom and windowed:
         what = f"is {CUSTOM}, and without it kops cannot know which records a task of windows has seen, nor what was late there"

@@ -66,18 +66,18 @@ class Table:
 
     @property
     def joins(self) -> bool:
-        """Tell whether several tables make it."""
+        """Whether several tables make it."""
         return self.join is not None or (self.parent is not None and self.parent.joins)
 
     @property
     def needs_order(self) -> bool:
-        """Tell whether a timestamp depends on which of two topics was read first, as those of joins do unless they are inner."""
+        """Whether a timestamp depends on which of two topics was read first, as those of joins do unless they are inner."""
         inside = (self.parent, self.join.right if self.join else None)
         own = self.join is not None and (self.join.kind != INNER or self.join.on is not None)
         return own or any(table.needs_order for table in inside if table)
 
     @property
     def foreign(self) -> bool:
-        """Tell whether a foreign key joins tables in it."""
+        """Whether a foreign key joins tables in it."""
         inside = (self.parent, self.join.right if self.join else None)
         return bool(self.join and self.join.on) or any(table.foreign for table in inside if table)

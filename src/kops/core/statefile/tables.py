@@ -43,7 +43,9 @@ class Tables:
                 break
         else:
             known = [other for place in ("tables", "stores") for other in self.top.body.get(place) or {}]
-            raise fields.wrong(field, f"names {name}, which is none of the tables and stores", f"{nearest(name, known)}{', '.join(known)}")
+            raise fields.wrong(
+                field, f"names {name}, which is not one of the tables and stores", f"{nearest(name, known)}{', '.join(known)}"
+            )
         if name in self._reading:
             raise fields.wrong(field, f"makes {name} of itself", "a table is made of others")
         self._reading.append(name)
@@ -95,13 +97,13 @@ class Tables:
 
 
 def names_table(fields: Fields) -> bool:
-    """Tell whether a store or table is made of another table."""
+    """Whether a store or table is made of another table."""
     origin = fields.body.get("from")
     return isinstance(origin, Mapping) and "table" in origin
 
 
 def is_table_store(fields: Fields) -> bool:
-    """Tell whether a store is made of tables."""
+    """Whether a store is made of tables."""
     return names_table(fields) or fields.body.get("join") is not None
 
 

@@ -7,7 +7,7 @@ import re
 from kops.core.statefile.fields import Fields
 
 Version = tuple[int, ...]
-"""Major, minor and, where it was said, patch."""
+"""Major, minor and, where it was stated, patch."""
 
 OLDEST, NEWEST = (2, 4), (4, 3)
 """The lines whose rules kops knows."""
@@ -28,7 +28,7 @@ SLIDING_WINDOWS = (2, 8)
 EXPIRES_EXACTLY = (4, 0)
 """The first line whose RocksDB stores are known to find no session that the retention has expired; older ones expire whole segments."""
 _REPEATED_VALUES = ((2, 6, 0), (2, 6, 1), (2, 7, 0))
-"""Releases whose source tables pass over an update that repeats the value (KIP-557, taken back by KAFKA-12508)."""
+"""Releases whose source tables pass over an update that repeats the value (KIP-557, reverted by KAFKA-12508)."""
 
 _TEXT = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:[-.][A-Za-z0-9.-]+)?")
 
@@ -36,7 +36,7 @@ _TEXT = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:[-.][A-Za-z0-9.-]+)?")
 def read_version(streams: Fields, name: str = "version") -> Version | None:
     """Read the version of kafka-streams; None where it is left out.
 
-    :raises ConfigError: when it is none, or of a line that there is not
+    :raises ConfigError: when it is not a version, or of a line that does not exist
     """
     text = streams.text(name)
     if text is None:
@@ -54,5 +54,5 @@ def line_of(version: Version) -> Version:
 
 
 def repeats_values(version: Version) -> bool:
-    """Tell whether a table of a topic may keep the timestamp of an earlier update with the same value, in a release of this line."""
+    """Whether a table of a topic may keep the timestamp of an earlier update with the same value, in a release of this line."""
     return any(release[: len(version)] == version for release in _REPEATED_VALUES)

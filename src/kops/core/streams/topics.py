@@ -1,6 +1,6 @@
 """Whose internal topics are whose, by their names. Pure.
 
-Kafka Streams names its own topics ``<application.id>-<name>-changelog`` and likewise; nothing else says whose a topic is, and an
+Kafka Streams names its own topics ``<application.id>-<name>-changelog`` and ``-repartition``; nothing else says whose a topic is, and an
 ``application.id`` may begin with another one: ``orders`` and ``orders-v2``.
 """
 
@@ -25,12 +25,12 @@ _GENERATED = re.compile(r"(?:^|-)((?:COGROUP)?(?:KSTREAM|KTABLE)-[A-Z-]+-\d{10}(
 
 
 def is_internal_name(topic: str) -> bool:
-    """Tell whether a topic is named as Kafka Streams names its own."""
+    """Whether a topic is named as Kafka Streams names its own."""
     return _INTERNAL.fullmatch(topic) is not None
 
 
 def is_named_of(topic: str, application: str) -> bool:
-    """Tell whether a topic is named as an internal one of this application: something stands between its id and the ending."""
+    """Whether a topic is named as an internal one of this application: something stands between its id and the ending."""
     return bool(application) and topic.startswith(f"{application}-") and is_internal_name(topic[len(application) + 1 :])
 
 
@@ -47,7 +47,7 @@ def owner_of(topic: str, applications: Iterable[str]) -> str | None:
 
 
 def store_of(topic: str, application: str) -> str | None:
-    """Return the store of a changelog topic; None when it is none of this application."""
+    """Return the store of a changelog topic; None when it is not one of this application."""
     if not is_named_of(topic, application) or not topic.endswith(CHANGELOG):
         return None
     return topic[len(application) + 1 : -len(CHANGELOG)]
@@ -89,7 +89,7 @@ def doubts(application: str, topics: Collection[str]) -> tuple[Doubt, ...]:
 
 
 def looks_like_streams(group_id: str, group: Group | None, topics: Iterable[str], metadata: Iterable[str | None]) -> bool:
-    """Tell whether a group is a Kafka Streams application: by its type, by what it commits, or by its repartition topics."""
+    """Whether a group is a Kafka Streams application: by its type, by what it commits, or by its repartition topics."""
     if group is not None and group.type == "streams":
         return True
     if any(topic.startswith(f"{group_id}-") and topic.endswith("-repartition") for topic in topics):

@@ -80,12 +80,12 @@ class Trace:
     known: bool = True
 
     def has(self, operators: tuple[str, ...]) -> bool:
-        """Tell whether one of some operators is on the way."""
+        """Whether one of some operators is on the way."""
         return any(operator_of(node) in operators for node in self.operators)
 
     @property
     def by_foreign_key(self) -> bool:
-        """Tell whether a table is joined by a foreign key."""
+        """Whether a table is joined by a foreign key."""
         return self.kind == JOINED and any(_FK_STORE.fullmatch(store) for store in self.through)
 
     @property

@@ -57,7 +57,7 @@ class Place:
         except ValueError as broken:
             raise ConfigError(f"the manifest of {self.path} is damaged: {broken}", hint="is it an archive that kops wrote?") from broken
         if body is not None and not isinstance(body, dict):
-            raise ConfigError(f"the manifest of {self.path} is none", hint="is it an archive that kops wrote?")
+            raise ConfigError(f"the manifest of {self.path} is not valid", hint="is it an archive that kops wrote?")
         return body
 
     def write(self, engine: Engine, body: dict[str, Any]) -> None:

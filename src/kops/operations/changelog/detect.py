@@ -1,4 +1,4 @@
-"""Which type of store a changelog is of: as was said, or as its name, its settings and some of its records look."""
+"""Which type of store a changelog is of: as was named, or as its name, its settings and some of its records look."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kops.operations.changelog.target import Target
 from kops.operations.services import Services
 
 EACH = 100
-"""Offsets at the end of a partition that are looked at."""
+"""Offsets at the end of a partition that are sampled."""
 PARTITIONS = 4
-"""The longest partitions are looked at."""
+"""The longest partitions are sampled."""
 MANY = 50
 """From this many topics on, one partition each is enough: a list must not take a hundred thousand records."""
 _LONGEST_WINDOW = 400 * 86_400_000
@@ -29,7 +29,7 @@ class Detection:
 
     :param guess: why
     :param window_size: in milliseconds, where the values tell it
-    :param sample: the records that were looked at
+    :param sample: the records that were sampled
     """
 
     layout: Layout
@@ -41,7 +41,7 @@ class Detection:
     def sentence(self) -> str:
         """Return what to say about it; empty when it was named and nothing speaks against it."""
         if self.guess.confidence == NAMED:
-            return f"read as {self.layout.name}, as was said, although {'; '.join(self.guess.reasons)}" if self.guess.reasons else ""
+            return f"read as {self.layout.name}, as named, although {'; '.join(self.guess.reasons)}" if self.guess.reasons else ""
         others = [each.type for each in self.guess.alternatives if each.type in LAYOUTS]
         other = f" beside {', '.join(others)}" if others and self.guess.confidence != detection.HIGH else ""
         reasons = "; ".join(self.guess.reasons) or "nothing speaks for another type"
@@ -52,7 +52,7 @@ class Detection:
 def detect(services: Services, target: Target, named: str | None) -> Detection:
     """Return what a changelog is read as.
 
-    :param named: the type that was said, one of ``LAYOUTS``
+    :param named: the type that was named, one of ``LAYOUTS``
     """
     return detect_by(target, samples(services, {target.topic: target}).get(target.topic, []), named)
 

@@ -49,12 +49,12 @@ class Layout:
 
     @property
     def has_time(self) -> bool:
-        """Tell whether a key has a time of its own."""
+        """Whether a key has a time of its own."""
         return self.start is not None
 
     @property
     def needs_size(self) -> bool:
-        """Tell whether a window's end is known by its size only."""
+        """Whether a window's end is known by its size only."""
         return self.name in (types.WINDOW, SUPPRESSED_WINDOWS)
 
     def inner(self, key: bytes) -> bytes | None:

@@ -22,7 +22,7 @@ _LAST = ("value", "value_encoding", "headers", "tombstone")
 
 @dataclass(frozen=True)
 class NamedFormats:
-    """What was said about how records are to be shown; None where nothing was."""
+    """How records are to be shown, as named; None where nothing was named."""
 
     key: Format | None = None
     value: Format | None = None

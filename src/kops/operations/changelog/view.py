@@ -45,7 +45,7 @@ class RowFilter:
 
     @property
     def is_all(self) -> bool:
-        """Tell whether every key is wanted, so that nothing but deleted keys is left out."""
+        """Whether every key is wanted, so that nothing but deleted keys is left out."""
         return self.key is None and self.windows == Times() and self.times == Times()
 
 
@@ -178,4 +178,4 @@ def advice(target: Target) -> str:
     """Return a sentence that recommends Spark for a big topic; empty for others."""
     if target.offsets < ADVISABLE:
         return ""
-    return f"{target.topic} has up to {target.offsets:,} records to read; --spark is faster with so many, and not limited by memory"
+    return f"{target.topic} has up to {target.offsets:,} records to read; --spark is faster with that many, and not limited by memory"

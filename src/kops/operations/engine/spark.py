@@ -65,7 +65,7 @@ class Engine:
 
     @property
     def is_local(self) -> bool:
-        """Tell whether all tasks run on this machine."""
+        """Whether all tasks run on this machine."""
         return self.master.startswith("local")
 
     def cancel_jobs(self) -> None:

@@ -55,7 +55,7 @@ def open_archives(engine: Engine, state_file: StateFile, paths: Sequence[str]) -
             raise UsageProblem(f"{place.path} and {other} are both archives of {archive.topic}", hint="name one for each topic")
         _refuse_unused(state_file, place, archive)
         topic = engine.services.kafka.topics.existing([archive.topic]).get(archive.topic)
-        if topic is not None:  # of one that is not there it is said elsewhere
+        if topic is not None:  # one that does not exist is reported elsewhere
             found[archive.topic] = _archived(engine.services, place, archive, topic)
     return found
 

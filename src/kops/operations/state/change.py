@@ -50,7 +50,7 @@ class StateChange(Mutation[StateArguments]):
         return (plan.arguments.application,)
 
     def covers(self, plan: Plan[StateArguments], earlier: Plan[StateArguments]) -> bool:
-        """Tell whether every changelog of an earlier plan of this operation was looked at again."""
+        """Whether every changelog of an earlier plan of this operation was checked again."""
         then = earlier.arguments
         if earlier.operation != plan.operation or then.application != plan.arguments.application:
             return False

@@ -30,7 +30,7 @@ class Uncovered:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether it has no records at all."""
+        """Whether it has no records at all."""
         return len(self.emptied) == self.partitions
 
     @property

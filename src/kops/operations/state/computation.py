@@ -21,7 +21,7 @@ from kops.operations.state.from_archive import with_shares
 from kops.operations.state.from_snapshot import Base, check_base, offsets_of, open_base, refuse_older
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, application_group, cut_of_snapshot, find_cut, refuse_alive
 from kops.operations.state.input_starts import begins, first_offsets
-from kops.operations.state.judgement import refuse_unwritable, testified
+from kops.operations.state.judgement import judged_by_evidence, refuse_unwritable
 from kops.operations.state.key_places import refuse_unplaced
 from kops.operations.state.waiting_records import answers_waiting, without_waiting
 
@@ -102,7 +102,7 @@ def compute_all(
         damaged=options.damaged,
         apart=past.apart | commits.apart if options.has_witnesses and not cut.moves else {found.store.name for found in facts},
     )
-    computed = [testified(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
+    computed = [judged_by_evidence(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
     if must_be_empty:
         _refuse_all(computed, lambda done: refuse_unwritable(done, replacing=replacing))
     for done in computed:

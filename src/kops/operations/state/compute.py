@@ -47,7 +47,7 @@ class Computed:
 
     :param stage: where its differences are
     :param counts: what was seen on the way, and how much is staged
-    :param computed_as: the class before the keys of its changelog have testified
+    :param computed_as: the class before the keys of its changelog have been compared
     :param proof: what survived of its changelog; None where its topic is its changelog
     :param proven: the last ``verify`` that proved it by the same state file
     """
@@ -62,19 +62,19 @@ class Computed:
 
     @property
     def grade(self) -> str:
-        """Return the class as it is reported: a bare A or B only where something testifies to it."""
+        """Return the class as it is reported: a bare A or B only where there is evidence for it."""
         return class_of(self.exactness, self.proof)
 
     @property
     def judgement(self) -> dict[str, Any]:
-        """Return how exact it is, and what testifies to that, as JSON."""
+        """Return how exact it is, and the evidence for that, as JSON."""
         proof = self.proof.as_json() if self.proof else None
         proven = asdict(self.proven) if self.proven else None
         return {"class": self.grade, "reasons": list(self.exactness.reasons), "proof": proof, "proven": proven}
 
     @property
     def evidence(self) -> str:
-        """Return what testifies to it, in words; empty for a store that is its own changelog."""
+        """Return the evidence for it, in words; empty for a store that is its own changelog."""
         return f"{self.proof.text}; {proven_text(self.proven)}" if self.proof else ""
 
     @property
@@ -104,9 +104,9 @@ class Computed:
 
     @property
     def must_write(self) -> bool:
-        """Tell whether there is anything to append.
+        """Whether there is anything to append.
 
-        Tombstones that no local store needs are no reason, unless a partition is empty: then local stores may remember what it forgot.
+        Tombstones that no local store needs are not a reason, unless a partition is empty: then local stores may remember what it forgot.
         """
         return bool(self.differing) or any(
             bound.log_start_offset == bound.log_end_offset and self.actions.get(number, {}).get("erased", 0)
@@ -115,7 +115,7 @@ class Computed:
 
     @property
     def changelog_is_empty(self) -> bool:
-        """Tell whether the changelog has no records at all."""
+        """Whether the changelog has no records at all."""
         return all(bound.log_start_offset == bound.log_end_offset for bound in self.facts.changelog_bounds.values())
 
     @property
@@ -133,7 +133,7 @@ class Computed:
 
     @property
     def how_exact(self) -> str:
-        """Return how exact it is and what testifies to that, in words."""
+        """Return how exact it is and the evidence for that, in words."""
         text = replace(self.exactness, grade=self.grade).text
         return f"{text}; {self.evidence}" if self.proof else text
 
@@ -175,8 +175,8 @@ def compute_stores(
     An application with many small stores waits for Spark's planning more than for its tasks. The first error, or Ctrl-C, ends
     the jobs of all, and leaves no stage behind.
 
-    :param damaged: store -> partitions of its changelog that testify to nothing; None: all of them
-    :param apart: stores whose changelogs are of other offsets, or of another state, than what is computed: they testify to nothing
+    :param damaged: store -> partitions of its changelog that are not evidence; None: all of them
+    :param apart: stores whose changelogs are of other offsets, or of another state, than what is computed: they are not evidence
     """
     facts = [replace(found, damaged=_damaged(found, damaged or {})) for found in facts]
     jobs = [job_of(state_file, found, cut, skip_undecodable=skip_undecodable) for found in facts]

@@ -1,4 +1,4 @@
-"""What testifies to a computed store: the keys of its changelog that survived. Pure."""
+"""The evidence for a computed store: the keys of its changelog that survived. Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from kops.operations.state.evidence_written import OutputEvidence
 from kops.operations.state.exactness import Exactness, worst
 
 ENOUGH = 100
-"""This many equal keys testify to any number of keys: to those of their own partition, or to a file. Half of a store testify to its file;
-of a partition, fewer testify to themselves alone, since what became of a key that is lost may have happened to no other."""
+"""This many equal keys are evidence for any number of keys: those of their own partition, or a file. Half of a store is, for its file;
+of a partition, fewer are evidence for themselves alone, since what became of a key that is lost may have happened to no other."""
 _NAMED = 8
 IF_RIGHT = "if the file is right"
-"""Follows the class of a store to which nothing testifies: ``A if the file is right`` is not ``A``."""
+"""Follows the class of a store without evidence: ``A if the file is right`` is not ``A``."""
 
 
 @dataclass(frozen=True)
 class Survivors:
-    """What the keys of one partition of a changelog testify. What another partition holds says nothing of how this one came to be.
+    """What the keys of one partition of a changelog show. What another partition holds says nothing of how this one came to be.
 
-    :param surviving: live keys that testify: none of a partition that is damaged, and none that kops itself wrote
+    :param surviving: live keys that count as evidence: none of a partition that is damaged, and none that kops itself wrote
     :param expected: keys that it should hold
     :param differing: surviving keys whose value or timestamp was computed differently, or that should not be there
     :param absent: expected keys that it does not hold although nothing shows that it lost any
@@ -42,12 +42,12 @@ class Survivors:
 
     @property
     def is_contradicted(self) -> bool:
-        """Tell whether a key of it speaks against what was computed, or may do so."""
+        """Whether a key of it speaks against what was computed, or may do so."""
         return bool(self.differing or self.unclear or self.absent)
 
     @property
     def suffices(self) -> bool:
-        """Tell whether its surviving keys prove what was computed for it: all of them equal, and enough of them."""
+        """Whether its surviving keys prove what was computed for it: all of them equal, and enough of them."""
         if self.is_contradicted:
             return False
         return self.surviving >= max(1, min(ENOUGH, self.expected)) or not (self.expected or self.needs_witness)
@@ -59,16 +59,16 @@ class Survivors:
         found = replace(self, absent=0)
         if self.differing > written:
             return found
-        testify = max(0, self.surviving - max(written, self.differing))
-        return replace(found, surviving=testify, differing=0, written=min(written, self.surviving), unclear=self.differing)
+        evidence = max(0, self.surviving - max(written, self.differing))
+        return replace(found, surviving=evidence, differing=0, written=min(written, self.surviving), unclear=self.differing)
 
 
 @dataclass(frozen=True)
 class Proof:
-    """How many keys of a changelog testify to what was computed, and how many of them were computed the same.
+    """How many keys of a changelog are evidence for what was computed, and how many of them were computed the same.
 
     :param expected: keys that the store should hold
-    :param partitions: what those of each partition say; none: nothing testifies
+    :param partitions: what those of each partition say; none: there is not evidence
     :param damaged: partitions of which the person said that they are damaged
     :param output: what the newest records of the output topic show; None: there is none, or it was not needed
     """
@@ -80,7 +80,7 @@ class Proof:
 
     @property
     def surviving(self) -> int:
-        """Return the number of live keys that testify."""
+        """Return the number of live keys that count as evidence."""
         return sum(each.surviving for each in self.partitions.values())
 
     @property
@@ -125,14 +125,14 @@ class Proof:
 
     @property
     def proves_file(self) -> bool:
-        """Tell whether the keys prove what the state file says, wherever they are: all of them equal, and enough of them."""
+        """Whether the keys prove what the state file says, wherever they are: all of them equal, and enough of them."""
         enough = max(1, min(ENOUGH, -(-self.expected // 2)))
         found = max(self.surviving, self.output.equal if self.output else 0)
         return not (self.differing or self.unclear or self.missing) and found >= enough
 
     @property
     def suffices(self) -> bool:
-        """Tell whether the keys prove the store: in each partition enough of them.
+        """Whether the keys prove the store: in each partition enough of them.
 
         What happened to the application in one partition, such as records that it was made to skip, the keys of others do not show.
         """
@@ -190,7 +190,7 @@ class Proof:
         }
 
     def without_own(self, written: Mapping[int, int]) -> Proof:
-        """Return it without the keys that kops wrote: they cannot testify to what kops computes.
+        """Return it without the keys that kops wrote: they are not evidence for what kops computes.
 
         :param written: live keys that kops wrote, by partition. Some may be gone, or the application's by now: too few are left then
         """
@@ -264,7 +264,7 @@ def with_survivors(exactness: Exactness, proof: Proof, first: Sequence[str]) -> 
 
 
 def class_of(exactness: Exactness, proof: Proof | None) -> str:
-    """Return the class as it is reported: ``A`` only where something testifies to it.
+    """Return the class as it is reported: ``A`` only where there is evidence for it.
 
     :param proof: None for a store that is its own changelog, where nothing is written
     """

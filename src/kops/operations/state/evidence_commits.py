@@ -1,4 +1,4 @@
-"""What the commits of an application testify to, as ``__consumer_offsets`` still has them: who made them, and for which topic.
+"""What the commits of an application show, as ``__consumer_offsets`` still has them: who made them, and for which topic.
 
 Kafka Streams stores the partition time with every offset that it commits (``TopicPartitionMetadata``, since 2.4). An offset without it was
 set by a tool: what lies between counts twice, or not at all. And a commit that was deleted, or is of a topic with another id, is of a log
@@ -42,7 +42,7 @@ class Doubt:
     shows: bool = False
 
     def settled(self, proof: Proof, proven: Proven | None) -> bool:
-        """Tell whether the keys of the changelog show that it made no difference, now or after it was."""
+        """Whether the keys of the changelog show that it made no difference, now or after it was."""
         if proof.suffices and (self.shows or proof.equal >= proof.expected):
             return True
         return bool(proven and self.time and proven.at > self.time)
@@ -80,7 +80,7 @@ def read_commits(
     past: OwnHistory,
     until: str = "",
 ) -> Commits:
-    """Read what the commits of an application testify to.
+    """Read what the commits of an application show.
 
     :param committed: its committed offsets now
     :param starts: the first offsets of its input that may count
@@ -158,7 +158,7 @@ def _without_passing(events: Sequence[CommitEvent]) -> Iterator[CommitEvent]:
 
 
 def _is_of_tool(committed: Committed | None) -> bool:
-    """Tell whether Kafka Streams did not make a commit; one whose metadata could not be read may be its own."""
+    """Whether Kafka Streams did not make a commit; one whose metadata could not be read may be its own."""
     return committed is not None and committed.metadata is not None and not is_streams_metadata(committed.metadata)
 
 
@@ -183,7 +183,7 @@ def _moved(at: TopicPartition, before: int | None, after: int, start: int, when:
 
 
 def _stands_apart(events: Sequence[CommitEvent], made: frozenset[int | None]) -> bool:
-    """Tell whether a tool moved the partition last, so that the changelog is of another offset."""
+    """Whether a tool moved the partition last, so that the changelog is of another offset."""
     kept = list(_without_passing(events))[-2:]
     before, last = (event.committed for event in kept) if len(kept) == 2 else (None, None)  # noqa: PLR2004 - where it stood, and was moved to
     return before is not None and last is not None and before.offset != last.offset and _is_of_tool(last) and last.offset not in made

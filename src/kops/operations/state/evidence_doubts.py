@@ -17,7 +17,7 @@ ADDED_MS = 86_400_000
 def doubts(store: Store, noted: Mapping[str, int], proof: Proof) -> list[Exactness]:
     """Return what only equal keys of the changelog can settle, and have not.
 
-    What the code does is the same in all partitions, so the keys of any testify to it; what happened in one is shown by its own alone.
+    What the code does is the same in all partitions, so the keys of any are evidence; what happened in one is shown by its own alone.
 
     :param noted: what was counted of windows (``kops.spark.job.NOTED``)
     """
@@ -58,7 +58,7 @@ def _of_lateness(store: Store, noted: Mapping[str, int]) -> list[Exactness]:
 
 
 def is_late(store: Store, noted: Mapping[str, int]) -> bool:
-    """Tell whether records came late for windows that the store may still hold."""
+    """Whether records came late for windows that the store may still hold."""
     window = store.window
     return window is not None and noted.get("late", 0) > 0 and window.retention_ms > _closes_ms(window)
 
@@ -78,7 +78,7 @@ def of_emptied(store: Store, partitions: Collection[int]) -> Exactness:
 
 
 def expires(store: Store, settings: Mapping[str, str]) -> bool:
-    """Tell whether the broker deletes keys of a changelog of which a store needs all (Kafka Streams makes it only compacted).
+    """Whether the broker deletes keys of a changelog of which a store needs all (Kafka Streams makes it only compacted).
 
     :param settings: of the changelog
     """

@@ -1,4 +1,4 @@
-"""What the logs of a store's input testify to: gaps, the latest time, and where new keys go.
+"""What the logs of a store's input show: gaps, the latest time, and where new keys go.
 
 Of a log that was compacted, or is no longer, offsets without a record are left, which no transaction's marker explains. And Kafka Streams
 commits with each offset the greatest timestamp that it has seen of the partition: by its own extractor, of the records that it has read.
@@ -57,7 +57,7 @@ def with_input(engine: Engine, found: Computed, cut: InputOffsets) -> Computed:
 
 
 def _lacks_some(found: Computed, cut: InputOffsets) -> bool:
-    """Tell whether fewer records were read than there are offsets: for transactions' markers, what was aborted, or gaps."""
+    """Whether fewer records were read than there are offsets: for transactions' markers, what was aborted, or gaps."""
     facts = found.facts
     offsets = sum(end - start for source in facts.store.inputs for start, end in cut.ranges(facts, source.topic).values())
     return facts.base is None and not cut.archived and found.counts.read + sum(map(len, facts.waiting.values())) < offsets

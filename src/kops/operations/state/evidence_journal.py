@@ -1,6 +1,6 @@
 """What kops itself did to an application, as its journal has it: which state it wrote, and where it moved the group.
 
-State that kops computed cannot testify to what kops computes. And what is computed from the log start up to the committed offsets is the
+State that kops computed is not evidence for what kops computes. And what is computed from the log start up to the committed offsets is the
 state of the application only while nothing but the application moves these: a move by kops contradicts it, until the store is rebuilt.
 Only entries of this machine are seen.
 """
@@ -209,7 +209,7 @@ def _offset(committed: Committed | None) -> int | None:
 
 
 def _is_carried(plan: Plan, store: Store) -> bool:
-    """Tell whether a store holds what its input, as it is now, does not say."""
+    """Whether a store holds what its input, as it is now, does not say."""
     arguments: Any = plan.arguments
     if store.name not in arguments["stores"]:
         return False

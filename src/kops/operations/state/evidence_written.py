@@ -13,7 +13,7 @@ from kops.operations.state.exactness import Exactness
 class OutputEvidence:
     """What the newest record of each key of an output topic says.
 
-    It shows what the store held when the key was last written. That is no evidence of what happened to the application since: after a
+    It shows what the store held when the key was last written. That is not evidence of what happened to the application since: after a
     reset, keys that were not written again are still there. So it settles no doubt about offsets and commits.
 
     :param topic: the output topic

@@ -36,7 +36,7 @@ _LAST_LOST = "the last value of a key that was deleted since, and timestamps, ar
 class Exactness:
     """A class from A to D, and why.
 
-    :param grade: the class; ``kops.operations.state.evidence.class_of`` adds ``if the file is right`` to those that nothing testifies to
+    :param grade: the class; ``kops.operations.state.evidence.class_of`` adds ``if the file is right`` to those without evidence
     :param hides: something may be wrong that a comparison does not show
     :param reasons: a sentence each; what keeps it from A, or what makes it A against expectation
     """
@@ -106,7 +106,7 @@ def of_gaps(store: Store, places: str) -> Exactness:
 
 
 def _is_last_of_key(store: Store) -> bool:
-    """Tell whether a store keeps the last record of each key of its topic, of which compaction keeps one too."""
+    """Whether a store keeps the last record of each key of its topic, of which compaction keeps one too."""
     changes = store.where or store.key_by or store.explode
     return store.aggregate.kind == "last" and store.window is None and not changes
 

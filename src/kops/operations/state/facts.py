@@ -30,7 +30,7 @@ class StoreFacts:
     :param starts: where the application began to read its input, as far as the state file says it
     :param before: of the changelog as it is, where it is to count as empty
     :param base: path of the rows of a snapshot that the store starts from; None: from nothing
-    :param damaged: partitions of the changelog of which the person said that they are damaged: their keys testify to nothing
+    :param damaged: partitions of the changelog of which the person said that they are damaged: their keys are not evidence
     :param waiting: offsets of records of the input that wait in the repartition topic, and do not count yet
     :param held: path of the rows of a snapshot that stands for the changelog, of which the bounds and settings are too
     :param output_bounds: of the topic that the application writes the store's table to, if the state file names one
@@ -67,7 +67,7 @@ class StoreFacts:
 
     @property
     def fits(self) -> bool:
-        """Tell whether the changelog is there, with a partition for each task."""
+        """Whether the changelog is there, with a partition for each task."""
         return len(self.changelog_bounds) >= self.tasks
 
     @property
@@ -97,7 +97,7 @@ class StoreFacts:
         return {place.partition: offsets for place, offsets in self.waiting.items() if place.topic == topic}
 
     def starts_of(self, topic: str) -> dict[int, int]:
-        """Return where the application began to read a topic, by partition, as far as that is said."""
+        """Return where the application began to read a topic, by partition, as far as that is stated."""
         return {place.partition: offset for place, offset in self.starts.items() if place.topic == topic}
 
 
@@ -112,7 +112,7 @@ def read_facts(
     """Read what is needed of every store's topics.
 
     :param since: up to where a snapshot has the input, which the stores start from; None: they start from nothing
-    :param replacing: a changelog that is not there, or has a wrong number of partitions, is no reason to refuse
+    :param replacing: a changelog that is not there, or has a wrong number of partitions, is not a reason to refuse
     :param archived: archives of input topics: what they have counts as if the topics still had it
     :raises ConfigError: when a topic does not exist
     :raises Refused: when a store cannot be rebuilt from or into its topics
@@ -197,7 +197,7 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
         if place.endswith("repartition"):
             hint += "; a processor that changes the key itself has none: type: plain with in_place: true"
         if place.endswith(".output"):
-            hint += "leave it out if the topic is gone: then it is no evidence"
+            hint += "leave it out if the topic is gone: then it is not evidence"
         if place.endswith(".changelog"):
             hint += "; --write replace makes it again"
         raise ConfigError(
@@ -229,7 +229,7 @@ def _refuse_broker_times(state_file: StateFile, store: Store, settings: Mapping[
         raise ConfigError(
             f"{state_file.path}: stores.{store.name}.output: {store.output} has message.timestamp.type=LogAppendTime: the timestamps of its"
             " records are not those of the store",
-            hint="leave `output` out: such a topic is no evidence",
+            hint="leave `output` out: such a topic is not evidence",
             topic=store.output,
         )
 

@@ -161,8 +161,8 @@ def _refuse_before_start(facts: list[StoreFacts], committed: Mapping[TopicPartit
         for partition, start in sorted(found.starts.items() if found.base is None else ()):
             if partition in committed and committed[partition].offset < start:
                 raise Refused(
-                    f"{partition}: the committed offset is {committed[partition].offset}, and store {found.store.name} is said to have"
-                    f" begun at {start}: the application has not come so far",
+                    f"{partition}: the committed offset is {committed[partition].offset}, but by the state file store {found.store.name}"
+                    f" began at {start}: the application has not come so far",
                     hint="`start` is where it began to read, before what counts; `kops offsets history` shows where the group was moved",
                 )
 
@@ -197,7 +197,7 @@ def _at_committed(
 def parse_cut(text: str, now: datetime) -> Position:
     """Return where to cut: ``committed``, ``end`` or a time.
 
-    :raises UsageProblem: when it is none of them
+    :raises UsageProblem: when it is not one of them
     """
     if text == COMMITTED.kind:
         return COMMITTED

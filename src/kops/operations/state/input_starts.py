@@ -112,7 +112,7 @@ def _at_offsets(state_file: StateFile, store: Store, source: Source, bounds: Map
     for place, bound in sorted(bounds.items()):
         if named[place.partition] > bound.log_end_offset:
             raise Refused(
-                f"{place} ends at {bound.log_end_offset}, and the application is said to have begun at {named[place.partition]}: the topic"
+                f"{place} ends at {bound.log_end_offset}, but by the file the application began at {named[place.partition]}: the topic"
                 " was recreated, or `start` is wrong",
                 hint=f"see `start` of {source.topic} in {state_file.path}",
             )

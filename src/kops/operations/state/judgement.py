@@ -35,7 +35,9 @@ _LONGEST = 60
 """Characters of a value that a sentence shows."""
 
 
-def testified(engine: Engine, state_file: StateFile, found: Computed, past: OwnHistory, *, commits: Commits, cut: InputOffsets) -> Computed:
+def judged_by_evidence(
+    engine: Engine, state_file: StateFile, found: Computed, past: OwnHistory, *, commits: Commits, cut: InputOffsets
+) -> Computed:
     """Return a store judged by its input and by the keys of its changelog that survived, and with its last proof."""
     found = with_input(engine, found, cut)
     if found.proof is None:
@@ -116,7 +118,7 @@ def remember_proofs(
 
 
 def question_of(computed: Sequence[Computed]) -> str:
-    """Return what the person has to agree to before stores are written to which nothing testifies; empty when there is none."""
+    """Return what the person has to agree to before stores without evidence are written; empty when there is none."""
     names = [_unproven(found) for found in computed if found.must_write and found.grade.endswith(IF_RIGHT)]
     if not names:
         return ""
@@ -125,7 +127,7 @@ def question_of(computed: Sequence[Computed]) -> str:
 
 
 def _unproven(found: Computed) -> str:
-    """Return the name of a store, with the partitions that nothing testifies to where others are proven."""
+    """Return the name of a store, with the partitions without evidence where others are proven."""
     proof, name = found.proof, found.facts.store.name
     partitions = [number for number in proof.unproven if number >= 0] if proof and proof.proves_file else []
     return f"{name} in {partitions_text(partitions)}" if partitions else name
@@ -134,7 +136,7 @@ def _unproven(found: Computed) -> str:
 def with_output(engine: Engine, state_file: StateFile, found: Computed, *, places_known: bool) -> Computed:
     """Return a store judged by its output topic, where its surviving keys leave something to prove.
 
-    The topic reflects the offsets that are committed now: a changelog that does not testify because it reflects others
+    The topic reflects the offsets that are committed now: a changelog that is not evidence because it reflects others
     (``Proof.partitions`` is empty) makes it no evidence either.
 
     :param places_known: something shows in which partition of the changelog each key belongs, which an output topic does not
@@ -169,7 +171,7 @@ def with_output(engine: Engine, state_file: StateFile, found: Computed, *, place
 
 
 def _may_show(found: Computed, number: int, keys: int) -> bool:
-    """Tell whether an output topic can prove a partition of the changelog, of which it has every key as computed.
+    """Whether an output topic can prove a partition of the changelog, of which it has every key as computed.
 
     A log that had fewer records than keys never held them: the application was reset after it had written them. (A log without any
     offset is new: nothing ran since.)

@@ -52,7 +52,7 @@ def judge_buffer(topic: str, buffer: Sequence[Bounds] | None, changelog: Sequenc
     """Judge one buffer.
 
     :param buffer: bounds of its partitions in their order; None where it does not exist
-    :param changelog: of the store before it, likewise
+    :param changelog: of the store before it, in the same way
     """
     if buffer is None:
         return _lost(topic, "does not exist")

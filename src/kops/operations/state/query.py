@@ -27,7 +27,7 @@ from kops.operations.state.exactness import SURE, worst
 from kops.operations.state.facts import StoreFacts, read_facts
 from kops.operations.state.input_offsets import COMMITTED, InputOffsets, application_group, find_cut
 from kops.operations.state.input_starts import begins
-from kops.operations.state.judgement import testified
+from kops.operations.state.judgement import judged_by_evidence
 from kops.operations.state.lost_records import losses_text
 from kops.operations.state.query_read import Question, changelogs_of, newest_versions, questions, read_records, up_to_committed
 from kops.operations.state.stored_keys import version_of
@@ -84,7 +84,9 @@ def computed_views(
     facts = [replace(found, exactness=worst([found.exactness, past.judged.get(found.store.name, SURE)])) for found in facts]
     computed = compute_stores(engine, state_file, [found.without_changelog() for found in facts], cut, skip_undecodable=skip_undecodable)
     try:
-        yield ComputedViews(engine, cut, [testified(engine, state_file, found, past, commits=commits, cut=cut) for found in computed])
+        yield ComputedViews(
+            engine, cut, [judged_by_evidence(engine, state_file, found, past, commits=commits, cut=cut) for found in computed]
+        )
     finally:
         for found in computed:
             drop_stage(found.stage)
@@ -109,7 +111,7 @@ def parse_moment(text: str | None, origin: str, now: datetime) -> Position:
     """Return as of when a state is asked for.
 
     :param text: ``committed``, ``end``, a time, or an offset of a changelog; None: where the state is now
-    :raises UsageProblem: when it is none of them
+    :raises UsageProblem: when it is not one of them
     """
     if text is None or text == COMMITTED.kind:
         return END if origin == CHANGELOG else COMMITTED
@@ -164,7 +166,7 @@ def _from_changelogs(services: Services, state_file: StateFile, asked: Sequence[
 
 
 def _losses(services: Services, partitions: Sequence[TopicPartition], settings: Mapping[str, Setting]) -> list[str]:
-    """Say that a changelog has lost records: a key that is not found there may be in the store nevertheless."""
+    """Say that a changelog has lost records: a key that is not found there may still be in the store."""
     starts = {at.partition: bound.log_start_offset for at, bound in services.kafka.offsets.bounds(partitions).items()}
     policy = settings.get("cleanup.policy")
     text = losses_text(partitions[0].topic, starts, (policy.value or "") if policy else "delete")

@@ -39,17 +39,17 @@ class Question:
 
     @property
     def compares_values(self) -> bool:
-        """Tell whether keys of the same meaning may be other bytes: JSON in another order, or the id of another schema."""
+        """Whether keys of the same meaning may be other bytes: JSON in another order, or the id of another schema."""
         return self.keys.name in ("json", *REGISTERED)
 
     def accepts(self, inner: bytes) -> bool:
-        """Tell whether a key is the one asked for."""
+        """Whether a key is the one asked for."""
         if self.key is None or inner == self.key:
             return True
         return self.compares_values and shown(self.keys, inner) == shown(self.keys, self.key)
 
     def has(self, record: Record) -> bool:
-        """Tell whether a record of the changelog is of a key asked for."""
+        """Whether a record of the changelog is of a key asked for."""
         return record.key is not None and self.accepts(stored_key(self.store.type, record.key).inner)
 
     def row(self, record: Record) -> dict[str, Any]:

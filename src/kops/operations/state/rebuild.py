@@ -103,7 +103,7 @@ def _notes(found: Computed) -> list[str]:
 
 
 def _append_items(found: Computed) -> list[Item]:
-    """Return one item per changelog partition. Tombstones alone that no local store needs are no reason to write."""
+    """Return one item per changelog partition. Tombstones alone that no local store needs are not a reason to write."""
     items = []
     for number, bounds in sorted(found.facts.changelog_bounds.items()):
         target, end = f"{found.facts.store.changelog}:{number}", bounds.log_end_offset

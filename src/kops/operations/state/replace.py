@@ -60,7 +60,7 @@ class Replacement:
 
     @property
     def in_order(self) -> bool:
-        """Tell whether its records are written in the order of time: a versioned store leaves out what comes late."""
+        """Whether its records are written in the order of time: a versioned store leaves out what comes late."""
         return self.found.facts.store.type == VERSIONED
 
     @property

@@ -37,7 +37,7 @@ class SnapshotStore:
 
     @property
     def is_versioned(self) -> bool:
-        """Tell whether each key has several records."""
+        """Whether each key has several records."""
         return self.type == "versioned"
 
     @property
@@ -82,7 +82,7 @@ class Manifest:
 
     @property
     def exactly_once(self) -> bool:
-        """Tell whether the application writes in transactions."""
+        """Whether the application writes in transactions."""
         return self.guarantee != "at_least_once"
 
     @property

@@ -98,7 +98,7 @@ def standing_still(services: Services, topics: OwnTopics, *, isolation: str) -> 
     refuse_unprocessed(services, application, topics.repartitions, first.committed, isolation=isolation)
     if _look(services, topics, isolation) != first:
         raise StateMoved(
-            f"{application} committed or wrote while it was looked at", hint="see that it is stopped everywhere, and try again"
+            f"{application} committed or wrote while it was being checked", hint="see that it is stopped everywhere, and try again"
         )
     return first
 

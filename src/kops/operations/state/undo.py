@@ -21,7 +21,7 @@ from kops.operations.state.internal_topics import TopicChange, refuse_unless_rec
 def plan_undo(services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> Plan[StateArguments]:
     """Return the plan that takes a change of state back.
 
-    :raises Refused: when a topic was recreated since, or inputs have grown, which Kafka cannot take back
+    :raises Refused: when a topic was recreated since, or inputs have grown, which Kafka cannot undo
     """
     arguments = plan.arguments
     _refuse_after_loss(plan)
@@ -59,7 +59,7 @@ def plan_undo(services: Services, plan: Plan[StateArguments], results: Sequence[
 
 
 def _refuse_after_loss(plan: Plan[StateArguments]) -> None:
-    """Refuse to take back what took something with it: the state of then no longer fits the offsets of now."""
+    """Refuse to undo what lost something: the state of then no longer fits the offsets of now."""
     if plan.losses:
         raise Refused(
             f"this undid a change although the application had moved on: {'; '.join(plan.losses)}",
@@ -97,7 +97,7 @@ def _topics_back(services: Services, arguments: StateArguments, results: Sequenc
 def _store_back(engine: Engine, store: StoreWrite, before: Sequence[TopicChange], topics: Sequence[TopicChange]) -> StoreWrite:
     """Return a store of the undo: its other stage, nothing where the topic goes or is still as it was, or the same stage backwards.
 
-    :param before: the changes of topics that are taken back, ``topics`` what does so
+    :param before: the changes of topics that are undone, ``topics`` the changes that undo them
     """
     if any(change.name == store.changelog for change in before):
         changes = any(change.name == store.changelog for change in topics)

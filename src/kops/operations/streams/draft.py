@@ -88,7 +88,7 @@ def _facts(services: Services, look: Inspection, found: Iterable[Trace], hidden:
 
 
 def _transactions(changelogs: Iterable[Target], records: Mapping[str, Sequence[Record]]) -> bool | None:
-    """Tell whether changelogs end in the marks of transactions: the last offset of a log, which compaction leaves, has no record."""
+    """Whether changelogs end in the marks of transactions: the last offset of a log, which compaction leaves, has no record."""
     found = None
     for target in changelogs:
         last: dict[int, int] = {}

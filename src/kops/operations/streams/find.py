@@ -103,7 +103,7 @@ def _known_by(services: Services, groups: Iterable[Group], internal: Sequence[st
 
 
 def described(services: Services, groups: Sequence[Group]) -> dict[str, Application]:
-    """Return applications with what their groups tell; what cannot be read is said in them, not raised.
+    """Return applications with what their groups tell; what cannot be read is reported in them, not raised.
 
     :raises Unreachable: when no broker answers
     """

@@ -57,7 +57,7 @@ class Reset(Mutation):
         return (*moved, *settled(lambda: _forgotten(services, plan.arguments["application"], gone)))
 
     def can_be_undone(self, plan: Plan) -> bool:
-        """Tell whether it moved offsets: those can be moved back, and deleted topics cannot."""
+        """Whether it moved offsets: those can be moved back, and deleted topics cannot."""
         return bool(_offsets(plan).changes)
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:

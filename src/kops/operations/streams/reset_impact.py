@@ -43,7 +43,7 @@ def reset_impact(services: Services, look: Inspection, plan: Plan, outputs: Sequ
 
 
 def _goes_back(item: Item) -> bool:
-    """Tell whether records are processed again: a partition without a commit may have been, before its commit expired."""
+    """Whether records are processed again: a partition without a commit may have been, before its commit expired."""
     return isinstance(item.after, int) and (item.before is None or item.after < item.before)
 
 

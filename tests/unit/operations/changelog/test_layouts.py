@@ -85,7 +85,7 @@ def test_a_named_type_is_taken_and_what_speaks_against_it_is_said():
     target = Target("app-s-changelog", 1, {}, {}, ())
     detected = detect_by(target, [Record("t", 0, 0, T, b"k", b"v")], "suppress-window")
     assert detected.layout.name == "suppress-window"
-    assert detected.sentence.startswith("read as suppress-window, as was said, although ")
+    assert detected.sentence.startswith("read as suppress-window, as named, although ")
 
 
 def test_the_schema_ids_of_a_registry_are_seen_in_keys_and_values():

@@ -68,7 +68,7 @@ def test_a_start_that_is_none(start, said):
 
 
 def test_a_start_of_a_topic_that_is_not_read():
-    with pytest.raises(ConfigError, match="refunds, which is none of the topics"):
+    with pytest.raises(ConfigError, match="refunds, which is not one of the topics"):
         parsed({"refunds": 1}, several=True)
 
 
@@ -149,7 +149,7 @@ def test_offsets_that_cannot_be():
         starts({0: 5})
     with pytest.raises(ConfigError, match="names partition 2"):
         starts({0: 5, 1: 5, 2: 5})
-    with pytest.raises(Refused, match="begun at 50"):
+    with pytest.raises(Refused, match="began at 50"):
         starts(50)
 
 

@@ -6,16 +6,18 @@ import pytest
 
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.protocol import journal_actions, registry
+from kops.operations.state.arguments import StateArguments, StoreWrite
 from kops.operations.state.report import _next_command, _verdict
 from kops.output.report import BAD, GOOD, NEUTRAL
 
-CONTENTS = {"0": {"records": 1_440}, "1": {"records": 9}}
+CONTENTS = {0: {"records": 1_440}, 1: {"records": 9}}
 ACTIONS = {"0": {"added": 716, "changed": 724, "erased": 3}, "1": {"changed": 2, "removed": 7}}
 
 
-def plan(**store):
+def plan(**facts):
     items = (Item("t:0", "append", 1, 2), Item("t:1", "append", 1, 2))
-    return Plan("state.rebuild", "rebuild", "id", "local", items, arguments={"stores": {"totals": {"contents": CONTENTS, **store}}})
+    write = StoreWrite("t", "stage", CONTENTS, facts=facts)
+    return Plan("state.rebuild", "rebuild", "id", "local", items, arguments=StateArguments("app", False, "local", {"totals": write}))
 
 
 def results(*statuses):
@@ -23,10 +25,10 @@ def results(*statuses):
 
 
 @pytest.mark.parametrize(
-    ("store", "wrong"), [({"actions": ACTIONS}, " Keys that were wrong: 716 missing, 726 different, 7 unexpected."), ({}, "")]
+    ("facts", "wrong"), [({"actions": ACTIONS}, " Keys that were wrong: 716 missing, 726 different, 7 unexpected."), ({}, "")]
 )
-def test_the_verdict_counts_what_was_written_and_what_was_wrong(store, wrong):
-    verdict = _verdict(plan(**store), results(Status.DONE, Status.DONE))
+def test_the_verdict_counts_what_was_written_and_what_was_wrong(facts, wrong):
+    verdict = _verdict(plan(**facts), results(Status.DONE, Status.DONE))
     assert verdict == (f"1,449 records written, and verified by reading them back.{wrong}", GOOD)
 
 
@@ -45,5 +47,5 @@ def test_the_verdict_names_what_failed():
 )
 def test_the_next_command(monkeypatch, unfinished, undone, expected):
     monkeypatch.setattr(journal_actions, "is_unfinished", lambda _: unfinished)
-    monkeypatch.setattr(registry, "mutation_named", lambda _: SimpleNamespace(can_be_undone=lambda _: undone))
+    monkeypatch.setattr(registry, "mutation_named", lambda _: SimpleNamespace(typed=lambda it: it, can_be_undone=lambda _: undone))
     assert _next_command(SimpleNamespace(id="last-1", plan=plan())) == [expected]
