@@ -4,8 +4,8 @@
 
 The records come from Apache's own producer benchmark with its defaults (batches of 16 KB, no keys), or, with --large-batches, from kops in
 batches of 900 KB. MirrorMaker 2 (connect-mirror, two tasks, its defaults) is timed from its process's start until the target holds as many
-records, and from its first record; kops as a whole process: the start of Python, and of Spark where it is needed, and the proof that reads
-everything back are included.
+records, and from its first record; kops as a whole process: the start of Python and of Spark, and the proof that reads everything back are
+included.
 """
 
 from __future__ import annotations
