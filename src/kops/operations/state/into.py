@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 from kops.core.errors import Refused, UsageProblem
 from kops.core.models import Committed, TopicPartition
-from kops.core.plan import Item, Plan
+from kops.core.plan import Plan
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import VERSIONED
 from kops.core.streams.local_state import delete_local_state
 from kops.operations.engine.spark import Engine, drop_stage, start_engine
-from kops.operations.offsets.items import move_item
+from kops.operations.offsets.items import move_item, offset_of
 from kops.operations.services import Services
-from kops.operations.state.arguments import StateArguments, StoreWrite
+from kops.operations.state.arguments import StateArguments
 from kops.operations.state.change import INTO
 from kops.operations.state.changelog_writes import refuse_time_zero
 from kops.operations.state.computation import ComputeOptions, compute_all
@@ -25,6 +24,7 @@ from kops.operations.state.input_offsets import COMMITTED, InputOffsets, refuse_
 from kops.operations.state.internal_topics import TopicChange
 from kops.operations.state.into_topics import missing_topics, renamed, with_topics
 from kops.operations.state.judgement import question_of
+from kops.operations.state.rebuild import append_items, store_write
 from kops.operations.state.snapshot_manifest import own_name
 from kops.operations.state.snapshot_topics import CHANGELOG, REPARTITION
 from kops.operations.topics.plan import prepare_creation
@@ -62,7 +62,7 @@ def plan_into(
     moves = [
         move_item(at_, prior.get(at_), found, f"where {source.application} is" if not cut.is_new else "") for at_, found in commits.items()
     ]
-    moved = {item.target for item in moves if item.changes}
+    commit = {at: found for at, found in commits.items() if offset_of(prior.get(at)) != found.offset}
     arguments = StateArguments(
         application=into,
         offsets_of=source.application,
@@ -70,18 +70,19 @@ def plan_into(
         exactly_once=state_file.exactly_once,
         master=engine.master,
         topics=tuple(changes),
-        stores={found.facts.store.name: _store_write(found) for found in computed},
-        commit={partition: found for partition, found in commits.items() if str(partition) in moved},
-        prior={partition: prior.get(partition) for partition in commits if str(partition) in moved},
+        stores={found.facts.store.name: store_write(found) for found in computed},
+        commit=commit,
+        prior={at: prior.get(at) for at in commit},
         question=question_of(computed),
         facts={"archives": cut.archives_json},
     )
+    written = [item for found in computed for item in append_items(found)]
     plan = Plan(
         operation=INTO,
         summary=_summary(source.application, into, computed),
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
-        items=(*(change.item("it does not exist") for change in changes), *(item for found in computed for item in _items(found)), *moves),
+        items=(*(change.item("it does not exist") for change in changes), *written, *moves),
         arguments=arguments,
         warnings=(*cut.notes, *_running(services, source.application), *((delete_local_state(into),) if changes and prior else ())),
         notes=(*cut.origins, *(note for found in computed for note in (found.summary, *found.warnings))),
@@ -141,34 +142,6 @@ def _commits(
     if not commits:
         raise Refused(f"{old} has committed nothing to continue from", hint="--at end computes up to the end of the input")
     return dict(sorted(commits.items()))
-
-
-def _store_write(found: Computed) -> StoreWrite:
-    return StoreWrite(
-        changelog=found.facts.store.changelog,
-        stage=found.stage,
-        contents={number: asdict(content) for number, content in found.contents.items()} if found.must_write else {},
-        in_order=found.facts.store.type == VERSIONED,
-        facts={
-            "exactness": found.judgement,
-            "read": found.counts.read,
-            "keys": found.counts.keys,
-            "actions": {str(number): dict(actions) for number, actions in found.actions.items()},
-        },
-    )
-
-
-def _items(found: Computed) -> list[Item]:
-    items = []
-    contents: Mapping[int, Any] = found.contents if found.must_write else {}
-    for number, bounds in sorted(found.facts.changelog_bounds.items()):
-        target, end = f"{found.facts.store.changelog}:{number}", bounds.log_end_offset
-        if number not in contents:
-            items.append(Item(target, "none", end, end, "up to date"))
-            continue
-        counts = ", ".join(f"{count:,} {name}" for name, count in found.actions.get(number, {}).items() if count)
-        items.append(Item(target, "append", end, end + contents[number].records, f"{counts} (exactness {found.grade})"))
-    return items
 
 
 def _summary(old: str, new: str, computed: Sequence[Computed]) -> str:

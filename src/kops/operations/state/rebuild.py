@@ -47,13 +47,13 @@ def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOpti
             refuse_time_zero(services, found.facts.store.changelog, [content.earliest], exactly_once=state_file.exactly_once)
     commits = moved_offsets(engine, state_file, facts, cut)
     uncovered, wipes = uncovered_changelogs(services, state_file), stale_local_state(state_file.application, computed)
-    items = [item for found in computed for item in _append_items(found)] + move_items(cut, commits)
+    items = [item for found in computed for item in append_items(found)] + move_items(cut, commits)
     arguments = StateArguments(
         application=state_file.application,
         state_file=state_file.path,
         exactly_once=state_file.exactly_once,
         master=engine.master,
-        stores={found.facts.store.name: _store_write(found) for found in computed if not found.facts.store.reuses_source},
+        stores={found.facts.store.name: store_write(found) for found in computed if not found.facts.store.reuses_source},
         commit=dict(commits),
         prior={partition: cut.committed.get(partition) for partition in commits},
         open=tuple(still_open(computed, uncovered, wipes)),
@@ -102,7 +102,7 @@ def _notes(found: Computed) -> list[str]:
     return [f"{found.facts.store.name}: {found.evidence}", *found.warnings]
 
 
-def _append_items(found: Computed) -> list[Item]:
+def append_items(found: Computed) -> list[Item]:
     """Return one item per changelog partition. Tombstones alone that no local store needs are not a reason to write."""
     items = []
     for number, bounds in sorted(found.facts.changelog_bounds.items()):
@@ -146,11 +146,13 @@ def moved_offsets(engine: Engine, state_file: StateFile, facts: Sequence[StoreFa
     return commits
 
 
-def _store_write(found: Computed) -> StoreWrite:
+def store_write(found: Computed) -> StoreWrite:
+    """Return what is written of a store. The records of a versioned store go in the order of time: it leaves out what comes late."""
     return StoreWrite(
         changelog=found.facts.store.changelog,
         stage=found.stage,
         contents={number: asdict(content) for number, content in found.contents.items()} if found.must_write else {},
+        in_order=found.facts.store.type == VERSIONED,
         facts={
             "exactness": found.judgement,
             "read": found.counts.read,

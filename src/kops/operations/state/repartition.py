@@ -63,7 +63,6 @@ def plan_repartition(
         move_item(at, None if at.topic in repartitions else still.committed.get(at), found, _why(at, repartitions))
         for at, found in sorted(commits.items())
     ]
-    moved_targets = {item.target for item in moves if item.changes}
     grown = [
         Item(f"{GROW} {name}", GROW, len(services.kafka.topics.existing([name])[name].partitions), total, "cannot be undone")
         for name, total in inputs.grow.items()
@@ -78,7 +77,7 @@ def plan_repartition(
         repartitions=tuple(sorted(repartitions)),
         stores={found.store.name: found.write for found in moved},
         committed_before=dict(sorted(still.committed.items())),
-        commit={at: found for at, found in commits.items() if str(at) in moved_targets},
+        commit={at: found for (at, found), item in zip(sorted(commits.items()), moves, strict=True) if item.changes},
         grow=inputs.grow,
     )
     plan = Plan(

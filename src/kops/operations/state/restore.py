@@ -12,7 +12,7 @@ from kops.core.plan import Plan
 from kops.core.statefile.fields import nearest
 from kops.core.streams.local_state import delete_local_state
 from kops.operations.engine.spark import start_engine
-from kops.operations.offsets.items import move_item
+from kops.operations.offsets.items import move_item, offset_of
 from kops.operations.services import Services
 from kops.operations.state.arguments import StateArguments
 from kops.operations.state.change import RESTORE
@@ -53,7 +53,7 @@ def plan_restore(
         *(item for found in staged for item in found.items()),
         *moves,
     ]
-    moved = {item.target for item in moves if item.changes}
+    commit = {at: found for at, found in commits.items() if offset_of(prior.get(at)) != found.offset}
     wipe = _local_state(manifest, staged)
     arguments = StateArguments(
         application=manifest.application,
@@ -61,8 +61,8 @@ def plan_restore(
         master=engine.master,
         topics=tuple(changes),
         stores={found.store.name: found.write for found in staged},
-        commit={partition: found for partition, found in commits.items() if str(partition) in moved},
-        prior={partition: prior.get(partition) for partition in commits if str(partition) in moved},
+        commit=commit,
+        prior={at: prior.get(at) for at in commit},
         open=wipe,
         facts={"snapshot": str(folder), "taken_of": {"cluster_id": original.cluster_id, "application": original.application}},
     )
