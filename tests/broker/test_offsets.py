@@ -1,6 +1,7 @@
 """Moving committed offsets on the real broker: what is refused before any change, and the way back."""
 
 import base64
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Producer
@@ -246,7 +247,7 @@ def test_an_interrupted_move_is_finished_or_refused(broker, kops, cluster, group
 def test_a_commit_that_did_not_happen_is_a_failure(kops, cluster, group, orders, monkeypatch):
     from kops.gateways.kafka.groups.committed import CommittedOffsets
 
-    monkeypatch.setattr(CommittedOffsets, "commit", lambda self, group_id, offsets: dict.fromkeys(offsets))
+    monkeypatch.setattr(CommittedOffsets, "begin_commit", lambda self, group_id, offsets: SimpleNamespace(errors=dict))
     outcome = kops("offsets", "seek", group, f"{orders}:0=1", "--yes", "-o", "json")
     assert (outcome.code, outcome.json["status"]) == (1, "failed")
     assert outcome.json["errors"][0]["code"] == "verification_failed"
@@ -257,15 +258,15 @@ def test_one_partition_that_fails_does_not_hide_the_others(kops, cluster, group,
     from kops.core.errors import OperationFailed
     from kops.gateways.kafka.groups.committed import CommittedOffsets
 
-    commit = CommittedOffsets.commit
+    commit = CommittedOffsets.begin_commit
 
     def partly(self, group_id, wanted):
-        first = min(wanted)
-        rest = {partition: committed for partition, committed in wanted.items() if partition != first}
-        return {first: OperationFailed("the broker says no"), **commit(self, group_id, rest)}
+        ((topic, pairs),) = wanted.items()
+        done = commit(self, group_id, {topic: [(partition, offset) for partition, offset in pairs if partition]})
+        return SimpleNamespace(errors=lambda: {TopicPartition(topic, 0): OperationFailed("the broker says no"), **done.errors()})
 
     with monkeypatch.context() as patch:
-        patch.setattr(CommittedOffsets, "commit", partly)
+        patch.setattr(CommittedOffsets, "begin_commit", partly)
         outcome = kops("offsets", "seek", group, f"{orders}:0=1", f"{orders}:1=2", "--yes", "-o", "json")
     assert (outcome.code, outcome.json["status"]) == (6, "partial")
     assert [error["target"] for error in outcome.json["errors"]] == [f"{orders}:0"]

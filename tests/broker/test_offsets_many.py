@@ -3,6 +3,7 @@
 import json
 from concurrent.futures import Future
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -190,19 +191,15 @@ def test_waiting_for_several_groups_to_empty(kops, cluster, broker, world):
 
 
 def test_commits_that_did_not_happen_are_failures(kops, cluster, world, monkeypatch):
-    from kops.gateways.kafka.groups.offsets_many import ManyOffsets, PendingCommit
+    from kops.gateways.kafka.groups.committed import CommittedOffsets
 
-    commit = ManyOffsets.commit
+    commit = CommittedOffsets.begin_commit
 
     def partly(self, group_id, wanted):
-        if group_id.endswith("-b"):
-            done = Future()
-            done.set_result(type("Answer", (), {"topic_partitions": ()}))
-            return PendingCommit(self._client, group_id, done)
-        return commit(self, group_id, wanted)
+        return SimpleNamespace(errors=dict) if group_id.endswith("-b") else commit(self, group_id, wanted)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ManyOffsets, "commit", partly)
+        patch.setattr(CommittedOffsets, "begin_commit", partly)
         partial = kops("offsets", "reset", f"{world}-*", "--all-topics", "--to-earliest", "--yes", "-o", "json")
     assert (partial.code, partial.json["status"]) == (6, "partial")
     assert {(error["target"].split()[0], error["code"]) for error in partial.json["errors"]} == {(f"{world}-b", "verification_failed")}
@@ -214,7 +211,7 @@ def test_an_interrupted_plan_is_finished_from_where_it_stopped(kops, cluster, br
     from kops.cli.frame.session import Session
     from kops.core.errors import StateMoved
     from kops.core.plan import plan_of_document
-    from kops.operations.offsets.move_many import MOVE_MANY
+    from kops.operations.offsets.move import MOVE_MANY
 
     body = kops("offsets", "reset", f"{world}-*", "--topic", f"{world}-one:0", "--to-earliest", "-n", "-o", "json").ok().json
     plan = MOVE_MANY.typed(plan_of_document(body))
@@ -266,8 +263,7 @@ def test_many_items_are_summed_up_for_people_and_whole_for_programs(kops, cluste
 
 def by_librdkafka(monkeypatch):
     """Read as over a connection that kafka-python cannot make."""
-    for module in ("committed", "offsets_many"):
-        monkeypatch.setattr(f"kops.gateways.kafka.groups.{module}.can_express", lambda connection: False)
+    monkeypatch.setattr("kops.gateways.kafka.groups.committed.can_express", lambda connection: False)
 
 
 def test_a_read_that_is_not_answered_is_made_once_more(broker, world, monkeypatch):
@@ -287,7 +283,7 @@ def test_a_read_that_is_not_answered_is_made_once_more(broker, world, monkeypatc
     found = kafka.groups.committed([f"{world}-a", f"{world}-b"])
     assert [len(found[f"{world}-{group}"]) for group in "ab"] == [4, 4]
     assert unanswered == [f"{world}-a", f"{world}-b"]
-    assert [len(answer.offsets) for _, answer in kafka.group_offsets.read([f"{world}-a"])] == [2]
+    assert [len(answer.offsets) for _, answer in kafka.groups.read_offsets([f"{world}-a"])] == [2]
 
 
 def test_groups_read_in_one_request_are_those_read_one_by_one(broker, cluster, groups, world, monkeypatch):
@@ -296,16 +292,16 @@ def test_groups_read_in_one_request_are_those_read_one_by_one(broker, cluster, g
     )
     names = [f"{world}-{group}" for group in ("a", "b", "c", "none")]
     kafka = Kafka(Connection((broker.bootstrap_servers,), timeout=20))
-    one_by_one = dict(kafka.group_offsets.read(names))
+    one_by_one = dict(kafka.groups.read_offsets(names))
     assert one_by_one[f"{world}-c"].metadata == {f"{world}-one": {0: STREAM_TIME_130}}
     kafka.client.close()
     kafka.groups.listed()
     with monkeypatch.context() as patch:
         patch.setattr(AdminClient, "list_consumer_group_offsets", None)
         for stable in (False, True):
-            assert list(kafka.group_offsets.read(names, stable=stable)) == list(one_by_one.items())
+            assert list(kafka.groups.read_offsets(names, stable=stable)) == list(one_by_one.items())
         patch.setattr("kops.gateways.kafka.groups.offsets_fetch.GROUPS_AT_ONCE", 3)
-        assert list(kafka.group_offsets.read(names)) == list(one_by_one.items())
+        assert list(kafka.groups.read_offsets(names)) == list(one_by_one.items())
 
     def garbled(data):
         raise UndecodableRecord("cut off")
@@ -317,5 +313,5 @@ def test_groups_read_in_one_request_are_those_read_one_by_one(broker, cluster, g
     }
     for instead in (garbled, lambda data: dict.fromkeys(names, 16)):
         monkeypatch.setattr("kops.gateways.kafka.groups.offsets_fetch.read_answer", instead)
-        assert dict(kafka.group_offsets.read(names)) == without
+        assert dict(kafka.groups.read_offsets(names)) == without
     kafka.close()

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from kops.core.errors import NotFound
-from kops.core.models import Bounds, Cluster, Committed, Group, Member, TopicPartition
-from kops.gateways.kafka.groups.offsets_many import GroupOffsets
+from kops.core.models import Bounds, Cluster, Committed, Group, GroupOffsets, Member, TopicPartition
 
 
 def partition(text):
@@ -44,21 +43,19 @@ class GroupsInMemory:
         return self
 
     @property
-    def group_offsets(self):
-        return SimpleNamespace(read=self._read, commit=self._commit_plainly)
-
-    @property
     def offsets(self):
         return SimpleNamespace(
             bounds_or_errors=self._bounds,
             bounds=self._bounds,
             stable=lambda places: {place: self._bounds([place])[place].log_end_offset for place in places},
-            partitions_of=lambda topics: {topic: sorted(at for at in self.ends if at.topic == topic) for topic in topics},
+            partitions_of=self._partitions,
+            partitions_or_errors=lambda topics: (self._partitions(topics), {}),
+            at_time=lambda places, _milliseconds: dict.fromkeys(places),
         )
 
     @property
     def topics(self):
-        return SimpleNamespace(any_without_id=False)
+        return SimpleNamespace(any_without_id=False, existing=lambda names: {})
 
     def close(self):
         pass
@@ -105,7 +102,7 @@ class GroupsInMemory:
             return Group(name, "EMPTY", "consumer")
         return Group(name, "STABLE", "consumer", members=(Member("one", "client", "host"),) if described else ())
 
-    def _read(self, names, *, stable=False):
+    def read_offsets(self, names, *, stable=False):
         for name in names:
             found = GroupOffsets()
             for at, one in self.commits.get(name, {}).items():
@@ -116,10 +113,13 @@ class GroupsInMemory:
                     found.metadata.setdefault(at.topic, {})[at.partition] = one.metadata
             yield name, found
 
-    def _commit_plainly(self, name, offsets):
+    def begin_commit(self, name, offsets):
         places = {TopicPartition(topic, number): Committed(offset) for topic, some in offsets.items() for number, offset in some}
         self.commit(name, places)
         return SimpleNamespace(errors=dict)
+
+    def _partitions(self, topics):
+        return {topic: sorted(at for at in self.ends if at.topic == topic) for topic in topics}
 
     def _bounds(self, places, **_):
         return {place: Bounds(*self.ends[place]) if place in self.ends else NotFound(f"there is no partition {place}") for place in places}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 READ_COMMITTED, READ_UNCOMMITTED = ISOLATIONS = ("read_committed", "read_uncommitted")
@@ -112,6 +112,34 @@ class Committed:
     offset: int
     metadata: str | None = ""
     leader_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffsets:
+    """What a group has committed, by topic and partition.
+
+    :param offsets: of every commit
+    :param epochs: leader epochs, where a commit has one
+    :param metadata: where it is not empty; None where it could not be read
+    """
+
+    offsets: dict[str, dict[int, int]] = field(default_factory=dict)
+    epochs: dict[str, dict[int, int]] = field(default_factory=dict)
+    metadata: dict[str, dict[int, str | None]] = field(default_factory=dict)
+
+    def columns(self) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+        """Yield each topic with the partitions that have a commit, and their offsets; in order."""
+        for topic in sorted(self.offsets):
+            offsets = self.offsets[topic]
+            partitions = tuple(sorted(offsets))
+            yield topic, partitions, tuple(map(offsets.__getitem__, partitions))
+
+    def commits(self) -> Iterator[tuple[TopicPartition, Committed]]:
+        """Yield each commit, in the order of partitions."""
+        for topic, partitions, offsets in self.columns():
+            epochs, metadata = self.epochs.get(topic, {}), self.metadata.get(topic, {})
+            for partition, offset in zip(partitions, offsets, strict=True):
+                yield TopicPartition(topic, partition), Committed(offset, metadata.get(partition, ""), epochs.get(partition))
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,10 @@ Json: TypeAlias = Any
 
 if TYPE_CHECKING:
     Args = TypeVar("Args", default=Json)
-    """What a plan's arguments are; JSON where that is not said."""
-else:
+    Args_co = TypeVar("Args_co", default=Json, covariant=True)
+else:  # without defaults before Python 3.13
     Args = TypeVar("Args")
+    Args_co = TypeVar("Args_co", covariant=True)
 
 
 class Severity(str, Enum):
@@ -97,6 +98,10 @@ class DerivedItems(Sequence[Item]):
     def overview(self) -> Iterator[dict[str, Json]]:
         """Yield rows that sum them up for a person."""
 
+    @abstractmethod
+    def deltas(self) -> Iterator[int]:
+        """Yield by how much each number moves that moves."""
+
 
 class Arguments(ABC):
     """What applying a plan needs beyond its items: a frozen dataclass for each mutation, JSON in files and in the journal."""
@@ -121,7 +126,7 @@ class Arguments(ABC):
 
 
 @dataclass(frozen=True)
-class Plan(Generic[Args]):
+class Plan(Generic[Args_co]):
     """A mutation, decided and not yet done.
 
     :param operation: name in ``kops.operations.protocol.registry``, such as ``offsets.reset``
@@ -144,7 +149,7 @@ class Plan(Generic[Args]):
     severity: Severity = Severity.MODERATE
     confirm: str = ""
     guard: Json = field(default_factory=dict)
-    arguments: Args = field(default_factory=dict)  # type: ignore[assignment]  # of a mutation that needs none
+    arguments: Args_co = field(default_factory=dict)  # type: ignore[assignment]  # of a mutation that needs none
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     losses: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from kops.core.errors import Terminated, UsageProblem
 from kops.core.plan import ItemResult, Plan, Result, Status, plan_document
 from kops.core.visible import indented, visible
 from kops.operations.protocol.engine import refuse_read_only
-from kops.operations.protocol.registry import mutation_named
+from kops.operations.protocol.registry import MUTATIONS, mutation_named
 from kops.operations.protocol.run import carry_out as run_protocol
 from kops.operations.protocol.run import mark_covered
 from kops.operations.services import Services
@@ -132,6 +132,13 @@ def remarks(plan: Plan) -> list[str]:
     return [*map(indented, plan.notes), *(f"warning: {one}" for one in warnings), *(f"lost by this: {one}" for one in losses)]
 
 
+def heading(plan: Plan) -> str:
+    """Return the first lines of a plan: that it cannot be undone, where that is so, then what it does."""
+    summary = visible(f"{plan.summary}  [{plan.context}]")
+    final = plan.has_changes and plan.operation in MUTATIONS and not mutation_named(plan.operation).can_be_undone(plan)
+    return f"warning: this cannot be undone\n{summary}" if final else summary
+
+
 def note_remarks(session: Presenter, plan: Plan) -> None:
     """Say the plan's notes and warnings on stderr."""
     for remark in remarks(plan):
@@ -145,7 +152,7 @@ def show_plan(session: Presenter, plan: Plan, *, always: bool) -> None:
     """
     if session.quiet and not always:
         return
-    lines = [visible(f"{plan.summary}  [{plan.context}]"), plan_text(plan, SHOWN_ITEMS, terminal=sys.stderr.isatty())]
+    lines = [heading(plan), plan_text(plan, SHOWN_ITEMS, terminal=sys.stderr.isatty())]
     sys.stderr.write("\n".join(wrapped(text, sys.stderr) for text in (*lines, *remarks(plan))) + "\n")
 
 
@@ -156,7 +163,7 @@ def show_plan_as_data(session: Presenter, plan: Plan) -> None:
     elif session.output_format == "yaml":
         write_yaml(json.loads(json.dumps(plan_document(plan))), sys.stdout)
     else:
-        session.note(visible(f"{plan.summary}  [{plan.context}]"))
+        session.note(heading(plan))
         if session.markup:
             session.render(*table_rows(plan.items, delta=plan.operation in MOVING))
         elif session.output_format == "table":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import Any
 
@@ -37,15 +37,15 @@ def plan_text(plan: Plan, limit: int | None = None, *, terminal: bool = False) -
         parts.extend(_blocks(run) if has_parts else [_table(run, terminal=terminal, delta=moving)])
     if len(items) < len(plan.items):
         parts.append(f"... and {len(plan.items) - len(items)} more; --dry-run shows all")
-    if moving and (total := _moved(plan.items)):
-        parts.append(total)
+    if moving:
+        parts.append(_moved(delta for item in plan.items if (delta := _delta(item)) is not None))
     return "\n".join(part for part in parts if part)
 
 
-def _moved(items: Sequence[Item]) -> str:
+def _moved(deltas: Iterable[int]) -> str:
     """Return how many offsets a plan skips and goes back over, in all; empty where nothing moves."""
-    deltas = [delta for item in items if (delta := _delta(item)) is not None]
-    onward, back = sum(delta for delta in deltas if delta > 0), -sum(delta for delta in deltas if delta < 0)
+    by = list(deltas)
+    onward, back = sum(delta for delta in by if delta > 0), -sum(delta for delta in by if delta < 0)
     said = [f"skips {counted(onward, 'unread offset')}"] if onward else []
     return ", ".join([*said, *([f"reads {counted(back, 'offset')} again"] if back else [])])
 
@@ -60,7 +60,8 @@ def _overview(items: DerivedItems, limit: int | None, *, terminal: bool) -> str:
     table = _lines_of(rows, list(rows[0]), terminal=terminal)
     more = sum(1 for _ in items.overview()) - len(rows)
     left = [f"... and {more} more; --dry-run shows all"] if more else []
-    return "\n".join([table, *left, f"{len(items):,} partitions in all; --dry-run -o json or csv lists each"])
+    lines = [table, *left, f"{len(items):,} partitions in all; --dry-run -o json or csv lists each", _moved(items.deltas())]
+    return "\n".join(line for line in lines if line)
 
 
 def _has_parts(item: Item) -> bool:

@@ -151,7 +151,7 @@ class Exceeded:
 
 
 def render_partitions(session: Session, report: LagReport, blocks: Iterable[Block]) -> None:
-    """Render a row for each partition; a table of one group leaves its name away, and what nobody has."""
+    """Render a row for each partition; a table of one group leaves out its name, and columns without values."""
     from kops.output.json_text import write_json_blocks
     from kops.output.table import Column
 

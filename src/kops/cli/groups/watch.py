@@ -21,9 +21,9 @@ SHORTEST_MS = 100
 
 
 def watched(session: Session, question: Question, interval: str, count: int | None) -> int:
-    """Look until Ctrl-C, or so many times, and return the exit code of the last look.
+    """Look until Ctrl-C, or a number of times, and return the exit code of the last look.
 
-    A cluster that does not answer for a while, after it once did, is told on stderr and asked again.
+    A cluster that does not answer for a while, after it once did, is reported on stderr and asked again.
 
     :raises UsageProblem: when the interval is too short, or the output format has no lines
     """

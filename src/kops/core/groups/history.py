@@ -163,7 +163,7 @@ def _rest(before: int, after: int, later: Sequence[CommitEvent]) -> int:
     """Return how many of the offsets in between are still passed over, or still to be read again."""
     offsets = [event.committed.offset for event in later if event.committed]
     if any(event.committed is None for event in later):
-        return 0  # it began again since: that is told as a deletion
+        return 0  # it began again since: that is reported as a deletion
     if after > before:
         return min([after, *offsets]) - before
     return before - max([after, *offsets])

@@ -54,7 +54,7 @@ class OpenTransaction:
     :param state: the coordinator's word; None with the id
     :param started: None when the coordinator does not say
     :param timeout_ms: after which the coordinator aborts it
-    :param includes_partition: whether the coordinator will end it in this partition too: if not, nobody will
+    :param includes_partition: whether the coordinator will end it in this partition too: if not, it stays open
     """
 
     producer_id: int

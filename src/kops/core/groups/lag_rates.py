@@ -37,7 +37,7 @@ class Line:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return when it will have caught up if all goes on like this; None when it will not, or that is not known."""
+        """Return when it will have caught up at the current rates; None when it will not, or that is not known."""
         if self.lag == 0 or self.change is None or self.change >= 0:
             return 0.0 if self.lag == 0 else None
         return self.lag / -self.change

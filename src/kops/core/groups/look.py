@@ -135,7 +135,7 @@ class GroupLook:
 
     @property
     def abandoned(self) -> bool:
-        """Tell whether nobody has read for so long that records were deleted unread: a group that is no longer used."""
+        """Tell whether records were deleted before the group read them: it is no longer used."""
         return self.group.state == "EMPTY" and any(look.lost for look in self.partitions)
 
     @property

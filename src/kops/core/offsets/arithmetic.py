@@ -56,7 +56,7 @@ class ToTime:
 
 @dataclass(frozen=True)
 class ShiftBy:
-    """So many offsets on, or back when negative."""
+    """A number of offsets ahead, or back when negative."""
 
     count: int
     exact: bool = False
@@ -64,7 +64,7 @@ class ShiftBy:
 
 @dataclass(frozen=True)
 class SkipRecords:
-    """Behind so many records from where the group is; the log has to be read to know the offset."""
+    """A number of records ahead of where the group is; the log has to be read to know the offset."""
 
     count: int
 

@@ -1,19 +1,19 @@
-"""Moves of many groups in columns: a plan of 300 groups of 1,000 partitions fits into memory, and is compared a column at a time.
+"""Moves of groups in columns: a plan of 300 groups of 1,000 partitions fits into memory, and is compared a column at a time.
 
-The items of such a plan follow from its moves, and are made when somebody looks at them. Pure.
+The items of a plan of many follow from its moves, and are made when somebody looks at them. Pure.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, repeat
-from operator import ne
-from typing import Any, overload
+from itertools import groupby, islice, repeat
+from operator import attrgetter, ne
+from typing import overload
 
 from kops.core.models import Committed, TopicPartition
-from kops.core.plan import Arguments, DerivedItems, Item, Json
+from kops.core.plan import DerivedItems, Item, Json
 
 ABSENT = "ABSENT"
 """The state, in a plan, of a group that does not exist yet."""
@@ -31,6 +31,12 @@ class Column:
     epochs: tuple[int | None, ...] = ()
     metadata: Mapping[int, str | None] = field(default_factory=dict)
 
+    def some(self, places: Sequence[int], partitions: Collection[int]) -> Column:
+        """Return the commits at some places of the column, which are those of these partitions."""
+        epochs = tuple(self.epochs[at] for at in places) if self.epochs else ()
+        metadata = {partition: self.metadata[partition] for partition in partitions if partition in self.metadata} if self.metadata else {}
+        return Column(tuple(self.offsets[at] for at in places), epochs, metadata)
+
     def committed(self, at: int, partition: int) -> Committed | None:
         """Return the commit at a place of the column."""
         offset = self.offsets[at]
@@ -42,6 +48,7 @@ class TopicMoves:
     """What becomes of a group's offsets in one topic.
 
     :param reasons: one for each partition, or a single one for all
+    :param whole: write every partition, also one whose offset stays: its metadata does not
     """
 
     topic: str
@@ -49,25 +56,35 @@ class TopicMoves:
     before: Column
     after: Column
     reasons: tuple[str, ...] = ("",)
+    whole: bool = False
 
     @property
     def changed(self) -> int:
         """Return how many partitions it moves."""
-        return sum(map(ne, self.before.offsets, self.after.offsets))
+        return len(self.partitions) if self.whole else sum(map(ne, self.before.offsets, self.after.offsets))
 
     def pairs(self) -> Iterator[tuple[int, int | None, int | None]]:
         """Yield partition, offset before and after of those that move."""
         columns = zip(self.partitions, self.before.offsets, self.after.offsets, strict=True)
-        return ((partition, before, after) for partition, before, after in columns if before != after)
+        return columns if self.whole else ((partition, before, after) for partition, before, after in columns if before != after)
+
+    def places(self) -> list[int]:
+        """Return the places of the columns that move."""
+        count = range(len(self.partitions))
+        return [at for at in count if self.whole or self.before.offsets[at] != self.after.offsets[at]]
 
     def writes(self, *, inverse: bool = False) -> dict[TopicPartition, Committed | None]:
         """Return what to commit for the partitions that move (None: delete the commit), or with ``inverse`` what was there."""
         side = self.before if inverse else self.after
-        return {
-            TopicPartition(self.topic, partition): side.committed(at, partition)
-            for at, partition in enumerate(self.partitions)
-            if self.before.offsets[at] != self.after.offsets[at]
-        }
+        return {TopicPartition(self.topic, self.partitions[at]): side.committed(at, self.partitions[at]) for at in self.places()}
+
+    def some(self, places: Sequence[int]) -> TopicMoves:
+        """Return the moves at some places of the columns."""
+        partitions = tuple(self.partitions[at] for at in places)
+        alike = len(self.reasons) != len(self.partitions)
+        reasons = self.reasons if alike else tuple(self.reasons[at] for at in places)
+        before, after = self.before.some(places, partitions), self.after.some(places, partitions)
+        return TopicMoves(self.topic, partitions, before, after, reasons, self.whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +93,14 @@ class GroupMoves:
 
     :param state: of the group when the plan was made; ABSENT when it does not exist yet
     :param left: why it is left alone altogether, empty when it is not
+    :param alone: the plan is about this group and no other: its items are named by their partitions
     """
 
     group: str
     state: str
     topics: tuple[TopicMoves, ...] = ()
     left: str = ""
+    alone: bool = False
 
     @property
     def changed(self) -> int:
@@ -93,13 +112,17 @@ class GroupMoves:
         """Return how many partitions it looks at."""
         return sum(len(topic.partitions) for topic in self.topics)
 
+    def prefix(self, topic: str) -> str:
+        """Return what stands before the partition in the targets of a topic's items."""
+        return f"{topic}:" if self.alone else f"{self.group} {topic}:"
+
     def writes(self, *, inverse: bool = False) -> dict[TopicPartition, Committed | None]:
         """Return what to commit; see :meth:`TopicMoves.writes`."""
         return {partition: one for topic in self.topics for partition, one in topic.writes(inverse=inverse).items()}
 
 
 class MoveItems(DerivedItems):
-    """The items of the moves of many groups: ``billing orders:0``."""
+    """The items of the moves of groups: ``billing orders:0``."""
 
     def __init__(self, groups: Sequence[GroupMoves]) -> None:
         self.groups = groups
@@ -113,7 +136,7 @@ class MoveItems(DerivedItems):
             if group.left:
                 yield Item(group.group, "refuse", reason=group.left)
             for topic in group.topics:
-                yield from _items(f"{group.group} {topic.topic}:", topic)
+                yield from _items(group.prefix(topic.topic), topic)
 
     @overload
     def __getitem__(self, index: int) -> Item: ...
@@ -131,54 +154,46 @@ class MoveItems(DerivedItems):
         """Tell whether any item changes something."""
         return any(group.left or group.changed for group in self.groups)
 
+    def deltas(self) -> Iterator[int]:
+        """Yield by how much each offset moves that moves."""
+        pairs = (pair for group in self.groups for topic in group.topics for pair in topic.pairs())
+        return (after - before for _, before, after in pairs if before is not None and after is not None)
+
     def overview(self) -> Iterator[dict[str, Json]]:
         """Yield a row for each topic of each group: how many partitions move, and why; what is left alone comes first."""
         yield from ({"group": group.group, "topic": None, "move": "none", "reason": group.left} for group in self.groups if group.left)
         yield from (_sum(group.group, topic) for group in self.groups for topic in group.topics)
 
 
-@dataclass(frozen=True, slots=True)
-class ManyMoves(Arguments):
-    """The arguments of ``offsets.move_many``.
+def group_moves(
+    group: str,
+    state: str,
+    wanted: Mapping[TopicPartition, tuple[Committed | None, str]],
+    current: Mapping[TopicPartition, Committed | None],
+    *,
+    whole: bool = False,
+) -> GroupMoves:
+    """Return the moves of the only group of a plan.
 
-    :param within_log: refuse to apply it once the log does not have the offsets any more
-    :param delete_groups: groups that are deleted once they are empty: what this takes back had made them
+    :param wanted: for each partition what to commit (None: delete the commit), and why
+    :param current: what it has committed now
+    :param whole: see ``TopicMoves``
     """
-
-    groups: Sequence[GroupMoves]
-    within_log: bool = True
-    delete_groups: tuple[str, ...] = ()
-
-    def as_json(self) -> Json:
-        """Return the moves in columns."""
-        body = {"moves": moves_json(self.groups), "within_log": self.within_log}
-        return {**body, "delete_groups": self.delete_groups} if self.delete_groups else body
-
-    @classmethod
-    def of_json(cls, body: Json) -> ManyMoves:
-        """Read them back."""
-        return cls(moves_of_json(body["moves"]), body["within_log"], tuple(body.get("delete_groups", ())))
-
-    def items(self) -> MoveItems:
-        """Return an item for each partition of each group."""
-        return MoveItems(self.groups)
+    topics = []
+    for topic, some in groupby(sorted(wanted), attrgetter("topic")):
+        places = list(some)
+        before = _column({place.partition: current.get(place) for place in places})
+        after = _column({place.partition: wanted[place][0] for place in places})
+        reasons = tuple(wanted[place][1] for place in places)
+        topics.append(TopicMoves(topic, tuple(place.partition for place in places), before, after, reasons, whole))
+    return GroupMoves(group, state, tuple(topics), alone=True)
 
 
-def moves_json(groups: Iterable[GroupMoves]) -> list[Json]:
-    """Return moves as JSON values."""
-    return [_group_json(group) for group in groups]
-
-
-def moves_of_json(body: Iterable[Mapping[str, Any]]) -> tuple[GroupMoves, ...]:
-    """Read moves back.
-
-    :raises KeyError, TypeError, ValueError: when they are damaged
-    """
-    same: dict[tuple[int, ...], tuple[int, ...]] = {}
-    return tuple(
-        GroupMoves(group["group"], group["state"], tuple(_topic_of_json(topic, same) for topic in group["topics"]), group.get("left", ""))
-        for group in body
-    )
+def _column(commits: Mapping[int, Committed | None]) -> Column:
+    offsets = tuple(None if one is None else one.offset for one in commits.values())
+    epochs = tuple(None if one is None else one.leader_epoch for one in commits.values())
+    metadata = {partition: one.metadata for partition, one in commits.items() if one is not None and one.metadata != ""}
+    return Column(offsets, () if epochs.count(None) == len(epochs) else epochs, metadata)
 
 
 def _items(prefix: str, topic: TopicMoves) -> Iterator[Item]:
@@ -198,39 +213,3 @@ def _sum(group: str, topic: TopicMoves) -> dict[str, Json]:
     why = reason if alike or most == len(topic.partitions) or not reason else f"{reason} ({most})"
     why += f" and {others} other reason{'' if others == 1 else 's'}" if others > 0 else ""
     return {"group": group, "topic": topic.topic, "move": f"{topic.changed} of {len(topic.partitions)}", "reason": why}
-
-
-def _group_json(group: GroupMoves) -> dict[str, Json]:
-    topics = [
-        {
-            "topic": topic.topic,
-            "partitions": topic.partitions,
-            "before": _column_json(topic.before),
-            "after": _column_json(topic.after),
-            "reasons": topic.reasons,
-        }
-        for topic in group.topics
-    ]
-    return {"group": group.group, "state": group.state, "topics": topics, **({"left": group.left} if group.left else {})}
-
-
-def _column_json(column: Column) -> dict[str, Json]:
-    body: dict[str, Json] = {"offsets": column.offsets}
-    if column.epochs:
-        body["epochs"] = column.epochs
-    if column.metadata:
-        body["metadata"] = {str(partition): text for partition, text in column.metadata.items()}  # as JSON keys are
-    return body
-
-
-def _topic_of_json(body: Mapping[str, Any], same: dict[tuple[int, ...], tuple[int, ...]]) -> TopicMoves:
-    partitions = tuple(body["partitions"])
-    columns = (_column_of_json(body["before"]), _column_of_json(body["after"]))
-    if any(len(column.offsets) != len(partitions) for column in columns):
-        raise ValueError(f"the columns of {body['topic']} differ in length")
-    return TopicMoves(body["topic"], same.setdefault(partitions, partitions), *columns, tuple(body["reasons"]))
-
-
-def _column_of_json(body: Mapping[str, Any]) -> Column:
-    metadata = {int(partition): text for partition, text in body.get("metadata", {}).items()}
-    return Column(tuple(body["offsets"]), tuple(body.get("epochs", ())), metadata)

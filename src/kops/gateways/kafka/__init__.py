@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from kops.core.models import Cluster, NewRecord
     from kops.gateways.kafka.cluster_details import ClusterDetails
     from kops.gateways.kafka.groups.groups import Groups
-    from kops.gateways.kafka.groups.offsets_many import ManyOffsets
     from kops.gateways.kafka.groups.streams import StreamsGroups
     from kops.gateways.kafka.log_dirs import LogDirs
     from kops.gateways.kafka.offsets import Offsets
@@ -66,13 +65,6 @@ class Kafka:
         from kops.gateways.kafka.log_dirs import LogDirs
 
         return LogDirs(self.client)
-
-    @cached_property
-    def group_offsets(self) -> ManyOffsets:
-        """Committed offsets of many groups at once."""
-        from kops.gateways.kafka.groups.offsets_many import ManyOffsets
-
-        return ManyOffsets(self.client)
 
     @cached_property
     def records(self) -> Records:

@@ -8,15 +8,16 @@ from typing import ClassVar
 
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved, VerificationFailed
 from kops.core.findings import counted
-from kops.core.models import Group
+from kops.core.models import Group, GroupOffsets
 from kops.core.offsets.arithmetic import is_streams_metadata
-from kops.core.offsets.moves import ABSENT, Column, GroupMoves, ManyMoves, TopicMoves, moves_json, moves_of_json
+from kops.core.offsets.moves import Column, GroupMoves, TopicMoves
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status
 from kops.core.selection import is_glob
-from kops.gateways.kafka.groups.offsets_many import GroupOffsets
 from kops.operations.groups.matching import find_group, matching_groups, refuse_active
+from kops.operations.offsets.arguments import Moves, moves_json, moves_of_json
+from kops.operations.offsets.checks import state_of
 from kops.operations.offsets.columns import current_column, moved_back, moved_since, state_moved
-from kops.operations.offsets.move_many import plan_many
+from kops.operations.offsets.move import plan_moves
 from kops.operations.protocol.engine import Mutation, failed
 from kops.operations.services import Services
 
@@ -111,7 +112,7 @@ class DeleteGroups(Mutation[Deletion]):
             if name not in listed:
                 raise StateMoved(f"group {name} no longer exists", hint="run the command again to plan from what is there now")
             _refuse(listed[name])
-        for name, found in services.kafka.group_offsets.read(prior, stable=True):
+        for name, found in services.kafka.groups.read_offsets(prior, stable=True):
             problem = found if isinstance(found, KopsError) else moved_since(prior[name], found)
             if problem is None and not isinstance(found, KopsError) and _count(found) != prior[name].partitions:
                 problem = state_moved(name)
@@ -137,7 +138,7 @@ class DeleteGroups(Mutation[Deletion]):
         left = set(services.kafka.groups.ids())
         asked = [result.target for result in results if result.status in (Status.DONE, Status.UNKNOWN)]
         committed = {
-            name: found for name, found in services.kafka.group_offsets.read(asked) if isinstance(found, KopsError) or _count(found)
+            name: found for name, found in services.kafka.groups.read_offsets(asked) if isinstance(found, KopsError) or _count(found)
         }
         return tuple(_verified(result, there=result.target in left or result.target in committed) for result in results)
 
@@ -146,7 +147,7 @@ class DeleteGroups(Mutation[Deletion]):
         left = set(services.kafka.groups.ids())
         return plan_delete_of(services, [item.target for item in plan.changes if item.target in left])
 
-    def invert(self, services: Services, plan: Plan[Deletion], results: Sequence[ItemResult]) -> Plan[ManyMoves]:
+    def invert(self, services: Services, plan: Plan[Deletion], results: Sequence[ItemResult]) -> Plan[Moves]:
         """Return the plan that commits the offsets again, which makes the groups.
 
         :raises Refused: when not one of them had offsets: nothing can make a group without
@@ -159,17 +160,21 @@ class DeleteGroups(Mutation[Deletion]):
             )
         listed = {group.group_id: group for group in services.kafka.groups.listed()}
         groups, strayed = [], 0
-        for name, found in services.kafka.group_offsets.read(prior, stable=True):
+        for name, found in services.kafka.groups.read_offsets(prior, stable=True):
             if isinstance(found, KopsError):
                 raise found
             if name in listed:
                 refuse_active(listed[name])
             topics, moved_on = moved_back(prior[name], found, set())
-            strayed += moved_on
-            groups.append(GroupMoves(name, listed[name].state if name in listed else ABSENT, topics))
-        undo = plan_many(services, groups, summary="make groups again with their offsets", within_log=False)
+            strayed += len(moved_on)
+            groups.append(GroupMoves(name, state_of(listed.get(name)), topics))
+        undo = plan_moves(services, groups, summary="make groups again with their offsets", within_log=False)
         lost = f"{counted(strayed, 'partition')} {'was' if strayed == 1 else 'were'} committed since: what was committed there is lost"
         return replace(undo, losses=(lost,) if strayed else ())
+
+    def can_be_undone(self, plan: Plan[Deletion]) -> bool:
+        """Tell whether a group had committed offsets: nothing can recreate one without."""
+        return any(group.partitions for group in plan.arguments.prior)
 
     def messages(self, services: Services, plan: Plan[Deletion], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say what undo gives back."""
@@ -204,7 +209,7 @@ def _refuse(group: Group) -> None:
 def _prior(services: Services, groups: Iterable[str]) -> list[GroupMoves]:
     """Return what groups have committed, as moves to no commit."""
     prior = []
-    for name, found in services.kafka.group_offsets.read(sorted(groups), stable=True):
+    for name, found in services.kafka.groups.read_offsets(sorted(groups), stable=True):
         if isinstance(found, KopsError):
             raise found
         topics = []

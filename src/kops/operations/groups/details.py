@@ -8,10 +8,9 @@ from typing import Any
 
 from kops.core.errors import KopsError
 from kops.core.groups.lag import Headroom, OpenTransaction, Place, TimeLag, age_text, held_text
-from kops.core.models import READ_COMMITTED, Bounds, TopicPartition
+from kops.core.models import READ_COMMITTED, Bounds, GroupOffsets, TopicPartition
 from kops.core.rights import reason
 from kops.core.times import time_text, to_milliseconds
-from kops.gateways.kafka.groups.offsets_many import GroupOffsets
 from kops.operations.groups.headroom import headrooms
 from kops.operations.groups.open_transactions import held_back, stable_offsets
 from kops.operations.groups.time_lag import MOST_PLACES, time_lags, unread_places

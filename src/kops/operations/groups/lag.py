@@ -11,9 +11,8 @@ from typing import Any
 from kops.core.blocks import Block
 from kops.core.errors import KopsError, NotFound, Refused
 from kops.core.findings import counted
-from kops.core.models import READ_UNCOMMITTED, Bounds, Group, TopicPartition
+from kops.core.models import READ_UNCOMMITTED, Bounds, Group, GroupOffsets, TopicPartition
 from kops.core.selection import is_glob
-from kops.gateways.kafka.groups.offsets_many import GroupOffsets
 from kops.operations.groups.details import NO_DETAILS, Details, details_of
 from kops.operations.groups.lag_rows import LagRows
 from kops.operations.groups.matching import WITH_OFFSETS, matching_listed
@@ -90,7 +89,7 @@ def lag(
         problems[KEPT_IN] = missing
     offsets: dict[str, GroupOffsets] = {}
     seen: dict[str, set[int]] = defaultdict(set)
-    for name, committed in services.kafka.group_offsets.read(sorted(groups)):
+    for name, committed in services.kafka.groups.read_offsets(sorted(groups)):
         if isinstance(committed, KopsError):
             problems[name] = committed
             continue

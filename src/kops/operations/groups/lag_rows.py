@@ -9,10 +9,9 @@ from typing import Any
 
 from kops.core.blocks import Block
 from kops.core.errors import KopsError, NotFound
-from kops.core.models import READ_COMMITTED, Bounds, Committed, Group, TopicPartition
+from kops.core.models import READ_COMMITTED, Bounds, Committed, Group, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import lag_of
 from kops.core.rights import reason
-from kops.gateways.kafka.groups.offsets_many import GroupOffsets
 from kops.operations.groups.details import Details
 
 Row = dict[str, Any]
@@ -28,7 +27,7 @@ _FACTS = (
 class _Ends:
     """Where the partitions of a topic begin and end.
 
-    :param stable: the last stable offsets, None where nobody asked for it
+    :param stable: the last stable offsets, None where it was not asked for
     """
 
     starts: tuple[int, ...]
@@ -48,7 +47,7 @@ class LagRows:
         self._details = details
         self._to_stable = isolation == READ_COMMITTED
         self._ends: dict[tuple[str, tuple[int, ...]], _Ends | None] = {}
-        self._told: dict[str, dict[tuple[int, int | None], tuple[Any, ...]]] = {}
+        self._shown: dict[str, dict[tuple[int, int | None], tuple[Any, ...]]] = {}
 
     def of(self, group: Group, committed: GroupOffsets) -> Iterator[Block]:
         """Yield the rows of a group, for each topic one block."""
@@ -103,12 +102,12 @@ class LagRows:
     def _single(self, group: Group, topic: str, committed: Mapping[int, int], owners: Mapping[int, str]) -> Block:
         """Return the rows of a topic, looking at each partition by itself, once for all groups that stand at the same offset."""
         partitions = sorted({*committed, *owners})
-        told = self._told.setdefault(topic, {})
+        shown = self._shown.setdefault(topic, {})
         facts = []
         for place in zip(partitions, map(committed.get, partitions), strict=True):
-            if place not in told:
-                told[place] = tuple(map(self._fact_row(topic, *place).__getitem__, _FACTS))
-            facts.append(told[place])
+            if place not in shown:
+                shown[place] = tuple(map(self._fact_row(topic, *place).__getitem__, _FACTS))
+            facts.append(shown[place])
         each: dict[str, Any] = dict(zip(_FACTS, zip(*facts, strict=True), strict=True))
         if owners:
             each["client_id"] = list(map(owners.get, partitions))

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from kops.core.errors import KopsError
 from kops.core.groups.lag import Place, TimeLag, time_lag_of
-from kops.core.models import READ_UNCOMMITTED, Bounds, TopicPartition
+from kops.core.models import READ_UNCOMMITTED, Bounds, GroupOffsets, TopicPartition
 from kops.core.rights import reason
 from kops.core.times import to_milliseconds
-from kops.gateways.kafka.groups.offsets_many import GroupOffsets
 from kops.operations.services import Services
 
 MOST_PLACES = 2_000

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from kops.core.errors import GroupActive, KopsError, StateMoved, TimedOut
-from kops.core.models import Committed, TopicPartition
+from kops.core.models import Committed, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.offsets.moves import Column, GroupMoves, TopicMoves
 from kops.core.plan import ItemResult, Status
-from kops.gateways.kafka.groups.offsets_many import GroupOffsets
 from kops.operations.offsets.items import not_as_written
 
 Outcome = dict[TopicPartition, KopsError] | KopsError
@@ -41,18 +40,17 @@ def results_of(group: GroupMoves, outcome: Outcome) -> Iterator[ItemResult]:
         if group.left:
             yield ItemResult(group.group, status, error=error)
         for topic in group.topics:
-            yield from (ItemResult(f"{group.group} {topic.topic}:{partition}", status, error=error) for partition, _, _ in topic.pairs())
+            prefix = group.prefix(topic.topic)
+            yield from (ItemResult(f"{prefix}{partition}", status, error=error) for partition, _, _ in topic.pairs())
         return
     for topic in group.topics:
-        prefix = f"{group.group} {topic.topic}:"
+        prefix = group.prefix(topic.topic)
         if not outcome:
-            columns = zip(topic.partitions, topic.before.offsets, topic.after.offsets, strict=True)
-            done = [(f"{prefix}{partition}", Status.DONE, None, after) for partition, before, after in columns if before != after]
-            yield from map(ItemResult._make, done)
+            yield from map(ItemResult._make, [(f"{prefix}{partition}", Status.DONE, None, after) for partition, _, after in topic.pairs()])
             continue
         for partition, _, after in topic.pairs():
             failure = outcome.get(TopicPartition(topic.topic, partition))
-            status = Status.DONE if failure is None else Status.FAILED
+            status = Status.DONE if failure is None else Status.UNKNOWN if isinstance(failure, TimedOut) else Status.FAILED
             yield ItemResult(f"{prefix}{partition}", status, failure.as_json() if failure else None, None if failure else after)
 
 
@@ -69,10 +67,10 @@ def as_written(group: GroupMoves, found: GroupOffsets | KopsError) -> bool:
 def wrong_results(group: GroupMoves, found: GroupOffsets | KopsError, *, metadata: bool) -> Iterator[ItemResult]:
     """Yield results for the partitions that were read back as something else."""
     for topic in group.topics:
-        for at, (partition, before, after) in enumerate(zip(topic.partitions, topic.before.offsets, topic.after.offsets, strict=True)):
-            if before == after:
-                continue
-            target = f"{group.group} {topic.topic}:{partition}"
+        prefix = group.prefix(topic.topic)
+        for at in topic.places():
+            partition = topic.partitions[at]
+            target = f"{prefix}{partition}"
             if isinstance(found, KopsError):
                 yield ItemResult(target, Status.UNKNOWN, error=found.as_json())
                 continue
@@ -84,16 +82,19 @@ def wrong_results(group: GroupMoves, found: GroupOffsets | KopsError, *, metadat
                 yield ItemResult(target, Status.FAILED, error.as_json(), offset)
 
 
-def left_over(name: str, topic: TopicMoves, found: GroupOffsets) -> TopicMoves:
-    """Return the moves that an interrupted plan has not made.
+def strayed_from(group: GroupMoves, found: GroupOffsets) -> list[TopicPartition]:
+    """Return the partitions that are neither where they were nor where they should go."""
+    return [
+        TopicPartition(topic.topic, partition)
+        for topic in group.topics
+        for partition, before, after in topic.pairs()
+        if found.offsets.get(topic.topic, {}).get(partition) not in (before, after)
+    ]
 
-    :raises StateMoved: when a partition is neither where it was nor where it should go
-    """
-    now = offsets_now(found, topic)
-    for partition, offset, before, after in zip(topic.partitions, now, topic.before.offsets, topic.after.offsets, strict=True):
-        if offset not in (before, after) and before != after:
-            raise StateMoved(f"{topic.topic}:{partition} of group {name} moved on since", hint="plan again from what is there now")
-    return replace(topic, before=replace(topic.before, offsets=now))
+
+def left_over(topic: TopicMoves, found: GroupOffsets) -> TopicMoves:
+    """Return the moves that an interrupted plan has not made."""
+    return replace(topic, before=current_column(found, topic.topic, topic.partitions), whole=False)
 
 
 def state_moved(name: str) -> StateMoved:
@@ -113,27 +114,23 @@ def has_streams_metadata(group: GroupMoves) -> bool:
     return any(is_streams_metadata(text) for topic in group.topics for text in topic.before.metadata.values())
 
 
-def moved_back(group: GroupMoves, found: GroupOffsets, not_done: Set[str]) -> tuple[tuple[TopicMoves, ...], int]:
-    """Return the moves back to where a group was, and how many partitions have moved on since.
+def moved_back(group: GroupMoves, found: GroupOffsets, not_done: Set[str]) -> tuple[tuple[TopicMoves, ...], list[TopicPartition]]:
+    """Return the moves back to where a group was, and the partitions that have moved on since.
 
     :param found: what it has committed now
     :param not_done: targets that the plan did not move
     """
-    topics, strayed = [], 0
+    topics, strayed = [], []
     for topic in group.topics:
-        before, after = topic.before.offsets, topic.after.offsets
-        prefix = f"{group.group} {topic.topic}:"
-        chosen = [at for at, partition in enumerate(topic.partitions) if before[at] != after[at] and f"{prefix}{partition}" not in not_done]
-        if not chosen:
+        prefix = group.prefix(topic.topic)
+        done = topic.some([at for at in topic.places() if f"{prefix}{topic.partitions[at]}" not in not_done])
+        if not done.partitions:
             continue
-        partitions = tuple(topic.partitions[at] for at in chosen)
-        now = current_column(found, topic.topic, partitions)
-        strayed += sum(offset != after[at] for offset, at in zip(now.offsets, chosen, strict=True))
-        epochs = tuple(topic.before.epochs[at] for at in chosen) if topic.before.epochs else ()
-        metadata = {partition: text for partition, text in topic.before.metadata.items() if partition in set(partitions)}
-        back = Column(tuple(before[at] for at in chosen), epochs, metadata)
-        reasons = tuple("" if before[at] is not None else "had no commit" for at in chosen)
-        topics.append(TopicMoves(topic.topic, partitions, now, back, reasons))
+        now = current_column(found, topic.topic, done.partitions)
+        places = zip(done.partitions, now.offsets, done.after.offsets, strict=True)
+        strayed += [TopicPartition(topic.topic, partition) for partition, offset, after in places if offset != after]
+        reasons = tuple("" if offset is not None else "had no commit" for offset in done.before.offsets)
+        topics.append(TopicMoves(topic.topic, done.partitions, now, done.before, reasons))
     return tuple(topics), strayed
 
 

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
 from kops.core.models import READ_UNCOMMITTED, Bounds, Committed, TopicPartition
 from kops.core.offsets.arithmetic import Strategy, Target, ToLatest, ToOffset, ToTime, resolve
+from kops.core.offsets.moves import group_moves
 from kops.core.plan import Plan
 from kops.operations.groups.matching import find_group
+from kops.operations.offsets.checks import state_of
 from kops.operations.offsets.move import plan_move
 from kops.operations.offsets.plan import at_times, group_to_move
 from kops.operations.offsets.reset import committed_now, wait
-from kops.operations.offsets.wishes import included, narrowing
+from kops.operations.offsets.rules import included, narrowing
 from kops.operations.services import Services
 
 BY_OFFSET, BY_TIME = "offset", "time"
@@ -71,7 +73,8 @@ def plan_copy(
         missing_place = min(unchanged)
         raise Refused(f"there is no partition {missing_place}", hint="`kops topics create` makes topics", topic=missing_place.topic)
     summary = f"copy offsets of group {source} to {f'group {target}' if source != target else ', '.join(sorted(set(names.values())))}"
-    return plan_move(services, target, group, wanted, current, summary=summary, unchanged=unchanged)
+    kept = {place: (current.get(place), reason) for place, reason in unchanged.items()}
+    return plan_move(services, group_moves(target, state_of(group), {**kept, **wanted}, current), summary=summary)
 
 
 def parse_renames(texts: Sequence[str]) -> dict[str, str]:

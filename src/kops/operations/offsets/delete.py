@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import ClassVar
 
 from kops.core.errors import GroupActive, NotFound, Refused, StateMoved, UsageProblem
-from kops.core.models import Committed, Group, TopicPartition
+from kops.core.models import Group, TopicPartition
+from kops.core.offsets.moves import GroupMoves, group_moves
 from kops.core.plan import Plan, Severity
 from kops.operations.groups.matching import WITH_OFFSETS, find_group
-from kops.operations.offsets.items import OneMove, offset_of
-from kops.operations.offsets.move import Move, group_or_none, plan_move
-from kops.operations.offsets.wishes import narrowing
-from kops.operations.protocol.engine import compare_guard
+from kops.operations.offsets.arguments import OneMove
+from kops.operations.offsets.move import Move, plan_move
+from kops.operations.offsets.rules import narrowing
 from kops.operations.services import Services
 
 NAME = "offsets.delete"
@@ -37,17 +37,18 @@ def plan_delete(services: Services, group_id: str, topics: Sequence[str], *, reg
         raise Refused(f"{group_id} is a {group.type} group: it has no committed offsets", group=group_id)
     current = services.kafka.groups.committed([group_id], stable=True)[group_id]
     chosen: set[TopicPartition] = set()
-    for text, wish in zip(topics, narrowing(topics, regex=regex), strict=True):
-        found = {partition for partition in current if wish.includes(partition)}
+    for text, rule in zip(topics, narrowing(topics, regex=regex), strict=True):
+        found = {partition for partition in current if rule.includes(partition)}
         if not found:
             hint = f"`kops offsets show {group_id}` shows what it has"
             raise Refused(f"group {group_id} has no committed offsets of {text}", hint=hint, group=group_id)
         chosen |= found
     _refuse_read(group, {partition.topic for partition in chosen})
-    wanted: dict[TopicPartition, tuple[Committed | None, str]] = dict.fromkeys(sorted(chosen), (None, ""))
-    plan = plan_move(services, group_id, group, wanted, current, summary=f"delete offsets of group {group_id}", within_log=False)
+    moves = group_moves(group_id, group.state, dict.fromkeys(chosen, (None, "")), current)
+    plan = plan_move(services, moves, summary=f"delete offsets of group {group_id}", within_log=False)
     warning = "a consumer that reads these partitions for the group again starts where its auto.offset.reset says"
-    return replace(plan, operation=NAME, severity=Severity.SEVERE, confirm=group_id, guard=_guard(current, chosen), warnings=(warning,))
+    guard = {"committed": plan.guard["committed"]}
+    return replace(plan, operation=NAME, severity=Severity.SEVERE, confirm=group_id, guard=guard, warnings=(warning,))
 
 
 class Delete(Move):
@@ -55,15 +56,11 @@ class Delete(Move):
 
     name: ClassVar[str] = NAME
 
-    def check(self, services: Services, plan: Plan[OneMove]) -> None:
-        """Refuse when the commits are no longer as planned, or a member reads the topics now."""
-        group_id, write = plan.arguments.group, plan.arguments.write
-        group = group_or_none(services, group_id)
-        if group is None:
-            raise StateMoved(f"group {group_id} no longer exists", hint="its offsets went with it")
-        _refuse_read(group, {partition.topic for partition in write})
-        current = services.kafka.groups.committed([group_id], stable=True)[group_id]
-        compare_guard(plan, _guard(current, write), f"group {group_id}")
+    def _refuse(self, planned: GroupMoves, now: Group | None) -> None:
+        """Refuse when the group is gone, or a member reads the topics now."""
+        if now is None:
+            raise StateMoved(f"group {planned.group} no longer exists", hint="its offsets went with it")
+        _refuse_read(now, {topic.topic for topic in planned.topics})
 
 
 def _refuse_read(group: Group, topics: Collection[str]) -> None:
@@ -76,10 +73,6 @@ def _refuse_read(group: Group, topics: Collection[str]) -> None:
             group=group.group_id,
             topics=read,
         )
-
-
-def _guard(current: dict[TopicPartition, Committed], partitions: Collection[TopicPartition]) -> dict[str, dict[str, int | None]]:
-    return {"committed": {str(partition): offset_of(current.get(partition)) for partition in sorted(partitions)}}
 
 
 DELETE = Delete()

@@ -14,9 +14,9 @@ from kops.core.selection import Selection, parse_selection
 from kops.core.visible import visible
 from kops.operations.offsets.plan import group_to_move, plan_strategies, selected
 from kops.operations.offsets.reset import committed_now, wait
+from kops.operations.offsets.rules import included, narrowing
 from kops.operations.offsets.skip import behind_records
 from kops.operations.offsets.strategies import Seek, seek_of
-from kops.operations.offsets.wishes import included, narrowing
 from kops.operations.services import Services
 
 HINT = "each line is PARTITION: POSITION below its TOPIC:, as the file had it; nothing was changed"

@@ -14,8 +14,8 @@ from kops.core.models import TopicPartition
 from kops.core.offsets.apache_csv import OffsetRow, read_offsets
 from kops.core.offsets.arithmetic import Strategy, ToCurrent, ToOffset
 from kops.core.selection import Selection, parse_selection
+from kops.operations.offsets.rules import Rule
 from kops.operations.offsets.strategies import not_negative, position_strategy
-from kops.operations.offsets.wishes import Wish
 
 POSITIONS_HINT = "a list of topic, partitions (all without), position such as 1200, +1, end or @-1h, and group where the file has several"
 OFFSETS_HINT = "an array of objects with topic, partition, offset and perhaps group"
@@ -39,50 +39,50 @@ def offset_rows(text: str, path: Path) -> list[OffsetRow]:
     return _json_rows(text, path) if text.lstrip().startswith("[") else read_offsets(text, name=str(path))
 
 
-def file_wishes(path: Path, now: datetime, narrow: Sequence[Wish] = ()) -> list[Wish]:
-    """Return where the lines of a file want which partitions.
+def file_rules(path: Path, now: datetime, narrow: Sequence[Rule] = ()) -> list[Rule]:
+    """Return a rule for each line of a file.
 
     :param now: what times such as ``@-1h`` count from
     :param narrow: these topics and partitions only; all of the file without
-    :raises UsageProblem: naming the line that is none
+    :raises UsageProblem: naming the line that is not valid
     """
     text = read_text(path)
     body = _positions(text, path)
     if body is not None:
-        wishes = [_position_wish(row, f"entry {number} of {path}", now) for number, row in enumerate(body, start=1)]
+        rules = [_position_rule(row, f"entry {number} of {path}", now) for number, row in enumerate(body, start=1)]
     else:
-        wishes = [
-            Wish(row.partition.topic, ToOffset(row.offset), (row.partition.partition,), group=row.group) for row in offset_rows(text, path)
+        rules = [
+            Rule(row.partition.topic, ToOffset(row.offset), (row.partition.partition,), group=row.group) for row in offset_rows(text, path)
         ]
-    return narrowed(wishes, narrow, path)
+    return narrowed(rules, narrow, path)
 
 
 def file_offsets(path: Path, group_id: str, selections: Sequence[Selection], now: datetime) -> dict[Selection, Strategy]:
-    """Return where a file wants the partitions of one group; lines without a group are any group's.
+    """Return the positions that a file has for the partitions of one group; lines without a group apply to any group.
 
     :param selections: these only; all of the file without
     :raises UsageProblem: when it has nothing for the group, or names a partition twice
     """
-    wishes = file_wishes(path, now)
-    mine = [wish for wish in wishes if wish.group in (None, group_id)]
+    rules = file_rules(path, now)
+    mine = [rule for rule in rules if rule.group in (None, group_id)]
     if not mine:
-        others = sorted({wish.group or "" for wish in wishes})
+        others = sorted({rule.group or "" for rule in rules})
         raise UsageProblem(f"{path} has no offsets of group {group_id}", hint=f"it has those of {', '.join(others[:5])}")
-    kept = narrowed(mine, [Wish(one.topic, ToCurrent(), one.partitions) for one in selections], path)
+    kept = narrowed(mine, [Rule(one.topic, ToCurrent(), one.partitions) for one in selections], path)
     found: dict[Selection, Strategy] = {}
-    for wish in kept:
-        selection = Selection(str(wish.topic), wish.partitions)
-        if found.setdefault(selection, wish.strategy) != wish.strategy:
+    for rule in kept:
+        selection = Selection(str(rule.topic), rule.partitions)
+        if found.setdefault(selection, rule.strategy) != rule.strategy:
             raise UsageProblem(f"{path} names {selection} twice", hint="give one position to each partition")
     return found
 
 
-def narrowed(wishes: Sequence[Wish], narrow: Sequence[Wish], path: Path) -> list[Wish]:
-    """Return the wishes for some topics and partitions.
+def narrowed(rules: Sequence[Rule], narrow: Sequence[Rule], path: Path) -> list[Rule]:
+    """Return only the rules for some topics and partitions.
 
     :raises UsageProblem: when there are none
     """
-    kept = [wish for wish in wishes if not narrow or any(_covers(one, wish) for one in narrow)]
+    kept = [rule for rule in rules if not narrow or any(_covers(one, rule) for one in narrow)]
     if not kept:
         names = ", ".join(str(Selection(str(one.topic), one.partitions)) for one in narrow)
         raise UsageProblem(f"{path} has no offsets of {names}", hint="leave --topic out to take the whole file")
@@ -115,7 +115,7 @@ def _with_offset(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {renamed.get(key, key): value for key, value in row.items()}
 
 
-def _position_wish(row: Mapping[str, Any], where: str, now: datetime) -> Wish:
+def _position_rule(row: Mapping[str, Any], where: str, now: datetime) -> Rule:
     unknown = row.keys() - {"group", "topic", "partitions", "position"}
     if unknown or not row.keys() >= {"topic", "position"}:
         what = f"has an unknown key {min(map(str, unknown))}" if unknown else "has no topic or no position"
@@ -129,13 +129,13 @@ def _position_wish(row: Mapping[str, Any], where: str, now: datetime) -> Wish:
     except UsageProblem as problem:
         raise UsageProblem(f"{where}: {problem.message}", hint=problem.hint) from None
     group = row.get("group")
-    return Wish(selection.topic, strategy, selection.partitions, group=None if group is None else str(group))
+    return Rule(selection.topic, strategy, selection.partitions, group=None if group is None else str(group))
 
 
-def _covers(narrow: Wish, wish: Wish) -> bool:
-    if wish.topic is None or wish.topic not in narrow.topics_of([wish.topic]):
+def _covers(narrow: Rule, rule: Rule) -> bool:
+    if rule.topic is None or rule.topic not in narrow.topics_of([rule.topic]):
         return False
-    return narrow.partitions is None or (wish.partitions is not None and set(wish.partitions) <= set(narrow.partitions))
+    return narrow.partitions is None or (rule.partitions is not None and set(rule.partitions) <= set(narrow.partitions))
 
 
 def _json_rows(text: str, path: Path) -> list[OffsetRow]:

@@ -17,7 +17,7 @@ from kops.core.offsets.arithmetic import Strategy, ToOffset
 from kops.core.times import parse_time, time_text
 from kops.formats.groups.consumer_offsets import TOPIC
 from kops.operations.groups.log import read_group_log
-from kops.operations.offsets.wishes import Wish, included, narrowing
+from kops.operations.offsets.rules import Rule, included, narrowing
 from kops.operations.services import Services
 
 
@@ -131,24 +131,24 @@ def history_strategies(
     return strategies, unknown
 
 
-def history_wishes(services: Services, group_ids: Sequence[str], at: int, narrow: Sequence[Wish] = ()) -> list[Wish]:
+def history_rules(services: Services, group_ids: Sequence[str], at: int, narrow: Sequence[Rule] = ()) -> list[Rule]:
     """Return where many groups stood at a time, as far as it is known.
 
     :param narrow: of these topics only
     :raises Refused: when it is known of none
     """
-    wishes = [
-        Wish(partition.topic, _strategy(event.committed, event.time), (partition.partition,), group=group)
+    rules = [
+        Rule(partition.topic, _strategy(event.committed, event.time), (partition.partition,), group=group)
         for group, events in read_history(services, group_ids).items()
         for partition, event in standing(events, at).items()
         if event is not None and event.committed is not None and included(partition, narrow)
     ]
-    existing, _gone = services.kafka.offsets.partitions_or_errors({str(wish.topic) for wish in wishes})
+    existing, _gone = services.kafka.offsets.partitions_or_errors({str(rule.topic) for rule in rules})
     there = {(partition.topic, partition.partition) for partitions in existing.values() for partition in partitions}
-    wishes = [wish for wish in wishes if wish.partitions and (wish.topic, wish.partitions[0]) in there]
-    if not wishes:
+    rules = [rule for rule in rules if rule.partitions and (rule.topic, rule.partitions[0]) in there]
+    if not rules:
         raise Refused(f"where these groups stood at {time_text(at)} is not known", hint=f"{TOPIC} is compacted: what is older is gone")
-    return wishes
+    return rules
 
 
 def _strategy(committed: Committed, time: int) -> Strategy:

@@ -3,57 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kops.core.errors import VerificationFailed
 from kops.core.models import Committed, TopicPartition
-from kops.core.plan import Arguments, Item, ItemResult, Json, Status
+from kops.core.plan import Item, ItemResult, Status
 from kops.core.selection import Selection
 
 _NAMED = 8
-
-
-@dataclass(frozen=True, slots=True)
-class OneMove(Arguments):
-    """The arguments of ``offsets.move`` and ``offsets.delete``.
-
-    :param write: for each partition what to commit; None: delete the commit
-    :param prior: what was there
-    :param new_group: whether the group did not exist
-    :param within_log: refuse to apply it once the log does not have the offsets any more
-    :param delete_group: delete the group once it is empty: what this takes back had made it
-    """
-
-    group: str
-    write: Mapping[TopicPartition, Committed | None]
-    prior: Mapping[TopicPartition, Committed | None]
-    new_group: bool = False
-    within_log: bool = True
-    delete_group: bool = False
-
-    def as_json(self) -> Json:
-        """Return the commits by target."""
-        body = {
-            "group": self.group,
-            "write": {str(partition): committed_json(committed) for partition, committed in self.write.items()},
-            "prior": {str(partition): committed_json(committed) for partition, committed in self.prior.items()},
-            "new_group": self.new_group,
-            "within_log": self.within_log,
-        }
-        return {**body, "delete_group": True} if self.delete_group else body
-
-    @classmethod
-    def of_json(cls, body: Json) -> OneMove:
-        """Read them back."""
-        return cls(
-            body["group"],
-            committed_of_json(body["write"]),
-            committed_of_json(body["prior"]),
-            body["new_group"],
-            body["within_log"],
-            body.get("delete_group", False),
-        )
 
 
 def move_item(partition: TopicPartition, before: Committed | None, after: Committed | None, reason: str) -> Item:
@@ -101,7 +58,7 @@ def committed_json(committed: Committed | None) -> dict[str, Any] | None:
 
 
 def committed_of_json(body: Mapping[str, Any]) -> dict[TopicPartition, Committed | None]:
-    """Read the commits of a plan's arguments back, by partition."""
+    """Read commits back, by partition."""
     return {partition_of(target): None if value is None else Committed(**value) for target, value in body.items()}
 
 

@@ -11,7 +11,7 @@ from kops.core.offsets.apache_csv import OffsetRow
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.times import time_text
 from kops.operations.groups.matching import find_group, matching_groups
-from kops.operations.offsets.wishes import included, narrowing
+from kops.operations.offsets.rules import included, narrowing
 from kops.operations.services import Services
 
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kops.core.errors import GroupActive, KopsError, NotFound, Refused
 from kops.core.findings import counted
-from kops.core.models import Bounds, Group, TopicPartition
-from kops.core.offsets.arithmetic import ToTime
-from kops.core.offsets.moves import ABSENT, GroupMoves
+from kops.core.models import Bounds, Group, GroupOffsets, TopicPartition
+from kops.core.offsets.arithmetic import Strategy, ToTime
+from kops.core.offsets.moves import GroupMoves
 from kops.core.own_names import may_match
 from kops.core.plan import Plan
 from kops.core.selection import is_glob, names_matching
 from kops.core.streams.topics import looks_like_streams
-from kops.gateways.kafka.groups.offsets_many import GroupOffsets
 from kops.operations.groups.matching import POLL_SECONDS, WITH_OFFSETS, matching_groups, refuse_active
 from kops.operations.groups.unlisted import unlisted
-from kops.operations.offsets.move_many import plan_many
+from kops.operations.offsets.checks import state_of
+from kops.operations.offsets.move import plan_moves
+from kops.operations.offsets.rules import Places, Rule, existing_partitions, places_of
 from kops.operations.offsets.targets import Targets, topic_moves
-from kops.operations.offsets.wishes import Places, Sameness, Wish, existing_partitions, places_of
 from kops.operations.services import Services
 
 EXPLAINED = 3
@@ -86,11 +86,11 @@ def choose_groups(
 def plan_groups(
     services: Services,
     chosen: Chosen,
-    wishes: Sequence[Wish],
+    rules: Sequence[Rule],
     *,
     summary: str,
 ) -> Plan:
-    """Return the plan that moves groups as wished.
+    """Return the plan that moves groups by rules.
 
     :raises Refused: when a topic or partition that is named does not exist, or every group has members
     """
@@ -101,7 +101,7 @@ def plan_groups(
     committed: dict[str, GroupOffsets] = {}
     problems: dict[str, KopsError] = {}
     services.progress.step(f"reading the offsets of {counted(len(idle), 'group')}")
-    for name, answer in services.kafka.group_offsets.read(idle, stable=True):
+    for name, answer in services.kafka.groups.read_offsets(idle, stable=True):
         if isinstance(answer, KopsError):
             problems[name] = answer
         else:
@@ -109,25 +109,24 @@ def plan_groups(
     for name in sorted(problems):
         if name in chosen.named or not committed:
             raise problems[name]
-    existing = existing_partitions(services, wishes, {topic for offsets in committed.values() for topic in offsets.offsets})
-    common = [wish for wish in wishes if wish.group is None]
-    own: dict[str, list[Wish]] = {}
-    for wish in wishes:
-        if wish.group is not None:
-            own.setdefault(wish.group, []).append(wish)
-    sameness = Sameness()
+    existing = existing_partitions(services, rules, {topic for offsets in committed.values() for topic in offsets.offsets})
+    common = [(number, rule) for number, rule in enumerate(rules) if rule.group is None]
+    own: dict[str, list[tuple[int, Rule]]] = {}
+    for number, rule in enumerate(rules):
+        if rule.group is not None:
+            own.setdefault(rule.group, []).append((number, rule))
     places = {
-        name: sameness.of(places_of([*common, *own.get(name, ())], offsets.offsets, existing, named=name in chosen.named))
+        name: places_of([*common, *own.get(name, ())], offsets.offsets, existing, named=name in chosen.named)
         for name, offsets in sorted(committed.items())
     }
-    targets = _targets(services, places)
+    targets = _targets(services, [rule.strategy for rule in rules], places.values())
     for name in sorted(chosen.named & places.keys()):
         if not places[name]:
             raise Refused(f"group {name} has no committed offsets there", hint="name its topics in full with --topic", group=name)
     groups = [
         GroupMoves(
             name,
-            ABSENT if (group := idle[name]) is None else group.state,
+            state_of(idle[name]),
             tuple(
                 topic_moves(targets, committed[name], topic, partitions, strict=name in chosen.named)
                 for topic, partitions in sorted(topics.items())
@@ -141,7 +140,7 @@ def plan_groups(
     warnings = [*_warnings(chosen, left), *_kept_behind({name: committed[name] for name in places if places[name]}, idle)]
     if chosen.groups.keys() != chosen.named and (missing := unlisted(services)):
         warnings.append(missing.message)
-    return plan_many(services, [*left, *groups], summary=summary, warnings=warnings)
+    return plan_moves(services, [*left, *groups], summary=summary, warnings=warnings)
 
 
 def _collect_less() -> None:
@@ -161,20 +160,15 @@ def _refuse_absent(services: Services, absent: Sequence[str]) -> None:
         raise Refused(missing.message, hint=f"{meant}--new-group makes a new one", **missing.details) from missing
 
 
-def _targets(services: Services, places: Mapping[str, Places]) -> Targets:
+def _targets(services: Services, strategies: Sequence[Strategy], groups: Iterable[Mapping[str, Places]]) -> Targets:
     """Ask for the ends of every partition, and for the offsets of the times."""
     known: dict[tuple[str, int], TopicPartition] = {}
     times: dict[int, set[TopicPartition]] = {}
-    seen: set[int] = set()
-    for topics in places.values():
-        for topic, partitions in topics.items():
-            if id(partitions) in seen:
-                continue
-            seen.add(id(partitions))
-            for number, strategy in partitions.items():
-                partition = known.get((topic, number)) or known.setdefault((topic, number), TopicPartition(topic, number))
-                if isinstance(strategy, ToTime):
-                    times.setdefault(strategy.milliseconds, set()).add(partition)
+    for topic, places in {(topic, places) for topics in groups for topic, places in topics.items()}:
+        for number, rule in zip(places.partitions, places.rules, strict=True):
+            partition = known.get((topic, number)) or known.setdefault((topic, number), TopicPartition(topic, number))
+            if isinstance(strategy := strategies[rule], ToTime):
+                times.setdefault(strategy.milliseconds, set()).add(partition)
     bounds = services.kafka.offsets.bounds_or_errors(known.values())
     for found in bounds.values():
         if isinstance(found, KopsError) and not isinstance(found, NotFound):
@@ -184,7 +178,7 @@ def _targets(services: Services, places: Mapping[str, Places]) -> Targets:
         milliseconds: services.kafka.offsets.at_time([partition for partition in partitions if partition in there], milliseconds)
         for milliseconds, partitions in times.items()
     }
-    return Targets(there, at)
+    return Targets(strategies, there, at)
 
 
 def _kept_behind(committed: Mapping[str, GroupOffsets], groups: Mapping[str, Group | None]) -> list[str]:

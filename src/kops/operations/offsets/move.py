@@ -1,216 +1,345 @@
-"""The mutation of committed offsets: compare-and-set, commit, read back, take back.
+"""The mutation of committed offsets: compare-and-set, commit, read back, take back. Each group is moved by itself.
 
-A plan carries what to write and what was there for each partition it touches, so that undo is the same mutation with the two
-swapped. Nothing joins the group: the broker itself refuses the commit of a group that has members.
+A plan carries what to write and what was there, so that undo is the same mutation with the two swapped. Nothing joins the groups: the
+broker itself refuses the commit of a group that has members. Of many groups one that has moved or was joined since the plan is left alone
+and reported, and the others are moved; a plan of one group is refused before anything is written down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved
-from kops.core.models import Committed, Group, TopicPartition
-from kops.core.offsets.arithmetic import is_streams_metadata
-from kops.core.offsets.moves import ABSENT
-from kops.core.plan import Item, ItemResult, Plan, Status
+from kops.core.errors import GroupActive, KopsError, Refused, StateMoved
+from kops.core.findings import counted
+from kops.core.models import Group, TopicPartition
+from kops.core.offsets.moves import ABSENT, GroupMoves, MoveItems, TopicMoves
+from kops.core.plan import ItemResult, Plan, Status
 from kops.operations.groups.matching import refuse_active
-from kops.operations.offsets.items import OneMove, move_item, offset_of, places, some_of, verified
-from kops.operations.offsets.log import refuse_outside
-from kops.operations.protocol.engine import Mutation, compare_guard, failed
+from kops.operations.offsets.arguments import Moves, OneMove
+from kops.operations.offsets.checks import moved_since_planned, outside_log, refuse_outside_log, state_of, states_now
+from kops.operations.offsets.columns import (
+    Outcome,
+    as_written,
+    has_streams_metadata,
+    is_plain,
+    left_over,
+    moved_back,
+    moved_since,
+    refusal_of,
+    results_of,
+    state_moved,
+    strayed_from,
+    wrong_results,
+)
+from kops.operations.offsets.items import places, some_of
+from kops.operations.protocol.engine import Mutation
 from kops.operations.services import Services
 
-NAME = "offsets.move"
+if TYPE_CHECKING:
+    from kops.core.models import GroupOffsets
+    from kops.gateways.kafka.groups.committed import PendingCommit
 
-Wanted = Mapping[TopicPartition, "tuple[Committed | None, str]"]
-"""For each partition what to commit (None: delete the commit), and why."""
+M = TypeVar("M", bound=Moves)
+
+AT_ONCE = 48
+"""Groups that are committed at once: enough to keep a broker busy while the answers before are looked at."""
 
 
 def plan_move(
     services: Services,
-    group_id: str,
-    group: Group | None,
-    wanted: Wanted,
-    current: Mapping[TopicPartition, Committed],
+    moves: GroupMoves,
     *,
     summary: str,
-    unchanged: Mapping[TopicPartition, str] | None = None,
     warnings: Sequence[str] = (),
     within_log: bool = True,
+    delete_groups: tuple[str, ...] = (),
 ) -> Plan[OneMove]:
-    """Return the plan that commits offsets for a group.
+    """Return the plan that commits offsets for one group; its items are named by their partitions.
 
-    :param group: None when it does not exist yet
-    :param current: its committed offsets now
-    :param unchanged: partitions to show that are left alone, and why
     :param within_log: refuse to apply it once the log does not have the offsets any more
+    :param delete_groups: see ``Moves``
     """
-    items = {
-        partition: Item(str(partition), "none", offset_of(current.get(partition)), offset_of(current.get(partition)), reason)
-        for partition, reason in (unchanged or {}).items()
-    }
-    write: dict[TopicPartition, Committed | None] = {}
-    for partition, (after, reason) in wanted.items():
-        before = current.get(partition)
-        items[partition] = move_item(partition, before, after, reason)
-        if items[partition].changes:
-            write[partition] = after
+    arguments = replace(OneMove.of(moves), within_log=within_log, delete_groups=delete_groups)
+    prior = arguments.prior
     return Plan(
-        operation=NAME,
-        summary=f"{summary}: {places(write)}" if write else summary,
+        operation=Move.name,
+        summary=f"{summary}: {places(prior)}" if prior else summary,
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
-        items=tuple(items[partition] for partition in sorted(items)),
-        guard=_guard(group, {partition: current.get(partition) for partition in write}),
-        arguments=OneMove(group_id, write, {partition: current.get(partition) for partition in write}, group is None, within_log),
+        items=tuple(MoveItems([replace(moves, alone=True)])),
+        guard={"group": moves.state, "committed": {str(at): one.offset if one else None for at, one in prior.items()}},
+        arguments=arguments,
         warnings=tuple(warnings),
     )
 
 
-class Move(Mutation[OneMove]):
-    """Commits offsets for a group without members."""
+def plan_moves(
+    services: Services,
+    groups: Sequence[GroupMoves],
+    *,
+    summary: str,
+    warnings: Sequence[str] = (),
+    within_log: bool = True,
+    delete_groups: tuple[str, ...] = (),
+) -> Plan[Moves]:
+    """Return the plan that commits offsets for many groups; see ``plan_move``."""
+    moving = [group for group in groups if group.changed]
+    partitions = sum(group.changed for group in moving)
+    what = f"{counted(partitions, 'partition')} of {counted(len(moving), 'group')}" if moving else "no partition"
+    return Plan(
+        operation=MoveMany.name,
+        summary=f"{summary}: {what}",
+        cluster_id=services.kafka.cluster().cluster_id,
+        context=services.connection.label,
+        items=MoveItems(groups),
+        guard={"groups": {group.group: group.state for group in groups}},
+        arguments=Moves(groups, within_log, delete_groups),
+        warnings=tuple(warnings),
+    )
 
-    name: ClassVar[str] = NAME
-    arguments = OneMove
 
-    def locks(self, plan: Plan[OneMove]) -> Iterable[str]:
-        """Name the group."""
-        return (plan.arguments.group,)
+class Mover(Mutation[M]):
+    """Commits offsets for groups without members."""
 
-    def check(self, services: Services, plan: Plan[OneMove]) -> None:
-        """Refuse when the group, its commits, or the log are no longer as planned."""
-        group_id, write = plan.arguments.group, plan.arguments.write
-        group = group_or_none(services, group_id)
-        if group is not None:
-            refuse_active(group)
-        current = services.kafka.groups.committed([group_id], stable=True)[group_id]
-        compare_guard(plan, _guard(group, {partition: current.get(partition) for partition in write}), f"group {group_id}")
+    def locks(self, plan: Plan[M]) -> Iterable[str]:
+        """Name the groups, so that one kops at a time moves each."""
+        return (group.group for group in _moving(plan))
+
+    def check(self, services: Services, plan: Plan[M]) -> None:
+        """Refuse when no group is as planned any more, or the log has lost an offset."""
+        groups = _moving(plan)
+        problems = self._problems(services, groups)
+        if len(groups) == 1 and not problems:
+            problems = moved_since_planned(services, groups)
+        if groups and len(problems) == len(groups):
+            raise next(iter(problems.values()))
         if plan.arguments.within_log:
-            offsets = {partition: committed.offset for partition, committed in write.items() if committed}
-            bounds = services.kafka.offsets.bounds_or_errors(offsets)
-            for partition, offset in offsets.items():
-                refuse_outside(partition, offset, bounds)
+            refuse_outside_log(services, groups)
 
-    def apply(self, services: Services, plan: Plan[OneMove]) -> Iterator[ItemResult]:
-        """Commit, and delete what had no commit.
+    def apply(self, services: Services, plan: Plan[M]) -> Iterator[ItemResult]:
+        """Compare each group with the plan, and commit.
 
-        :raises GroupActive: when a member has joined meanwhile; the broker has taken nothing then
+        :raises Refused: when not one group is as planned any more, or all were joined: nothing is changed then
         """
-        groups, group_id, write = services.kafka.groups, plan.arguments.group, plan.arguments.write
-        items = {item.target: item for item in plan.changes}
-        commits = {partition: committed for partition, committed in write.items() if committed}
-        outcome = groups.commit(group_id, commits)
-        _raise_refusal(outcome)
-        yield from (_result(items[str(partition)], error) for partition, error in outcome.items())
-        deletes = [partition for partition, committed in write.items() if committed is None]
-        if deletes:
-            outcome = groups.delete_offsets(group_id, deletes)
-            if not commits:
-                _raise_refusal(outcome)
-            yield from (_result(items[str(partition)], error) for partition, error in outcome.items())
-            if plan.arguments.delete_group and not groups.committed([group_id])[group_id]:
-                groups.delete([group_id])
+        groups = {group.group: group for group in _moving(plan) if group.changed}
+        problems = self._problems(services, list(groups.values())) if len(groups) > 1 else {}  # one was just looked at
+        refused: list[tuple[GroupMoves, KopsError]] = [(groups[name], problem) for name, problem in problems.items()]
+        refused += [(group, refusal_of(group)) for group in plan.arguments.groups if group.left]
+        going = {name: group for name, group in groups.items() if name not in problems}
+        if len(groups) > 1:
+            services.progress.step(f"moving {counted(len(going), 'group')}")
+        tried = 0
+        for done, (group, outcome) in enumerate(_outcomes(services, going), start=1):
+            if len(groups) > 1:
+                services.progress.advance(done, len(going), "groups")
+            if isinstance(outcome, Refused):
+                refused.append((group, outcome))
+                continue
+            if group.alone and isinstance(outcome, KopsError):
+                raise outcome
+            tried += 1
+            yield from results_of(group, outcome)
+        if not tried and refused:
+            raise refused[0][1]
+        for group, problem in refused:
+            yield from results_of(group, problem)
+        if made := [name for name in plan.arguments.delete_groups if name in going]:
+            _delete_empty(services, made)
 
-    def verify(self, services: Services, plan: Plan[OneMove], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read the offsets and their metadata back."""
-        group_id, write = plan.arguments.group, plan.arguments.write
-        found = services.kafka.groups.committed([group_id])[group_id]
-        return tuple(verified(result, write, found) for result in results)
+    def verify(self, services: Services, plan: Plan[M], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
+        """Read the offsets back, and their metadata where some was written."""
+        groups = {group.group: group for group in _moving(plan) if group.changed}
+        wrong: dict[str, ItemResult] = {}
+        if len(groups) > 1:
+            services.progress.step(f"reading {counted(len(groups), 'group')} back")
+        for name, found in services.kafka.groups.read_offsets(groups):
+            group = groups[name]
+            if group.alone and isinstance(found, KopsError):
+                raise found
+            metadata = group.alone or not is_plain(group)
+            if metadata or not as_written(group, found):
+                wrong |= {result.target: result for result in wrong_results(group, found, metadata=metadata)}
+        if not wrong:
+            return tuple(results)
+        return tuple(wrong.get(result.target, result) if result.status is Status.DONE else result for result in results)
 
-    def invert(self, services: Services, plan: Plan[OneMove], results: Sequence[ItemResult]) -> Plan[OneMove]:
+    def invert(self, services: Services, plan: Plan[M], results: Sequence[ItemResult]) -> Plan[Any]:
         """Return the plan that moves back to the prior offsets, with the metadata that they had."""
-        group_id = plan.arguments.group
         not_done = {result.target for result in results if result.status in (Status.FAILED, Status.SKIPPED)}
-        prior = {p: committed for p, committed in plan.arguments.prior.items() if str(p) not in not_done}
-        written = plan.arguments.write
-        group = group_or_none(services, group_id)
-        if group is not None:
-            refuse_active(group)
-        current = services.kafka.groups.committed([group_id], stable=True)[group_id]
-        moved_on = sorted(partition for partition in prior if offset_of(current.get(partition)) != offset_of(written[partition]))
-        losses = (f"{some_of(moved_on)} of group {group_id} moved on since: what was committed there is lost",) if moved_on else ()
-        undo = plan_move(
-            services,
-            group_id,
-            group,
-            {partition: (committed, "" if committed else "had no commit") for partition, committed in prior.items()},
-            current,
-            summary=f"move group {group_id} back",
-            warnings=_out_of_log(services, prior),
-            within_log=False,
-        )
-        return replace(undo, arguments=replace(undo.arguments, delete_group=plan.arguments.new_group), losses=losses)
+        back: list[GroupMoves] = []
+        strayed: dict[str, list[TopicPartition]] = {}
+        for group, state, found in _now(services, plan, idle=True):
+            topics, away = moved_back(group, found, not_done)
+            if away:
+                strayed[group.group] = away
+            if topics or group.alone:
+                back.append(GroupMoves(group.group, state, topics, alone=group.alone))
+        made = tuple(group.group for group in plan.arguments.groups if group.changed and group.state == ABSENT)
+        if isinstance(plan.arguments, OneMove):
+            warnings = outside_log(services, back[0])
+            summary = f"move group {back[0].group} back"
+            undo: Plan[Any] = plan_move(services, back[0], summary=summary, warnings=warnings, within_log=False, delete_groups=made)
+        else:
+            undo = plan_moves(services, back, summary="move groups back", within_log=False, delete_groups=made)
+        return replace(undo, losses=_losses(strayed))
 
-    def resume(self, services: Services, plan: Plan[OneMove]) -> Plan[OneMove]:
+    def resume(self, services: Services, plan: Plan[M]) -> Plan[Any]:
         """Return the plan for the partitions that are still where they were.
 
         :raises StateMoved: when one is neither there nor where it should go
         """
-        group_id, write, prior = plan.arguments.group, plan.arguments.write, plan.arguments.prior
-        group = group_or_none(services, group_id)
-        if group is not None:
-            refuse_active(group)
-        current = services.kafka.groups.committed([group_id], stable=True)[group_id]
-        strayed = sorted(p for p in write if offset_of(current.get(p)) not in (offset_of(write[p]), offset_of(prior[p])))
-        if strayed:
-            raise StateMoved(f"{some_of(strayed)} of group {group_id} moved on since", hint="plan again from what is there now")
-        reasons = {item.target: item.reason for item in plan.items}
-        wanted = {partition: (committed, reasons[str(partition)]) for partition, committed in write.items()}
-        again = plan_move(
-            services,
-            group_id,
-            group,
-            wanted,
-            current,
-            summary=f"finish moving group {group_id}",
-            warnings=plan.warnings,
-            within_log=plan.arguments.within_log,
-        )
-        return replace(again, arguments=replace(again.arguments, delete_group=plan.arguments.delete_group))
+        alone = isinstance(plan.arguments, OneMove)
+        groups = []
+        for group, state, found in _now(services, plan, idle=alone):
+            if away := strayed_from(group, found):
+                raise StateMoved(f"{some_of(away)} of group {group.group} moved on since", hint="plan again from what is there now")
+            groups.append(replace(group, state=state, topics=tuple(left_over(topic, found) for topic in group.topics)))
+        within_log, delete_groups = plan.arguments.within_log, plan.arguments.delete_groups
+        if not alone:
+            summary = "finish moving groups"
+            return plan_moves(services, groups, summary=summary, warnings=plan.warnings, within_log=within_log, delete_groups=delete_groups)
+        moves = _with_reasons(groups[0], plan)
+        summary = f"finish moving group {moves.group}"
+        return plan_move(services, moves, summary=summary, warnings=plan.warnings, within_log=within_log, delete_groups=delete_groups)
 
-    def messages(self, services: Services, plan: Plan[OneMove], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
+    def messages(self, services: Services, plan: Plan[M], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
         """Say what Kafka Streams does not do by itself."""
-        prior = plan.arguments.prior.values()
-        if any(committed and is_streams_metadata(committed.metadata) for committed in prior):
-            return ("the stores of this Kafka Streams application are as they were: `kops state verify` compares them",)
-        return ()
+        count = sum(map(has_streams_metadata, _moving(plan)))
+        if not count:
+            return ()
+        which = "this Kafka Streams application" if isinstance(plan.arguments, OneMove) else counted(count, "Kafka Streams application")
+        return (f"the stores of {which} are as they were: `kops state verify` compares them",)
+
+    def _problems(self, services: Services, groups: Collection[GroupMoves]) -> dict[str, KopsError]:
+        """Return the groups that must not be moved now: joined, gone, or come since the plan."""
+        now = states_now(services, [group.group for group in groups])
+        problems: dict[str, KopsError] = {}
+        for group in groups:
+            try:
+                self._refuse(group, now.get(group.group))
+            except Refused as refused:
+                problems[group.group] = refused
+        return problems
+
+    def _refuse(self, planned: GroupMoves, now: Group | None) -> None:
+        """Refuse a group that is not as planned; what it has committed is compared later."""
+        if now is not None:
+            refuse_active(now)
+        if planned.state != state_of(now):
+            raise state_moved(planned.group)
 
 
-def group_or_none(services: Services, group_id: str) -> Group | None:
-    """Return a group, or None when it does not exist."""
+class Move(Mover[OneMove]):
+    """One group by partition: refused as a whole, before anything is written down."""
+
+    name: ClassVar[str] = "offsets.move"
+    arguments = OneMove
+
+
+class MoveMany(Mover[Moves]):
+    """Groups in columns: those that are not as planned are left alone."""
+
+    name: ClassVar[str] = "offsets.move_many"
+    arguments = Moves
+
+
+def _moving(plan: Plan[Moves]) -> list[GroupMoves]:
+    """Return the groups that a plan moves; the only one of a plan in any case."""
+    if isinstance(plan.arguments, OneMove):
+        return [replace(group, state=plan.guard.get("group", group.state)) for group in plan.arguments.groups]
+    return [group for group in plan.arguments.groups if group.changed]
+
+
+def _now(services: Services, plan: Plan[Moves], *, idle: bool) -> Iterator[tuple[GroupMoves, str, GroupOffsets]]:
+    """Yield each group that a plan moves, its state now, and what it has committed now.
+
+    :param idle: refuse it while it has members
+    """
+    moving = {group.group: group for group in _moving(plan)}
+    states = states_now(services, list(moving))
+    for name, found in services.kafka.groups.read_offsets(moving, stable=True):
+        if isinstance(found, KopsError):
+            raise found
+        group = states.get(name)
+        if idle and group is not None:
+            refuse_active(group)
+        yield moving[name], state_of(group), found
+
+
+def _outcomes(services: Services, groups: Mapping[str, GroupMoves]) -> Iterator[tuple[GroupMoves, Outcome]]:
+    """Yield each group with the partitions that failed, or why all have; many are under way at once."""
+    under_way: deque[tuple[GroupMoves, PendingCommit]] = deque()
+    for name, found in services.kafka.groups.read_offsets(groups, stable=True):
+        group = groups[name]
+        problem = found if isinstance(found, KopsError) else moved_since(group, found)
+        if problem is not None:
+            yield group, problem
+        elif is_plain(group):
+            offsets = {topic.topic: [(p, after) for p, _, after in topic.pairs() if after is not None] for topic in group.topics}
+            under_way.append((group, services.kafka.groups.begin_commit(name, offsets)))
+        else:
+            yield group, _refusal(_write(services, group), group)
+        if len(under_way) >= AT_ONCE:
+            first, pending = under_way.popleft()
+            yield first, _refusal(pending.errors(), first)
+    while under_way:
+        first, pending = under_way.popleft()
+        yield first, _refusal(pending.errors(), first)
+
+
+def _write(services: Services, group: GroupMoves) -> Outcome:
+    """Commit what the fast way cannot: metadata, leader epochs, deletions."""
+    writes = group.writes()
+    commits = {partition: committed for partition, committed in writes.items() if committed is not None}
+    deletions = [partition for partition, committed in writes.items() if committed is None]
     try:
-        return services.kafka.groups.describe([group_id])[group_id]
-    except NotFound:
-        return None
+        outcome = services.kafka.groups.commit(group.group, commits)
+    except KopsError as error:
+        return error
+    try:
+        outcome |= services.kafka.groups.delete_offsets(group.group, deletions)
+    except KopsError as error:
+        if not commits:
+            return error
+        outcome |= dict.fromkeys(deletions, error)
+    return {partition: error for partition, error in outcome.items() if error is not None}
 
 
-def _raise_refusal(outcome: Mapping[TopicPartition, KopsError | None]) -> None:
-    """Raise when the broker has refused every partition because of a member: nothing is changed then."""
-    refusals = [error for error in outcome.values() if isinstance(error, GroupActive)]
-    if refusals and len(refusals) == len(outcome):
-        raise refusals[0]
+def _refusal(errors: Outcome, group: GroupMoves) -> Outcome:
+    """Return the one error of a group that the broker has refused as a whole because of a member."""
+    if isinstance(errors, KopsError) or len(errors) < group.changed:
+        return errors
+    first = next(iter(errors.values()))
+    return first if isinstance(first, GroupActive) else errors
 
 
-def _result(item: Item, error: KopsError | None) -> ItemResult:
-    return failed(item, error) if error else ItemResult(item.target, Status.DONE, value=item.after)
+def _delete_empty(services: Services, names: Sequence[str]) -> None:
+    """Delete groups that a plan had made and its undo has emptied."""
+    left = services.kafka.groups.committed(names)
+    services.kafka.groups.delete([name for name in names if not left[name]])
 
 
-def _out_of_log(services: Services, offsets: Mapping[TopicPartition, Committed | None]) -> list[str]:
-    warnings = []
-    asked = {partition: committed.offset for partition, committed in offsets.items() if committed}
-    for partition, bounds in services.kafka.offsets.bounds_or_errors(asked).items():
-        if isinstance(bounds, KopsError):
-            raise Refused(f"{partition}: {bounds.message}", hint="it cannot be committed for any more")
-        if not bounds.log_start_offset <= asked[partition] <= bounds.log_end_offset:
-            has = f"{bounds.log_start_offset} to {bounds.log_end_offset}"
-            warnings.append(f"{partition}: the log has {has}, not {asked[partition]}: consumers will follow auto.offset.reset")
-    return warnings
+def _losses(strayed: Mapping[str, Sequence[TopicPartition]]) -> tuple[str, ...]:
+    if not strayed:
+        return ()
+    (name, first), *others = strayed.items()
+    where = counted(sum(map(len, strayed.values())), "partition") if others else f"{some_of(first)} of group {name}"
+    return (f"{where} moved on since: what was committed there is lost",)
 
 
-def _guard(group: Group | None, current: Mapping[TopicPartition, Committed | None]) -> dict[str, Any]:
-    state = ABSENT if group is None else group.state
-    return {"group": state, "committed": {str(partition): offset_of(current[partition]) for partition in sorted(current)}}
+def _with_reasons(group: GroupMoves, plan: Plan[Moves]) -> GroupMoves:
+    """Return moves that were read from a file with the reasons, which are in the plan's items."""
+    reasons = {item.target: item.reason for item in plan.items}
+
+    def of(topic: TopicMoves) -> TopicMoves:
+        prefix = group.prefix(topic.topic)
+        return replace(topic, reasons=tuple(reasons.get(f"{prefix}{partition}", "") for partition in topic.partitions))
+
+    return replace(group, topics=tuple(map(of, group.topics)))
 
 
 MOVE = Move()
+MOVE_MANY = MoveMany()

@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from kops.core.errors import KopsError, NotFound, Refused, UsageProblem
 from kops.core.models import Bounds, Committed, Group, TopicPartition
 from kops.core.offsets.arithmetic import Strategy, Target, ToTime, metadata_after, resolve
+from kops.core.offsets.moves import group_moves
 from kops.core.plan import Plan
 from kops.core.selection import Selection, partitions_selected
 from kops.core.streams.topics import looks_like_streams
 from kops.operations.groups.matching import find_group, refuse_active, similar
-from kops.operations.offsets.items import OneMove
+from kops.operations.offsets.arguments import OneMove
+from kops.operations.offsets.checks import state_of
 from kops.operations.offsets.move import plan_move
 from kops.operations.offsets.skip import passed_transactions
+from kops.operations.offsets.targets import without_commit
 from kops.operations.services import Services
 
 
@@ -43,7 +46,7 @@ def plan_strategies(
         else:
             bounds[partition] = found
     times = at_times(services, {partition: strategies[partition] for partition in bounds})
-    wanted = {}
+    wanted: dict[TopicPartition, tuple[Committed, str]] = {}
     for partition, ends in bounds.items():
         target = _target(partition, strategies[partition], current.get(partition), ends, times.get(partition))
         after = Committed(target.offset, metadata_after(current.get(partition), target.offset))
@@ -51,7 +54,9 @@ def plan_strategies(
     moves = any(current.get(partition) is None or current[partition].offset != after.offset for partition, (after, _) in wanted.items())
     warnings = _warnings(group_id, group, current) if moves else []
     warnings += passed_transactions(services, {partition: after.offset for partition, (after, _) in wanted.items()}, current, bounds)
-    return plan_move(services, group_id, group, wanted, current, summary=summary, unchanged=gone, warnings=warnings)
+    kept = {partition: (current.get(partition), reason) for partition, reason in gone.items()}
+    planned = group_moves(group_id, state_of(group), {**kept, **wanted}, current)
+    return plan_move(services, planned, summary=summary, warnings=warnings)
 
 
 def group_to_move(services: Services, group_id: str, *, new_group: bool) -> Group | None:
@@ -80,9 +85,7 @@ def _target(partition: TopicPartition, strategy: Strategy, current: Committed | 
         raise UsageProblem(
             f"{partition}: {problem.message}", hint=problem.hint, topic=partition.topic, partition=partition.partition
         ) from None
-    if current is None and "no commit" not in target.reason:
-        return Target(target.offset, f"{target.reason}; no commit yet".removeprefix("; "))
-    return target
+    return Target(target.offset, without_commit(target.reason)) if current is None else target
 
 
 def at_times(services: Services, strategies: Mapping[TopicPartition, Strategy]) -> dict[TopicPartition, int | None]:

@@ -14,13 +14,13 @@ from kops.core.offsets.arithmetic import ToCurrent
 from kops.core.plan import Plan
 from kops.core.selection import Selection, is_glob, parse_selection
 from kops.operations.groups.matching import wait_until_empty
-from kops.operations.offsets.files import file_offsets, file_wishes
-from kops.operations.offsets.history import history_strategies, history_time, history_wishes
+from kops.operations.offsets.files import file_offsets, file_rules
+from kops.operations.offsets.history import history_rules, history_strategies, history_time
 from kops.operations.offsets.many import Chosen, choose_groups, plan_groups
 from kops.operations.offsets.plan import group_to_move, plan_strategies, selected
+from kops.operations.offsets.rules import Rule, narrowing, rule_of
 from kops.operations.offsets.skip import behind_records
 from kops.operations.offsets.strategies import Choice, only_one, seeks_of, strategy_of
-from kops.operations.offsets.wishes import Wish, narrowing, wish_of
 from kops.operations.services import Services
 
 P = TypeVar("P")
@@ -114,24 +114,24 @@ def plan_resets(services: Services, names: Sequence[str], mixes: Sequence[tuple[
     chosen = choose_groups(
         services, names, regex=scope.regex, every=scope.all_groups, new_group=scope.new_group, wait_milliseconds=milliseconds
     )
-    wishes = [wish for topics, choice in mixes for wish in _wishes(services, topics, choice, scope, chosen)]
+    rules = [rule for topics, choice in mixes for rule in _rules(services, topics, choice, scope, chosen)]
     what = f"group {names[0]}" if one else "groups"
-    return plan_groups(services, chosen, wishes, summary=f"reset {what}")
+    return plan_groups(services, chosen, rules, summary=f"reset {what}")
 
 
-def _wishes(services: Services, topics: Sequence[str], choice: Choice, scope: Scope, chosen: Chosen) -> list[Wish]:
+def _rules(services: Services, topics: Sequence[str], choice: Choice, scope: Scope, chosen: Chosen) -> list[Rule]:
     if choice.from_file is not None:
         if scope.all_topics:
             raise UsageProblem("--from-file names the partitions itself", hint="leave --all-topics out; --topic narrows the file")
-        return file_wishes(choice.from_file, services.now(), narrowing(topics, regex=scope.regex))
+        return file_rules(choice.from_file, services.now(), narrowing(topics, regex=scope.regex))
     if bool(topics) == scope.all_topics:
         raise UsageProblem("say what to move: some topics, or all of them", hint=SCOPE_HINT)
     if choice.to_history is not None:
         narrow = narrowing(topics, regex=scope.regex)
         at = history_time(choice.to_history, services.now())
-        return history_wishes(services, [name for name in chosen.groups if name not in chosen.active], at, narrow)
+        return history_rules(services, [name for name in chosen.groups if name not in chosen.active], at, narrow)
     strategy = strategy_of(choice, services.now())
-    return [wish_of(topic, strategy, regex=scope.regex) for topic in topics] or [Wish(None, strategy)]
+    return [rule_of(topic, strategy, regex=scope.regex) for topic in topics] or [Rule(None, strategy)]
 
 
 def _is_pattern(topic: str, scope: Scope) -> bool:

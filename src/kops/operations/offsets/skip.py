@@ -1,4 +1,4 @@
-"""Behind so many records: the log is read, since not every offset has one."""
+"""Skip a number of records: the log is read, since not every offset has one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def behind_records(
     Records of aborted transactions do not count, nor those of transactions that are still open.
 
     :raises Refused: when an open transaction leaves fewer records to skip: readers of committed data stop there by design
-    :raises UsageProblem: when a partition has no commit to count from, or not so many records behind it
+    :raises UsageProblem: when a partition has no commit to count from, or fewer records behind it
     """
     skips = {partition: seek.count for partition, seek in seeks.items() if isinstance(seek, SkipRecords)}
     if not skips:

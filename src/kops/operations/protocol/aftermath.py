@@ -1,4 +1,4 @@
-"""What a mutation left behind, and what happened to it since: undo goes back only where nobody has gone on.
+"""What a mutation left behind, and what happened to it since: undo restores only what has not been changed again.
 
 Read once when a mutation ends, kept in its journal entry, and compared when the entry is to be undone.
 """

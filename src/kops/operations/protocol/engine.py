@@ -27,7 +27,7 @@ class Mutation(ABC, Generic[Args]):
     """What the arguments of its plans are; None: JSON."""
 
     gone_on_with: ClassVar[str] = ""
-    """The command that goes on with an interrupted one, where there is one: it takes the id of the journal's entry."""
+    """The command that continues an interrupted one, if any: it takes the id of the journal entry."""
 
     leaves_parts: ClassVar[bool] = False
     """Whether an error can leave an item half done: such an entry is unfinished, not failed."""

@@ -189,7 +189,7 @@ class Journal:
 
         :param damaged: takes the errors of entries that cannot be read
         :param mentioning: a text in plain letters that those have which are wanted: plans of many items take long to be read
-        :raises ConfigError: for the first of those, when nobody takes them
+        :raises ConfigError: for the first of those, when ``damaged`` is None
         """
         for path in sorted(self.folder.glob("*.json"), reverse=True):
             try:
@@ -214,7 +214,7 @@ def crashed(entry: Entry) -> bool:
 def is_elsewhere(entry: Entry) -> bool:
     """Tell whether an entry was written on a machine of another name, whose processes cannot be seen here.
 
-    Containers that share their host name, but not their processes, cannot be told apart: there a running one looks crashed.
+    Containers that share their host name, but not their processes, cannot be distinguished: there a running one looks crashed.
     """
     return entry.host != socket.gethostname()
 

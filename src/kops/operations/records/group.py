@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kops.core.errors import GroupActive, Refused, UsageProblem, VerificationFailed
 from kops.core.models import Committed, TopicPartition
+from kops.core.offsets.moves import ABSENT, GroupMoves
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.groups.matching import refuse_active
-from kops.operations.offsets.items import OneMove, committed_json, committed_of_json, offset_of
-from kops.operations.offsets.move import MOVE, group_or_none
+from kops.operations.offsets.arguments import OneMove
+from kops.operations.offsets.checks import group_or_none
+from kops.operations.offsets.items import committed_json, committed_of_json, offset_of
+from kops.operations.offsets.move import MOVE
 from kops.operations.protocol.engine import Mutation
 from kops.operations.records.consume import Wanted
 from kops.operations.services import Services
@@ -105,11 +108,10 @@ class ConsumeAsGroup(Mutation):
             target: found[_partition(target)].offset for target in plan.arguments["prior"].keys() - known if _partition(target) in found
         }
         done |= unsure
-        moved = OneMove(
-            plan.arguments["group"],
+        moved = OneMove((GroupMoves(plan.arguments["group"], ABSENT if plan.arguments["new_group"] else "", alone=True),))
+        moved = moved.with_commits(
             {_partition(target): Committed(offset) for target, offset in done.items()},
             committed_of_json({target: plan.arguments["prior"][target] for target in done}),
-            new_group=plan.arguments["new_group"],
         )
         back = MOVE.invert(services, replace(plan, arguments=moved), results)
         if not unsure:

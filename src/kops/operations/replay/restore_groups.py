@@ -12,8 +12,8 @@ from kops.core.models import Committed, TopicPartition
 from kops.core.plan import Item, ItemResult, Plan, Status
 from kops.operations.archive.manifest import Archive
 from kops.operations.groups.matching import refuse_active
+from kops.operations.offsets.checks import group_or_none
 from kops.operations.offsets.items import not_as_written, offset_of
-from kops.operations.offsets.move import group_or_none
 from kops.operations.protocol.engine import failed
 from kops.operations.replay.arguments import ArchivedOffset, RestoreArguments
 from kops.operations.replay.work import Work

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kops.core.models import Committed, TopicPartition
-from kops.core.offsets.moves import moves_of_json
 from kops.core.plan import Plan
 from kops.core.statefile import Store
+from kops.operations.offsets.arguments import moves_of_json
 from kops.operations.offsets.items import committed_of_json
 from kops.operations.protocol.journal import Entry, EntryStatus, Journal
 from kops.operations.services import Services

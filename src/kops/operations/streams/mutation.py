@@ -10,7 +10,7 @@ from kops.core.errors import Refused, VerificationFailed
 from kops.core.plan import ItemResult, Plan, Status
 from kops.core.streams.local_state import delete_local_state
 from kops.core.topics.changes import Changes
-from kops.operations.offsets.items import OneMove
+from kops.operations.offsets.arguments import OneMove
 from kops.operations.offsets.move import MOVE
 from kops.operations.protocol.engine import Mutation
 from kops.operations.services import Services

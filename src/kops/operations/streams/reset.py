@@ -18,9 +18,10 @@ from kops.core.selection import Selection, parse_selection
 from kops.core.streams.topology import Topology
 from kops.core.topics.names import topics_not_found
 from kops.operations.groups.matching import refuse_active, wait_until_empty
+from kops.operations.offsets.arguments import OneMove
+from kops.operations.offsets.checks import group_or_none
 from kops.operations.offsets.files import file_offsets
-from kops.operations.offsets.items import OneMove, partition_of, places
-from kops.operations.offsets.move import group_or_none
+from kops.operations.offsets.items import partition_of, places
 from kops.operations.offsets.plan import plan_strategies, selected
 from kops.operations.offsets.strategies import Choice, strategy_of
 from kops.operations.services import Services
@@ -146,7 +147,7 @@ def _of_file(services: Services, name: str, path: Path, selections: Sequence[Sel
 def _without_stream_time(plan: Plan[OneMove], current: Mapping[TopicPartition, Committed]) -> Plan[OneMove]:
     """Return a plan of offsets that drops what Kafka Streams stored with them: with the stores, stream time starts over."""
     write = {at: one and replace(one, metadata="") for at, one in plan.arguments.write.items()}
-    fresh = replace(plan, arguments=replace(plan.arguments, write=write))
+    fresh = replace(plan, arguments=plan.arguments.with_commits(write, plan.arguments.prior))
     staying = {str(partition): Committed(before.offset) for partition, before in current.items()}
     return with_metadata(fresh, staying, current, "its stream time is forgotten")
 
@@ -170,7 +171,7 @@ def with_metadata(
         items.append(Item(item.target, "move", before.offset, after.offset, reason))
         write[partition], prior[partition] = after, before
         guard[item.target] = before.offset
-    arguments = replace(plan.arguments, write=write, prior=prior)
+    arguments = plan.arguments.with_commits(write, prior)
     return replace(plan, items=tuple(items), arguments=arguments, guard={**plan.guard, "committed": dict(sorted(guard.items()))})
 
 

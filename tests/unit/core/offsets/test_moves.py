@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
 from kops.core.models import Committed, TopicPartition
-from kops.core.offsets.moves import Column, GroupMoves, ManyMoves, MoveItems, TopicMoves
+from kops.core.offsets.moves import Column, GroupMoves, MoveItems, TopicMoves
 from kops.core.plan import Item, Plan, plan_document, plan_from_json, plan_of_document
+from kops.operations.offsets.arguments import Moves
 
 MOVES = TopicMoves(
     "orders",
@@ -22,11 +23,11 @@ GROUPS = (GroupMoves("billing", "EMPTY", (MOVES,)), GroupMoves("audit", "STABLE"
 
 
 def plan_of(groups):
-    return Plan("offsets.move_many", "s", "c", "x", MoveItems(groups), arguments=ManyMoves(groups))
+    return Plan("offsets.move_many", "s", "c", "x", MoveItems(groups), arguments=Moves(groups))
 
 
 def read(body):
-    return plan_from_json(body).typed(ManyMoves)
+    return plan_from_json(body).typed(Moves)
 
 
 def test_items():
@@ -42,6 +43,7 @@ def test_items():
     assert items[1] == items[-4] == list(items)[1]
     assert items[1:3] == tuple(list(items)[1:3])
     assert items.changes
+    assert list(items.deltas()) == [3]
     assert not MoveItems([GroupMoves("g", "EMPTY", (TopicMoves("t", (0,), Column((1,)), Column((1,))),))]).changes
     assert list(items.overview()) == [
         {"group": "audit", "topic": None, "move": "none", "reason": "has members (STABLE)"},
@@ -92,7 +94,7 @@ def test_moves_survive_a_file(several):
     assert [group.writes(inverse=True) for group in again.items.groups] == [group.writes(inverse=True) for group in several]
     assert [item["target"] for item in body["items"]] == [item.target for item in again.items]
     assert list(read(json.loads(json.dumps(plan_of(several).as_json(whole=False)))).items) == list(again.items)
-    assert list(plan_of_document(json.loads(json.dumps(plan_document(plan_of(several))))).typed(ManyMoves).items) == list(again.items)
+    assert list(plan_of_document(json.loads(json.dumps(plan_document(plan_of(several))))).typed(Moves).items) == list(again.items)
     assert again.has_changes == any(item.changes for item in again.items)
     assert len(again.items) == len(list(again.items))
 

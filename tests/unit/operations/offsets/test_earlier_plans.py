@@ -128,3 +128,11 @@ def test_crashed_entry_is_undone(earlier, kops, cluster, journal):
     plan = kops("undo", entry, "--dry-run", "-o", "json").ok().json
     kops("undo", entry, *approval(plan)).ok()
     assert world.as_json() == earlier["undone"]
+
+
+def test_reset_of_an_application_is_undone_with_its_stream_time(kops, cluster, journal):
+    earlier = EARLIER["streams_reset"]
+    world = cluster(earlier, earlier["after"])
+    entry = journal(earlier["closed"])
+    kops("undo", entry, "--yes", "--accept-loss").ok()
+    assert world.as_json() == earlier["before"]

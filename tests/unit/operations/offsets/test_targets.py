@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kops.core.errors import UsageProblem
-from kops.core.models import Bounds, Committed, TopicPartition
+from kops.core.models import Bounds, Committed, GroupOffsets, TopicPartition
 from kops.core.offsets.arithmetic import ShiftBy, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime, metadata_after, resolve
-from kops.gateways.kafka.groups.offsets_many import GroupOffsets
+from kops.operations.offsets.rules import Places
 from kops.operations.offsets.targets import Targets, topic_moves
 
 STREAMS = "AgAAAAAAAACC"
@@ -30,14 +30,15 @@ groups = st.lists(st.dictionaries(st.integers(0, PARTITIONS - 1), commits), min_
 )
 def test_every_group_as_if_it_were_alone(several, places, bounds, at_times):
     found_at = {at: {TopicPartition("t", p): at_times.get((at, p)) for p in range(PARTITIONS)} for at in range(4)}
-    targets = Targets({TopicPartition("t", p): log for p, log in bounds.items()}, found_at)
+    targets = Targets(list(places.values()), {TopicPartition("t", p): log for p, log in bounds.items()}, found_at)
+    chosen = Places(tuple(places), tuple(range(len(places))))
     for committed in several:
         read = GroupOffsets(
             {"t": {partition: commit.offset for partition, commit in committed.items()}},
             {"t": {partition: commit.leader_epoch for partition, commit in committed.items() if commit.leader_epoch is not None}},
             {"t": {partition: commit.metadata for partition, commit in committed.items() if commit.metadata != ""}},
         )
-        moves = topic_moves(targets, read, "t", places, strict=False)
+        moves = topic_moves(targets, read, "t", chosen, strict=False)
         assert moves.partitions == tuple(places)
         for at, (partition, strategy) in enumerate(places.items()):
             before = committed.get(partition)
@@ -56,8 +57,8 @@ def expected(strategy, before, log, at_times, partition):
 
 
 def test_a_group_that_was_named_is_refused_where_it_cannot_be_shifted():
-    targets = Targets({TopicPartition("t", 0): Bounds(0, 9)}, {})
+    targets = Targets([ShiftBy(1)], {TopicPartition("t", 0): Bounds(0, 9)}, {})
     with pytest.raises(UsageProblem, match="t:0: there is no committed offset to shift from"):
-        topic_moves(targets, GroupOffsets(), "t", {0: ShiftBy(1)}, strict=True)
-    left = topic_moves(targets, GroupOffsets(), "t", {0: ShiftBy(1)}, strict=False)
+        topic_moves(targets, GroupOffsets(), "t", Places((0,), (0,)), strict=True)
+    left = topic_moves(targets, GroupOffsets(), "t", Places((0,), (0,)), strict=False)
     assert (left.after.offsets, left.reasons) == ((None,), ("there is no committed offset to shift from",))

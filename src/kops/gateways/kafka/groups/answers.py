@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
-from kops.core.models import Broker, Group, Member, TopicPartition
+from kops.core.errors import KopsError
+from kops.core.models import Broker, Group, GroupOffsets, Member, TopicPartition
+from kops.formats.groups.offset_fetch import TopicCommits
+from kops.gateways.kafka.translate import translate
+
+_TOPIC, _PARTITION, _OFFSET = attrgetter("topic"), attrgetter("partition"), attrgetter("offset")
+_ERROR, _EPOCH, _METADATA = attrgetter("error"), attrgetter("leader_epoch"), attrgetter("metadata")
 
 _CONSUMER_PROTOCOLS = ("", "consumer")
 
@@ -48,3 +56,61 @@ def group_of(answer: Any) -> Group:
         Broker(node.id, node.host, node.port, node.rack) if node is not None else None,
         tuple(sorted(members, key=lambda member: (member.client_id, member.member_id))),
     )
+
+
+def gathered(commits: Iterable[TopicCommits]) -> GroupOffsets:
+    """Return what a group has committed in each topic."""
+    found = GroupOffsets()
+    for one in commits:
+        if one.partitions:
+            found.offsets[one.topic] = dict(zip(one.partitions, one.offsets, strict=True))
+        if one.epochs:
+            found.epochs[one.topic] = dict(one.epochs)
+        if one.metadata:
+            found.metadata[one.topic] = dict(one.metadata)
+    return found
+
+
+def offsets_of(answers: Sequence[Any], doing: str) -> GroupOffsets | KopsError:
+    """Return an answer in columns; what is done for each partition is done in C."""
+    if any(map(_ERROR, answers)):
+        failed = next(answer for answer in answers if answer.error is not None)
+        return translate(failed.error, f"{doing} ({failed.topic}:{failed.partition})")
+    found = GroupOffsets()
+    for topic, some in groupby(answers, _TOPIC):
+        parts = list(some)
+        offsets = list(map(_OFFSET, parts))
+        if min(offsets) < 0:  # asked for by name, and without a commit
+            parts, offsets = [part for part in parts if part.offset >= 0], [offset for offset in offsets if offset >= 0]
+        if not parts:
+            continue
+        partitions = list(map(_PARTITION, parts))
+        found.offsets.setdefault(topic, {}).update(zip(partitions, offsets, strict=True))
+        epochs = list(map(_EPOCH, parts))
+        if epochs.count(None) < len(epochs):
+            known = {partition: epoch for partition, epoch in zip(partitions, epochs, strict=True) if epoch is not None}
+            found.epochs.setdefault(topic, {}).update(known)
+        if unread := _unread(parts):
+            found.metadata.setdefault(topic, {}).update(dict.fromkeys(unread))
+    return found
+
+
+def _unread(answers: Sequence[Any]) -> list[int]:
+    """Return the partitions whose commit has metadata."""
+    try:
+        if not any(map(_METADATA, answers)):
+            return []
+    except UnicodeDecodeError:
+        pass
+    return [answer.partition for answer in answers if empty_or_unread(answer) is None]
+
+
+def empty_or_unread(answer: Any) -> str | None:
+    """Return "" when there is no metadata, else None.
+
+    The text itself is not to be trusted: confluent-kafka reads past its end, into whatever lies there, until a NUL.
+    """
+    try:
+        return None if answer.metadata else ""
+    except UnicodeDecodeError:
+        return None

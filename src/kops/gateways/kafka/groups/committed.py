@@ -1,26 +1,29 @@
-"""Committed offsets: read, written and deleted without joining the group."""
+"""Committed offsets: read, written and deleted without joining the group.
+
+Of many groups in few requests, answers as they come, so that memory does not grow with the groups.
+"""
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from functools import partial
-from operator import attrgetter, itemgetter
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from typing import Any
 
-from kops.core.errors import KopsError, Refused
-from kops.core.models import Committed, TopicPartition
-from kops.formats.groups.offset_fetch import TopicCommits
+from kops.core.errors import KopsError, Refused, Unreachable
+from kops.core.models import Committed, GroupOffsets, TopicPartition
 from kops.gateways.kafka.admin import RETRY_SECONDS, Wire, can_express, settled
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.groups.offsets_fetch import fetched_alone
+from kops.gateways.kafka.groups.answers import gathered, offsets_of
+from kops.gateways.kafka.groups.offsets_fetch import fetched, fetched_alone
 from kops.gateways.kafka.translate import coordinator_moves, translate, translate_kafka_python
 
 Offsets = dict[TopicPartition, Committed]
 """The committed offsets of one group."""
 
-_NUMBER = itemgetter(0)
+AT_ONCE = 48
+"""Groups that librdkafka is asked for at once: enough to keep a broker busy while the answers before are looked at."""
 
 
 class CommittedOffsets:
@@ -29,7 +32,6 @@ class CommittedOffsets:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._wire = Wire(client)
-        self._known: dict[str, dict[int, TopicPartition]] = defaultdict(dict)
 
     def committed(self, group_ids: Iterable[str], *, stable: bool = False) -> dict[str, Offsets]:
         """Return the committed offsets of some groups; a group that has none, or does not exist, has an empty dictionary.
@@ -43,37 +45,33 @@ class CommittedOffsets:
 
     def committed_or_errors(self, group_ids: Iterable[str], *, stable: bool = False) -> dict[str, Offsets | KopsError]:
         """Return each group's committed offsets, or why they are not known."""
-        answers = self._read(sorted(set(group_ids)), stable=stable)
+        wanted = sorted(set(group_ids))
+        found = dict(self.read_offsets(wanted, stable=stable))
+        return {name: one if isinstance(one := found[name], KopsError) else dict(one.commits()) for name in wanted}
+
+    def read_offsets(self, group_ids: Iterable[str], *, stable: bool = False) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
+        """Yield each group with what it has committed, or why that is not known; in their order, but for those that are asked again.
+
+        :param stable: wait for open transactions that have offsets to commit
+        """
         deadline = time.monotonic() + self._client.timeout
-        while stable and (unstable := [group_id for group_id, answer in answers.items() if is_unstable(answer)]):
+        waiting: list[str] = []
+        for group_id, answer in self._pass(group_ids, stable=stable):
+            if stable and is_unstable(answer):
+                waiting.append(group_id)
+            else:
+                yield group_id, answer
+        while waiting:
             if time.monotonic() > deadline:
-                answers |= {group_id: still_open(group_id) for group_id in unstable}
-                break
+                yield from ((group_id, still_open(group_id)) for group_id in waiting)
+                return
             time.sleep(RETRY_SECONDS)
-            answers |= self._read(unstable, stable=True)
-        return answers
-
-    def _read(self, group_ids: list[str], *, stable: bool) -> dict[str, Offsets | KopsError]:
-        if not can_express(self._client.connection):
-            return self._read_by_librdkafka(group_ids, stable=stable)
-        answers = {group_id: fetched_alone(self._wire, group_id, stable=stable) for group_id in group_ids}
-        return {group_id: answer if isinstance(answer, KopsError) else _commits(answer) for group_id, answer in answers.items()}
-
-    def _read_by_librdkafka(self, group_ids: list[str], *, stable: bool) -> dict[str, Offsets | KopsError]:
-        """Ask all groups at once; see ``offsets_fetch`` for why this is only for connections that kafka-python cannot make."""
-        from confluent_kafka import ConsumerGroupTopicPartitions
-
-        def ask(admin: Any, group_id: str) -> Any:
-            request = [ConsumerGroupTopicPartitions(group_id)]
-            return admin.list_consumer_group_offsets(request, require_stable=stable, request_timeout=self._client.timeout)[group_id]
-
-        futures = {group_id: ask(self._client.admin, group_id) for group_id in group_ids}
-        answers: dict[str, Offsets | KopsError] = {}
-        for group_id, future in futures.items():
-            again = partial(ask, group_id=group_id)
-            outcome = self._client.outcome(future, f"read the committed offsets of group {group_id}", again=again)
-            answers[group_id] = outcome if isinstance(outcome, KopsError) else self._offsets(group_id, outcome.topic_partitions)
-        return answers
+            asked, waiting = waiting, []
+            for group_id, answer in self._pass(asked, stable=True):
+                if is_unstable(answer):
+                    waiting.append(group_id)
+                else:
+                    yield group_id, answer
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
         """Commit offsets for a group without members, which is made when it does not exist. Nothing joins the group.
@@ -84,8 +82,38 @@ class CommittedOffsets:
         if not offsets:
             return {}
         if any(committed.metadata or committed.leader_epoch is not None for committed in offsets.values()):
-            return self._commit_on_the_wire(group_id, offsets)
-        return self._commit_plainly(group_id, offsets)
+            return self.commit_on_the_wire(group_id, offsets)
+        plain: dict[str, list[tuple[int, int]]] = {}
+        for partition, committed in offsets.items():
+            plain.setdefault(partition.topic, []).append((partition.partition, committed.offset))
+        errors = self.begin_commit(group_id, plain).errors()
+        if isinstance(errors, KopsError):
+            raise errors
+        return {partition: errors.get(partition) for partition in offsets}
+
+    def begin_commit(self, group_id: str, offsets: Mapping[str, Iterable[tuple[int, int]]]) -> PendingCommit:
+        """Begin to commit plain offsets for a group without members; nothing waits for the broker.
+
+        :param offsets: by topic, partitions and offsets
+        """
+        from confluent_kafka import TopicPartition as Librdkafka
+
+        asked = [Librdkafka(topic, partition, offset) for topic, pairs in offsets.items() for partition, offset in pairs]
+        return PendingCommit(self, self._client, group_id, asked)
+
+    def commit_on_the_wire(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
+        """Commit by kafka-python, with metadata and leader epochs; see ``commit``."""
+        from kafka.structs import OffsetAndMetadata
+        from kafka.structs import TopicPartition as KafkaPython
+
+        asked = {
+            KafkaPython(partition.topic, partition.partition): OffsetAndMetadata(
+                committed.offset, committed.metadata or "", -1 if committed.leader_epoch is None else committed.leader_epoch
+            )
+            for partition, committed in offsets.items()
+        }
+        doing = f"commit offsets of group {group_id}"
+        return self._errors_by_partition(doing, self._wire.ask(doing, lambda admin: settled(admin.alter_group_offsets(group_id, asked))))
 
     def delete_offsets(self, group_id: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, KopsError | None]:
         """Delete committed offsets of a group, as if they had never been.
@@ -100,64 +128,43 @@ class CommittedOffsets:
         doing = f"delete committed offsets of group {group_id}"
         return self._errors_by_partition(doing, self._wire.ask(doing, lambda admin: admin.delete_group_offsets(group_id, wire)))
 
-    def _offsets(self, group_id: str, answers: Iterable[Any]) -> Offsets | KopsError:
-        # Many groups name the same partitions: each gets one object, and a dictionary finds that without comparing. By topic, because
-        # sorting numbers is so much faster than sorting pairs.
-        by_topic: dict[str, list[tuple[int, Committed]]] = defaultdict(list)
-        for answer in answers:
-            if answer.error is not None:
-                return translate(answer.error, f"read the committed offset of {answer.topic}:{answer.partition} of group {group_id}")
-            offset = answer.offset
-            if offset >= 0:
-                by_topic[answer.topic].append((answer.partition, Committed(offset, empty_or_unread(answer), answer.leader_epoch)))
-        found: Offsets = {}
-        for topic in sorted(by_topic):
-            known = self._known[topic]
-            for number, committed in sorted(by_topic[topic], key=_NUMBER):
-                partition = known.get(number)
-                if partition is None:
-                    partition = known[number] = TopicPartition(topic, number)
-                found[partition] = committed
-        return found
+    def _pass(self, group_ids: Iterable[str], *, stable: bool) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
+        """Ask for each group once: in few requests where the client for that is there already, as after groups were listed."""
+        left = dict.fromkeys(group_ids)
+        if self._client.second is not None:
+            for answers in fetched(self._client, self._client.second, list(left), stable=stable):
+                for group_id, commits in answers.items():
+                    del left[group_id]
+                    yield group_id, gathered(commits)
+        yield from self._one_by_one(left, stable=stable)
 
-    def _commit_plainly(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
-        """Commit by librdkafka; while the coordinator moves, by kafka-python, which looks it up again each time."""
-        deadline = time.monotonic() + self._client.timeout
-        while True:
-            answer = self._commit_by_librdkafka(group_id, offsets)
-            if not any(map(coordinator_moves, answer.values())) or time.monotonic() > deadline:
-                return answer
-            if can_express(self._client.connection):
-                return self._commit_on_the_wire(group_id, offsets)
-            time.sleep(RETRY_SECONDS)
+    def _one_by_one(self, group_ids: Iterable[str], *, stable: bool) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
+        if not can_express(self._client.connection):
+            yield from self._by_librdkafka(group_ids, stable=stable)
+            return
+        for group_id in group_ids:
+            answer = fetched_alone(self._wire, group_id, stable=stable)
+            yield group_id, answer if isinstance(answer, KopsError) else gathered(answer)
 
-    def _commit_by_librdkafka(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
+    def _by_librdkafka(self, group_ids: Iterable[str], *, stable: bool) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
         from confluent_kafka import ConsumerGroupTopicPartitions
-        from confluent_kafka import TopicPartition as Librdkafka
 
-        asked = [Librdkafka(partition.topic, partition.partition, committed.offset) for partition, committed in offsets.items()]
-        request = [ConsumerGroupTopicPartitions(group_id, asked)]
-        future = self._client.admin.alter_consumer_group_offsets(request, request_timeout=self._client.timeout)[group_id]
-        answer = self._client.wait(future, f"commit offsets of group {group_id}")
-        return {
-            TopicPartition(one.topic, one.partition): translate(one.error, f"commit {one.topic}:{one.partition} of group {group_id}")
-            if one.error is not None
-            else None
-            for one in answer.topic_partitions
-        }
+        def ask(admin: Any, group_id: str) -> Any:
+            request = [ConsumerGroupTopicPartitions(group_id)]
+            return admin.list_consumer_group_offsets(request, require_stable=stable, request_timeout=self._client.timeout)[group_id]
 
-    def _commit_on_the_wire(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
-        from kafka.structs import OffsetAndMetadata
-        from kafka.structs import TopicPartition as KafkaPython
+        under_way: deque[tuple[str, Future[Any]]] = deque()
+        for group_id in group_ids:
+            under_way.append((group_id, ask(self._client.admin, group_id)))
+            if len(under_way) >= AT_ONCE:
+                yield self._answer(*under_way.popleft(), ask)
+        while under_way:
+            yield self._answer(*under_way.popleft(), ask)
 
-        asked = {
-            KafkaPython(partition.topic, partition.partition): OffsetAndMetadata(
-                committed.offset, committed.metadata or "", -1 if committed.leader_epoch is None else committed.leader_epoch
-            )
-            for partition, committed in offsets.items()
-        }
-        doing = f"commit offsets of group {group_id}"
-        return self._errors_by_partition(doing, self._wire.ask(doing, lambda admin: settled(admin.alter_group_offsets(group_id, asked))))
+    def _answer(self, group_id: str, future: Future[Any], ask: Callable[[Any, str], Future[Any]]) -> tuple[str, GroupOffsets | KopsError]:
+        doing = f"read the committed offsets of group {group_id}"
+        outcome = self._client.outcome(future, doing, again=lambda admin: ask(admin, group_id))
+        return group_id, outcome if isinstance(outcome, KopsError) else offsets_of(outcome.topic_partitions, doing)
 
     def _errors_by_partition(self, doing: str, answer: Mapping[Any, Any]) -> dict[TopicPartition, KopsError | None]:
         return {
@@ -170,23 +177,54 @@ class CommittedOffsets:
         }
 
 
-def empty_or_unread(answer: Any) -> str | None:
-    """Return "" when there is no metadata, else None.
+class PendingCommit:
+    """A commit of plain offsets that is under way.
 
-    The text itself is not to be trusted: confluent-kafka reads past its end, into whatever lies there, until a NUL.
+    :param asked: what is committed, as librdkafka takes it
     """
-    try:
-        return None if answer.metadata else ""
-    except UnicodeDecodeError:
-        return None
 
+    def __init__(self, offsets: CommittedOffsets, client: Client, group_id: str, asked: list[Any]) -> None:
+        self._offsets = offsets
+        self._client = client
+        self._group_id = group_id
+        self._asked = asked
+        self._future = self._ask()
 
-def _commits(topics: Iterable[TopicCommits]) -> Offsets:
-    return {
-        TopicPartition(topic.topic, partition): Committed(offset, topic.metadata.get(partition, ""), topic.epochs.get(partition))
-        for topic in sorted(topics, key=attrgetter("topic"))
-        for partition, offset in sorted(zip(topic.partitions, topic.offsets, strict=True))
-    }
+    def errors(self) -> dict[TopicPartition, KopsError] | KopsError:
+        """Wait for it; return the partitions that were not committed, or why none was.
+
+        While the coordinator moves it is repeated, by kafka-python where that can connect: it looks the coordinator up again each time.
+        """
+        deadline = time.monotonic() + self._client.timeout
+        while True:
+            outcome = self._client.outcome(self._future, f"commit offsets of group {self._group_id}")
+            if isinstance(outcome, KopsError):
+                return outcome
+            doing = {TopicPartition(one.topic, one.partition): one.error for one in outcome.topic_partitions if one.error is not None}
+            errors = {at: translate(error, f"commit {at} of group {self._group_id}") for at, error in doing.items()}
+            if not any(map(coordinator_moves, errors.values())) or time.monotonic() > deadline:
+                return errors
+            if can_express(self._client.connection):
+                return self._repeat()
+            time.sleep(RETRY_SECONDS)
+            self._future = self._ask()
+
+    def _ask(self) -> Future[Any]:
+        from confluent_kafka import ConsumerGroupTopicPartitions
+
+        request = [ConsumerGroupTopicPartitions(self._group_id, self._asked)]
+        future: Future[Any] = self._client.admin.alter_consumer_group_offsets(request, request_timeout=self._client.timeout)[self._group_id]
+        return future
+
+    def _repeat(self) -> dict[TopicPartition, KopsError] | KopsError:
+        commits = {TopicPartition(one.topic, one.partition): Committed(one.offset) for one in self._asked}
+        try:
+            outcome = self._offsets.commit_on_the_wire(self._group_id, commits)
+        except Unreachable:
+            raise
+        except KopsError as error:
+            return error
+        return {partition: error for partition, error in outcome.items() if error is not None}
 
 
 def is_unstable(answer: object) -> bool:

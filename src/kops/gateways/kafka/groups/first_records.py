@@ -84,13 +84,13 @@ class _Assignment:
         while self._left:
             before = len(self._answers)
             finished = []
-            sought: set[tuple[str, int]] = set()
+            moved: set[tuple[str, int]] = set()
             for message in self._messages():
                 name = (message.topic(), message.partition())
-                if name not in self._left or name in sought:
-                    continue  # what was fetched before a seek says nothing about the place sought
+                if name not in self._left or name in moved:
+                    continue  # what was fetched before a seek says nothing about the new place
                 if self._take(message, name):
-                    sought.add(name)
+                    moved.add(name)
                 if not self._left[name]:
                     del self._left[name]
                     finished.append(Librdkafka(*name))

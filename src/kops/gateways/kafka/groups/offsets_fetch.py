@@ -33,7 +33,7 @@ Found = dict[str, list[TopicCommits] | int]
 def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Iterator[Commits]:
     """Yield what groups have committed, some groups at a time, in their order.
 
-    Groups of which the broker tells an error are left out, and when a broker does not answer, all that follow: they are to be asked for
+    Groups for which the broker returns an error are left out, and when a broker does not answer, all that follow: they are to be asked for
     one by one, which waits for coordinators that move, and says why one cannot be read.
 
     :param stable: open transactions that have offsets to commit are an error
@@ -52,10 +52,10 @@ def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *
             answers = client.wait(asked, doing, timeout=patience)
             if following is not None:
                 asked = _ask(admin, following, stable=stable)
-            told = {name: commits for answer in answers for name, commits in _found(*answer).items() if not isinstance(commits, int)}
-            if len(told) < len(chunk):
+            known = {name: commits for answer in answers for name, commits in _found(*answer).items() if not isinstance(commits, int)}
+            if len(known) < len(chunk):
                 forget_coordinators(admin)
-            yield {name: told[name] for name in chunk if name in told}
+            yield {name: known[name] for name in chunk if name in known}
     except (KopsError, KafkaError):
         forget_coordinators(admin)
 

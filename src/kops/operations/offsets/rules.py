@@ -16,15 +16,12 @@ from kops.core.selection import Selection, is_glob, names_matching, parse_select
 from kops.core.topics.names import no_topics
 from kops.operations.services import Services
 
-Places = dict[str, dict[int, Strategy]]
-"""By topic and partition, where it is to go."""
-
 Committed = Mapping[str, Collection[int]]
 """The partitions of each topic that a group has committed."""
 
 
 @dataclass(frozen=True)
-class Wish:
+class Rule:
     """Where some partitions are to go.
 
     :param topic: a name or, with ``pattern``, a glob or regular expression; None for all topics that a group has committed
@@ -52,38 +49,38 @@ class Wish:
         return partition.topic in self.topics_of([partition.topic])
 
 
-def included(partition: TopicPartition, wishes: Collection[Wish]) -> bool:
-    """Tell whether a partition is one of some wishes; without wishes all are."""
-    return not wishes or any(wish.includes(partition) for wish in wishes)
+def included(partition: TopicPartition, rules: Collection[Rule]) -> bool:
+    """Tell whether a partition is one of some rules; without rules all are."""
+    return not rules or any(rule.includes(partition) for rule in rules)
 
 
-def narrowing(texts: Iterable[str], *, regex: bool = False) -> list[Wish]:
+def narrowing(texts: Iterable[str], *, regex: bool = False) -> list[Rule]:
     """Return ``--topic`` options that only narrow what is shown or moved: ``orders``, ``orders:0,3-5``, ``orders-*``."""
-    return [wish_of(text, ToCurrent(), regex=regex) for text in texts]
+    return [rule_of(text, ToCurrent(), regex=regex) for text in texts]
 
 
-def wish_of(text: str, strategy: Strategy, *, regex: bool = False, group: str | None = None) -> Wish:
-    """Return the wish for ``orders``, ``orders:0,3-5``, ``orders-*`` or, with ``regex``, ``orders-[0-9]+:0``.
+def rule_of(text: str, strategy: Strategy, *, regex: bool = False, group: str | None = None) -> Rule:
+    """Return the rule for ``orders``, ``orders:0,3-5``, ``orders-*`` or, with ``regex``, ``orders-[0-9]+:0``.
 
     :raises UsageProblem: when it is neither the name nor a pattern of topics
     """
     if not regex and not is_glob(text):
         selection = parse_selection(text)
-        return Wish(selection.topic, strategy, selection.partitions, group=group)
+        return Rule(selection.topic, strategy, selection.partitions, group=group)
     topic, partitions = split_partitions(text)
-    names_matching([topic], (topic,), regex=regex)  # a broken pattern is better told before anything is read
-    return Wish(topic, strategy, partitions, pattern=True, regex=regex, group=group)
+    names_matching([topic], (topic,), regex=regex)  # report an invalid pattern before anything is read
+    return Rule(topic, strategy, partitions, pattern=True, regex=regex, group=group)
 
 
-def existing_partitions(services: Services, wishes: Sequence[Wish], known: Collection[str]) -> dict[str, frozenset[int]]:
-    """Return the partitions of every topic that a wish names or matches.
+def existing_partitions(services: Services, rules: Sequence[Rule], known: Collection[str]) -> dict[str, frozenset[int]]:
+    """Return the partitions of every topic that a rule names or matches.
 
     :param known: the topics that patterns match among
     :raises Refused: when one that is named does not exist
     """
-    named = {wish.topic for wish in wishes if wish.topic is not None and not wish.pattern}
-    patterns = [wish for wish in wishes if wish.pattern]
-    matched = {topic for wish in patterns for topic in wish.topics_of(known)}
+    named = {rule.topic for rule in rules if rule.topic is not None and not rule.pattern}
+    patterns = [rule for rule in rules if rule.pattern]
+    matched = {topic for rule in patterns for topic in rule.topics_of(known)}
     found, problems = services.kafka.offsets.partitions_or_errors(named | matched)
     for topic, problem in problems.items():
         if not isinstance(problem, NotFound):
@@ -91,46 +88,52 @@ def existing_partitions(services: Services, wishes: Sequence[Wish], known: Colle
         if topic in named:
             raise Refused(no_topics([topic]), hint="`kops topics list` shows those that exist", topic=topic)
     existing = {topic: frozenset(partition.partition for partition in partitions) for topic, partitions in found.items()}
-    for wish in wishes:
-        missing = set(wish.partitions or ()) - existing[wish.topic] if wish.topic in named and not wish.pattern else set()
-        if missing and wish.topic is not None:
-            hint = f"{wish.topic} has the partitions 0 to {len(existing[wish.topic]) - 1}"
-            raise Refused(f"there is no partition {Selection(wish.topic, (min(missing),))}", hint=hint, topic=wish.topic)
+    for rule in rules:
+        missing = set(rule.partitions or ()) - existing[rule.topic] if rule.topic in named and not rule.pattern else set()
+        if missing and rule.topic is not None:
+            hint = f"{rule.topic} has the partitions 0 to {len(existing[rule.topic]) - 1}"
+            raise Refused(f"there is no partition {Selection(rule.topic, (min(missing),))}", hint=hint, topic=rule.topic)
     return existing
 
 
-def places_of(wishes: Sequence[Wish], committed: Committed, existing: Mapping[str, frozenset[int]], *, named: bool) -> Places:
-    """Return the partitions of a group that wishes name, each with where it is to go."""
-    places: Places = {}
-    for wish in wishes:
-        for topic in wish.topics_of(committed):
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Partitions of a topic that are to move. Thousands of groups have few that differ, so what equal ones come to is computed once.
+
+    :param rules: for each partition the number of its rule
+    """
+
+    partitions: tuple[int, ...]
+    rules: tuple[int, ...]
+
+
+def places_of(
+    rules: Iterable[tuple[int, Rule]], committed: Committed, existing: Mapping[str, frozenset[int]], *, named: bool
+) -> dict[str, Places]:
+    """Return the partitions of a group that rules name, by topic.
+
+    :param rules: with their numbers
+    :raises UsageProblem: when two rules differ about a partition
+    """
+    places: dict[str, dict[int, int]] = {}
+    strategies: dict[int, Strategy] = {}
+    for number, rule in rules:
+        strategies[number] = rule.strategy
+        for topic in rule.topics_of(committed):
             has = committed.get(topic, ())
             if not named and not has:
                 continue
-            if wish.topic is None:
+            if rule.topic is None:
                 partitions: Iterable[int] = has
             elif topic not in existing:
-                partitions = [partition for partition in has if wish.partitions is None or partition in wish.partitions]
+                partitions = [partition for partition in has if rule.partitions is None or partition in rule.partitions]
             else:
-                partitions = existing[topic] if wish.partitions is None else existing[topic].intersection(wish.partitions)
+                partitions = existing[topic] if rule.partitions is None else existing[topic].intersection(rule.partitions)
             if topic not in places:
-                places[topic] = dict.fromkeys(partitions, wish.strategy)
+                places[topic] = dict.fromkeys(partitions, number)
                 continue
             there = places[topic]
             for partition in partitions:
-                if there.setdefault(partition, wish.strategy) is not wish.strategy:
+                if strategies[there.setdefault(partition, number)] is not rule.strategy:
                     raise UsageProblem(f"{topic}:{partition} is named twice", hint="give one position to each partition")
-    return {topic: dict(sorted(there.items())) for topic, there in places.items() if there}
-
-
-class Sameness:
-    """Lets groups that want the same share it: thousands of groups, few different columns."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, tuple[int, ...], tuple[int, ...]], dict[int, Strategy]] = {}
-
-    def of(self, places: Places) -> Places:
-        """Return equal places as the very objects that were seen first."""
-        return {
-            topic: self._known.setdefault((topic, tuple(there), tuple(map(id, there.values()))), there) for topic, there in places.items()
-        }
+    return {topic: Places(*zip(*sorted(there.items()), strict=True)) for topic, there in places.items() if there}

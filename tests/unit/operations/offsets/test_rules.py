@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from kops.core.errors import UsageProblem
 from kops.core.offsets.arithmetic import ShiftBy, SkipRecords, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 from kops.core.selection import Selection, split_partitions
-from kops.operations.offsets.files import file_offsets, file_wishes
+from kops.operations.offsets.files import file_offsets, file_rules
+from kops.operations.offsets.rules import Rule, places_of, rule_of
 from kops.operations.offsets.strategies import Choice, mixes_of, seek_of
-from kops.operations.offsets.wishes import Wish, places_of, wish_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 NOW_MS = 1795262400000
@@ -67,30 +67,34 @@ def test_patterns_and_partitions_come_apart_again(pattern, numbers):
     assert split_partitions(f"{pattern}:{','.join(map(str, numbers))}") == (pattern, tuple(sorted(numbers)))
 
 
-def test_wishes():
-    assert wish_of("orders:0", EARLIEST) == Wish("orders", EARLIEST, (0,))
-    assert wish_of("orders-*", EARLIEST) == Wish("orders-*", EARLIEST, pattern=True)
-    assert wish_of("orders", EARLIEST, regex=True) == Wish("orders", EARLIEST, pattern=True, regex=True)
+def test_rules():
+    assert rule_of("orders:0", EARLIEST) == Rule("orders", EARLIEST, (0,))
+    assert rule_of("orders-*", EARLIEST) == Rule("orders-*", EARLIEST, pattern=True)
+    assert rule_of("orders", EARLIEST, regex=True) == Rule("orders", EARLIEST, pattern=True, regex=True)
     for broken in ("or ders", "orders:x", "", "orders-*:3-1"):
         with pytest.raises(UsageProblem):
-            wish_of(broken, EARLIEST)
+            rule_of(broken, EARLIEST)
     with pytest.raises(UsageProblem, match="regular expression"):
-        wish_of("a(", EARLIEST, regex=True)
+        rule_of("a(", EARLIEST, regex=True)
 
 
 COMMITTED = {"orders-eu": {0: 5, 1: 5}, "orders-us": {0: 5}, "other": {0: 1}}
 EXISTING = {"orders-eu": frozenset((0, 1, 2)), "orders-us": frozenset((0,)), "new": frozenset((0,))}
 
 
-def places(*wishes, named=True):
-    return places_of(wishes, COMMITTED, EXISTING, named=named)
+def places(*rules, named=True):
+    found = places_of(enumerate(rules), COMMITTED, EXISTING, named=named)
+    return {
+        topic: {partition: rules[number].strategy for partition, number in zip(some.partitions, some.rules, strict=True)}
+        for topic, some in found.items()
+    }
 
 
 def test_a_pattern_matches_topics_that_the_group_has_committed():
-    assert places(wish_of("*-*", EARLIEST)) == {"orders-eu": {0: EARLIEST, 1: EARLIEST, 2: EARLIEST}, "orders-us": {0: EARLIEST}}
-    assert places(wish_of("n*", EARLIEST)) == {}
-    assert places(wish_of("*-*:1-2", EARLIEST)) == {"orders-eu": {1: EARLIEST, 2: EARLIEST}}
-    assert places(Wish(None, EARLIEST)) == {
+    assert places(rule_of("*-*", EARLIEST)) == {"orders-eu": {0: EARLIEST, 1: EARLIEST, 2: EARLIEST}, "orders-us": {0: EARLIEST}}
+    assert places(rule_of("n*", EARLIEST)) == {}
+    assert places(rule_of("*-*:1-2", EARLIEST)) == {"orders-eu": {1: EARLIEST, 2: EARLIEST}}
+    assert places(Rule(None, EARLIEST)) == {
         "orders-eu": {0: EARLIEST, 1: EARLIEST},
         "orders-us": {0: EARLIEST},
         "other": {0: EARLIEST},
@@ -98,19 +102,19 @@ def test_a_pattern_matches_topics_that_the_group_has_committed():
 
 
 def test_only_a_group_that_is_named_is_moved_in_a_topic_that_it_has_not_read():
-    assert places(wish_of("new", EARLIEST)) == {"new": {0: EARLIEST}}
-    assert places(wish_of("new", EARLIEST), named=False) == {}
+    assert places(rule_of("new", EARLIEST)) == {"new": {0: EARLIEST}}
+    assert places(rule_of("new", EARLIEST), named=False) == {}
 
 
 def test_two_positions_for_one_partition_are_refused():
     with pytest.raises(UsageProblem, match="orders-eu:1 is named twice"):
-        places(wish_of("orders-eu:1", EARLIEST), wish_of("orders-*:0-1", LATEST))
-    same = wish_of("orders-eu:1", EARLIEST)
-    assert places(same, wish_of("orders-eu:0-1", EARLIEST)) == {"orders-eu": {0: EARLIEST, 1: EARLIEST}}
+        places(rule_of("orders-eu:1", EARLIEST), rule_of("orders-*:0-1", LATEST))
+    same = rule_of("orders-eu:1", EARLIEST)
+    assert places(same, rule_of("orders-eu:0-1", EARLIEST)) == {"orders-eu": {0: EARLIEST, 1: EARLIEST}}
 
 
 def test_a_topic_that_is_gone_keeps_its_commits():
-    assert places_of([wish_of("oth*", EARLIEST)], COMMITTED, EXISTING, named=True) == {"other": {0: EARLIEST}}
+    assert places(rule_of("oth*", EARLIEST)) == {"other": {0: EARLIEST}}
 
 
 def test_skips():
@@ -130,11 +134,11 @@ YAML = """
 - {topic: payments3, position: current}
 """
 WISHES = [
-    Wish("orders", ToOffset(12), (0, 3, 4)),
-    Wish("orders", ToTime(NOW_MS - 3_600_000), (1, 2), group="billing"),
-    Wish("payments", ToLatest()),
-    Wish("payments2", ShiftBy(1), (3,)),
-    Wish("payments3", ToCurrent()),
+    Rule("orders", ToOffset(12), (0, 3, 4)),
+    Rule("orders", ToTime(NOW_MS - 3_600_000), (1, 2), group="billing"),
+    Rule("payments", ToLatest()),
+    Rule("payments2", ShiftBy(1), (3,)),
+    Rule("payments3", ToCurrent()),
 ]
 
 
@@ -145,14 +149,14 @@ def test_positions_as_yaml_and_json(tmp_path):
 
     file = tmp_path / "positions.yaml"
     file.write_text(YAML)
-    assert file_wishes(file, NOW) == WISHES
+    assert file_rules(file, NOW) == WISHES
     file = tmp_path / "positions"
     file.write_text(json.dumps(yaml.safe_load(YAML)))
-    assert file_wishes(file, NOW) == WISHES
-    assert file_wishes(file, NOW, [wish_of("pay*", EARLIEST)]) == WISHES[2:]
+    assert file_rules(file, NOW) == WISHES
+    assert file_rules(file, NOW, [rule_of("pay*", EARLIEST)]) == WISHES[2:]
     assert file_offsets(file, "audit", [Selection("orders")], NOW) == {Selection("orders", (0, 3, 4)): ToOffset(12)}
     with pytest.raises(UsageProblem, match="no offsets of other"):
-        file_wishes(file, NOW, [wish_of("other", EARLIEST)])
+        file_rules(file, NOW, [rule_of("other", EARLIEST)])
 
 
 @pytest.mark.parametrize(
@@ -172,4 +176,4 @@ def test_broken_files_say_where(tmp_path, text, says):
     file = tmp_path / "positions.yaml"
     file.write_text(text)
     with pytest.raises(UsageProblem, match=says):
-        file_wishes(file, NOW)
+        file_rules(file, NOW)
