@@ -105,7 +105,7 @@ def test_java_refuses_a_wrong_password_too(secured, context, tmp_path):
     [
         pytest.param("security.protocol=PLAINTEXT", "speaks TLS\nhint: security_protocol is PLAINTEXT; with TLS it is", id="in the clear"),
         pytest.param("security.protocol=SASL_PLAINTEXT", "speaks TLS\nhint: security_protocol is SASL_PLAINTEXT", id="without TLS"),
-        pytest.param("security.protocol=SSL", "may want a login (SASL)", id="without a login"),
+        pytest.param("security.protocol=SSL", "may require a login (SASL)", id="without a login"),
         pytest.param("ssl.ca.location=OTHER", "certificate verify failed", id="an authority of somebody else"),
     ],
 )

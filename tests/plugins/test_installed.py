@@ -107,7 +107,7 @@ def test_a_hidden_or_broken_plugin_is_a_warning(kops):
     assert max(map(len, found.stdout.splitlines())) < 80
     warnings = [line for line in found.stderr.splitlines() if line.startswith("kops: warning: ")]
     assert len(warnings) == 11, found.stderr
-    assert any("plugin topics (command) of kops-broken 9.9" in line and "wins" in line for line in warnings)
+    assert any("plugin topics (command) of kops-broken 9.9" in line and "takes precedence" in line for line in warnings)
 
 
 def test_a_broken_command_is_one_line_and_an_unknown_command(kops):

@@ -53,7 +53,7 @@ def test_jar_set_is_fetched_with_dependencies_and_cached(repository, cache, monk
 
 def test_concurrent_fetches_fetch_once(repository, cache):
     code = (
-        "import json, pathlib, sys; from kops.gateways import jars; said = [];"
+        "import json, pathlib, sys; from kops.gateways.machine import jars; said = [];"
         "found = jars.jars_of(jars.kafka_set(sys.argv[2]), pathlib.Path(sys.argv[1]), progress=said.append);"
         "print(json.dumps([len(found), said]))"
     )
@@ -90,7 +90,7 @@ def test_jar_with_wrong_checksum_is_refused_and_not_kept(repository, cache, monk
         folder = cache / str(len(known))
         with pytest.raises(MissingRequirement, match=re.escape(wrong)) as refused:
             jars.jars_of(jars.kafka_set(VERSION), folder)
-        assert refused.value.message.startswith(f"{repository.root.as_uri()}/ gives ")
+        assert refused.value.message.startswith(f"{repository.root.as_uri()}/ serves ")
         assert [path for path in (folder / "jars").iterdir() if path.suffix != ".lock"] == []
 
 

@@ -157,10 +157,10 @@ class Connection:
 
     @property
     def uses_sasl(self) -> bool:
-        """Tell whether the brokers ask who we are by SASL."""
+        """Whether the brokers authenticate clients by SASL."""
         return self.security_protocol.startswith("SASL_")
 
     @property
     def uses_tls(self) -> bool:
-        """Tell whether the connection is encrypted."""
+        """Whether the connection is encrypted."""
         return self.security_protocol.endswith("SSL")

@@ -18,7 +18,7 @@ from kops.core.errors import ConfigError
 
 @dataclass(frozen=True)
 class Sourced:
-    """A value and where it was said."""
+    """A value and its source."""
 
     value: Any
     source: str

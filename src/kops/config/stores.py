@@ -16,7 +16,7 @@ _ASN1_SEQUENCE = b"\x30"
 def store_type(path: Path) -> str:
     """Return PEM, PKCS12 or JKS by what is in the file: Java's own JKS type opens PKCS12 files too, so the declared type says little.
 
-    :raises ConfigError: when it cannot be read or is none of these
+    :raises ConfigError: when it cannot be read or is not one of these
     """
     try:
         start = path.read_bytes()

@@ -72,7 +72,7 @@ def _loader() -> Any:
                 return super().construct_object(node, deep)
             except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
                 name = node.tag.rpartition(":")[2]
-                shown = f"{node.value!r} is no {name}" if isinstance(node, yaml.ScalarNode) else f"this is no {name}"
+                shown = f"{node.value!r} is not a valid {name}" if isinstance(node, yaml.ScalarNode) else f"this is not a valid {name}"
                 raise yaml.constructor.ConstructorError(None, None, shown, node.start_mark) from error
 
     Loader.yaml_implicit_resolvers = {

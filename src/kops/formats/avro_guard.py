@@ -20,7 +20,7 @@ _LONG_BITS = 70
 
 
 def needs_guard(schema: Any, named: Mapping[str, Any]) -> bool:
-    """Tell whether values of a schema can be nested without end, or deeper than ``MOST_DEPTH``, or hold items without bytes.
+    """Whether values of a schema can be nested without end, or deeper than ``MOST_DEPTH``, or hold items without bytes.
 
     :param schema: as ``fastavro.parse_schema`` returns it
     :param named: named types by their full names
@@ -56,7 +56,7 @@ class _Schema:
         return self._found[name]
 
     def weightless(self, schema: Any, inside: tuple[str, ...]) -> bool:
-        """Tell whether a value of a schema takes no bytes."""
+        """Whether a value of a schema takes no bytes."""
         schema = _resolved(schema, self._named)
         if isinstance(schema, list):
             return False

@@ -1,6 +1,6 @@
 """What dead-letter queues write into the headers of a record: where it came from, who could not take it, and why. Pure.
 
-Read are the headers of Kafka Connect (``DeadLetterQueueReporter``), of Kafka Streams (KIP-1034, ``ExceptionHandlerUtils``), of share groups
+Reads the headers of Kafka Connect (``DeadLetterQueueReporter``), of Kafka Streams (KIP-1034, ``ExceptionHandlerUtils``), of share groups
 (KIP-1191) and of Spring (``DeadLetterPublishingRecoverer``, which writes numbers as big-endian bytes). Of a header that is there several
 times, as after a record was sent again and failed again, the last one counts.
 """
@@ -162,7 +162,7 @@ def dead_letter(headers: Iterable[tuple[str, bytes | None]]) -> DeadLetter | Non
 
 
 def is_error_header(name: str) -> bool:
-    """Tell whether a dead-letter queue wrote a header: a record that is sent back goes without it."""
+    """Whether a dead-letter queue wrote a header: a record that is redriven goes without it."""
     return name.startswith(tuple(PREFIXES))
 
 

@@ -27,7 +27,7 @@ def column_of(form: Form) -> tuple[Type, Decode]:
 
     :param form: with the schemas that records have (``Form.registered``)
     :raises Disagreement: when one column cannot hold them all
-    :raises OperationFailed: when one of them is none
+    :raises OperationFailed: when one of them is not one
     """
     return _avro(form) if form.name == "avro" else _protobuf(form)
 

@@ -55,7 +55,7 @@ def test_the_worst_is_read_or_refused(text):
 def test_where_it_is_wrong():
     for text, message in {
         "a: 1\nb: 2\na: 3\n": "f.yaml, line 3: not YAML: a is given twice",
-        "a:\n  b: 0x_\n": "f.yaml, line 2: not YAML: '0x_' is no int",
+        "a:\n  b: 0x_\n": "f.yaml, line 2: not YAML: '0x_' is not a valid int",
         "b: 1\na: [": "f.yaml, line 2: not YAML",
     }.items():
         with pytest.raises(ConfigError) as refused:

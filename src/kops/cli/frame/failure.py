@@ -60,7 +60,7 @@ def describe(error: BaseException) -> tuple[dict[str, object], int]:
 
 
 def wants_json(argv: Sequence[str]) -> bool:
-    """Tell whether ``-o json`` is among the arguments; the parser may have failed before it got there."""
+    """Whether ``-o json`` is among the arguments; the parser may have failed before it got there."""
     joined = " ".join(argv[: argv.index("--")] if "--" in argv else argv)
     return any(form in f" {joined} " for form in (" -o json ", " -ojson ", " --output json ", " --output=json "))
 

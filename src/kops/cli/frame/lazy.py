@@ -60,7 +60,7 @@ class Group(_SharedOptions, click.Group):
     command_class = Command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Print the help where nothing else is asked for: that is no error."""
+        """Print the help if no command is given; that is not an error."""
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), color=ctx.color)
             ctx.exit()

@@ -11,7 +11,7 @@
 
 ``=`` compares texts as they are, numbers as numbers and true and false as such; ``null`` is a tombstone, a record without a key, a
 header without a value, or a path that leads nowhere. ``~`` searches a regular expression. The order of ``<`` is that of numbers, or of
-texts where the operand is none. What has no value fits only ``=null`` and the negations.
+texts if the operand is not a number. A missing value matches only ``=null`` and the negations.
 """
 
 from __future__ import annotations

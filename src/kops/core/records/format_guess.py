@@ -82,7 +82,7 @@ def _json(text: str) -> Any:
 
 
 def _schema(objects: Iterable[dict[str, Any]]) -> str | None:
-    """Return the fields of some objects as a DDL schema; None when one has fields that are no plain values."""
+    """Return the fields of some objects as a DDL schema; None if one has fields that are not plain values."""
     types: dict[str, str] = {}
     for one in objects:
         for name, value in one.items():

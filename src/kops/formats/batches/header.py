@@ -60,17 +60,17 @@ class Batch:
 
     @property
     def is_control(self) -> bool:
-        """Tell whether it holds a transaction's marker instead of records."""
+        """Whether it holds a transaction's marker instead of records."""
         return bool(self.attributes & CONTROL)
 
     @property
     def has_gaps(self) -> bool:
-        """Tell whether offsets between its first and its last have no record: compaction took them."""
+        """Whether offsets between its first and its last were removed by compaction."""
         return self.records != self.last_offset - self.base_offset + 1
 
     @property
     def is_transactional(self) -> bool:
-        """Tell whether it belongs to a transaction."""
+        """Whether it belongs to a transaction."""
         return bool(self.attributes & TRANSACTIONAL)
 
 
@@ -109,7 +109,7 @@ def batches_of(data: bytes) -> list[Batch]:
 
 
 def is_sound(data: bytes, batch: Batch) -> bool:
-    """Tell whether the checksum of a batch is right."""
+    """Whether the checksum of a batch is correct."""
     import google_crc32c
 
     return bool(google_crc32c.value(data[batch.at + CRC_FROM : batch.end]) == batch.checksum)

@@ -44,7 +44,7 @@ class Assignment:
     :param active: its tasks, in the order of its partitions
     :param standby: tasks whose state it copies, with the partitions that they read
     :param hosts: by ``application.server``, the partitions that each reads
-    :param standby_hosts: likewise, of whose tasks each has a copy
+    :param standby_hosts: in the same way, for standby tasks
     :param error: 0 when there is none (``AssignorError``)
     """
 

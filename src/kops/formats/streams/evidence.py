@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Evidence:
     """One observation.
 
-    :param type: the type it speaks for; empty: for none, it is said with every guess
+    :param type: the type that it supports; empty: none, it is shown with every guess
     :param weight: how much; negative: it speaks against it
     :param sentence: what was seen, without a full stop; empty: not worth saying
     """

@@ -90,7 +90,7 @@ def encode(change: BufferedChange, version: int = CURRENT_VERSION) -> bytes:
 def decode(data: bytes, headers: Headers) -> BufferedChange:
     """Return the change that a value holds, by the version that the record's headers name.
 
-    As Kafka Streams does: what calls itself version 2 and is none is read as version 3; what follows a whole value is left.
+    As in Kafka Streams: an invalid version 2 is read as version 3; bytes after a complete value are ignored.
     In versions 0 and 1 the prior value is the old one, which is right for the first record of a key and all that the value says.
 
     :raises UndecodableRecord: when the value is not of that version

@@ -1,4 +1,4 @@
-"""Produces any number of records, and tells of each whether it was acknowledged."""
+"""Produces any number of records, and reports for each whether it was acknowledged."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kops.gateways.kafka.records import Records
 
 OnRead = Callable[[int], None]
-"""Is told how many records came from Kafka, batch by batch."""
+"""Receives the number of records of each batch from Kafka."""
 WIDEN = 4
 
 

@@ -1,4 +1,4 @@
-"""Reads as a member of a group, and commits what it is told to: the one reader of kops that joins anything."""
+"""Reads as a member of a group, and commits on request: the only reader of kops that joins a group."""
 
 from __future__ import annotations
 

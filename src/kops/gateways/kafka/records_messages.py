@@ -1,4 +1,4 @@
-"""How confluent-kafka is told to read, and its messages as records."""
+"""The settings of confluent-kafka's consumer, and its messages as records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPEED = {
     "queued.min.messages": 100_000,
     "queued.max.messages.kbytes": 16 * 1024,
 }
-"""With its own default of a second, librdkafka stops for so long whenever its queue is full: a quarter of the speed (measured)."""
+"""With its own default of a second, librdkafka pauses that long whenever its queue is full: a quarter of the speed (measured)."""
 _LOG_APPEND_TIME = 2
 PASSING = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED")
 """Errors that reading outlives: brokers that come back, and a group that is named but never used."""
@@ -83,7 +83,7 @@ def as_records(messages: list[Any]) -> list[Record]:
 
 
 def parts_reader(names: Sequence[str]) -> Callable[[list[Any]], list[tuple[Any, ...]]]:
-    """Return what reads some parts of messages, as :func:`as_record` has them; none is looked at in Python, but for times and headers."""
+    """Return what reads some parts of messages, as :func:`as_record` has them; none is processed in Python, except times and headers."""
     from confluent_kafka import Message
 
     readers: dict[str, Callable[[Any], Any]] = {

@@ -53,7 +53,7 @@ class Topics(TopicsRead):
         return self._errors(futures, "create topic")
 
     def _being_deleted(self, errors: Mapping[str, KopsError | None]) -> set[str]:
-        """Return the topics that are said to exist and are not shown."""
+        """Return the topics that are reported to exist but are not listed."""
         said = {name for name, error in errors.items() if error is not None and error.details.get("kafka_error") == "TOPIC_ALREADY_EXISTS"}
         return said - set(self.existing(said))
 
@@ -85,7 +85,7 @@ class Topics(TopicsRead):
         return self._errors({resource.name: future for resource, future in futures.items()}, "alter topic")
 
     def add_partitions(self, totals: Mapping[str, int], *, validate_only: bool = False) -> dict[str, KopsError | None]:
-        """Let topics have so many partitions, and wait until the cluster shows them with their leaders.
+        """Add partitions to topics, and wait until the cluster shows them with their leaders.
 
         :param totals: partitions in all, by topic
         :param validate_only: let the broker check them, and change nothing

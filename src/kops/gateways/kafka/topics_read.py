@@ -82,8 +82,8 @@ class TopicsRead:
             TopicCollection(wanted), include_authorized_operations=True, request_timeout=self._client.timeout
         )
         answers = {name: self._client.wait(future, f"describe topic {name}") for name, future in futures.items()}
-        told = {name: answer.authorized_operations for name, answer in answers.items()}
-        return {name: frozenset(one.name for one in operations) if operations else None for name, operations in told.items()}
+        authorized = {name: answer.authorized_operations for name, answer in answers.items()}
+        return {name: frozenset(one.name for one in operations) if operations else None for name, operations in authorized.items()}
 
     def settings(self, names: Iterable[str], *, missing_ok: bool = False) -> dict[str, dict[str, Setting]]:
         """Return the effective settings of topics: all of them, with where each value comes from.

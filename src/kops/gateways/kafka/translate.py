@@ -65,22 +65,22 @@ _OF_KAFKA_PYTHON = {"KafkaTimeoutError": "_TIMED_OUT", "KafkaConnectionError": "
 
 
 def is_unreachable(error: Any) -> bool:
-    """Tell whether an error means that no broker can be reached."""
+    """Whether an error means that no broker can be reached."""
     return error.name() in ("_ALL_BROKERS_DOWN", "_RESOLVE")
 
 
 def is_lost(error: Any) -> bool:
-    """Tell whether an error means that a request was lost with its connection, or never answered."""
+    """Whether an error means that a request was lost with its connection, or never answered."""
     return error.name() in (*_UNREACHABLE, *_TIMED_OUT)
 
 
 def is_answer(error: Any) -> bool:
-    """Tell whether a broker said it: what librdkafka finds itself has negative codes."""
+    """Whether a broker reported it: librdkafka's own errors have negative codes."""
     return int(error.code()) > 0
 
 
 def is_moving(error: Any) -> bool:
-    """Tell whether an error means that a group's coordinator is not there yet, or somewhere else by now."""
+    """Whether an error means that a group's coordinator is not available yet, or has moved."""
     return error.name() in _COORDINATOR_MOVES
 
 
@@ -90,17 +90,17 @@ def coordinator_moves(error: KopsError | None) -> bool:
 
 
 def leader_moved(error: KopsError) -> bool:
-    """Tell whether a broker was asked that does not lead the partition, or has only begun to."""
+    """Whether a broker was asked that is not the leader of the partition, or has just become it."""
     return error.details.get("kafka_error") in _LEADER_MOVED
 
 
 def has_no_leader(error: KopsError) -> bool:
-    """Tell whether there was no leader to be asked: for a moment while one is chosen, or as long as no replica is there."""
+    """Whether the partition has no leader: briefly during an election, or for as long as all replicas are offline."""
     return error.details.get("kafka_error") in _NO_LEADER
 
 
 def is_authentication(error: Any) -> bool:
-    """Tell whether an error means that the brokers refuse who we are, or that TLS fails."""
+    """Whether an error means that the brokers rejected our credentials, or that TLS failed."""
     return error.name() in _AUTHENTICATION
 
 
