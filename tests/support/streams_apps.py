@@ -254,7 +254,9 @@ class Cluster:
     def produce_all(self, records: Mapping[str, Iterable[Record]]) -> None:
         """Write records with their timestamps and headers; without a partition, Java's default partitioner chooses."""
         failed: list[KafkaError] = []
-        producer = Producer({"bootstrap.servers": self.servers, "partitioner": "murmur2_random", "linger.ms": 5})
+        producer = Producer(
+            {"bootstrap.servers": self.servers, "partitioner": "murmur2_random", "linger.ms": 5, "enable.idempotence": True}
+        )
         for topic, record in ((topic, record) for topic, several in records.items() for record in several):
             assert record.timestamp, "librdkafka takes a timestamp of 0 as now"
             while len(producer) >= 50_000:

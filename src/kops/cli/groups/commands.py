@@ -135,6 +135,6 @@ def delete(session: Session, *, names: tuple[str, ...], regex: bool, approval: A
 
     The journal keeps the offsets: `kops undo` makes the groups again where they stood.
     """
-    from kops.operations.groups.delete import plan_delete
+    from kops.operations.offsets.delete_groups import plan_delete
 
     return session.carry_out(plan_delete(session, names, regex=regex), approval)

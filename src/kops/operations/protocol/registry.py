@@ -19,7 +19,7 @@ MUTATIONS = {
     "topics.delete": "kops.operations.topics.change:CHANGE_TOPICS",
     "topics.change": "kops.operations.topics.change:CHANGE_TOPICS",
     "topics.truncate": "kops.operations.topics.truncate:TRUNCATE",
-    "groups.delete": "kops.operations.groups.delete:DELETE",
+    "groups.delete": "kops.operations.offsets.delete_groups:DELETE",
     "offsets.move": "kops.operations.offsets.move:MOVE",
     "offsets.move_many": "kops.operations.offsets.move:MOVE_MANY",
     "offsets.delete": "kops.operations.offsets.delete:DELETE",

@@ -58,7 +58,6 @@ def plan_produce(services: Services, topic: str, outgoing: Outgoing) -> Plan:
         items=(Item(topic, "produce", None, None, f"from {outgoing.source}"),),
         guard={topic: found.topic_id},
         arguments={"source": outgoing.source, "partitioner": outgoing.partitioner, "acks": outgoing.acks},
-        warnings=("what is produced cannot be undone",),
     )
 
 

@@ -72,7 +72,7 @@ def plan_undo(services: Services, plan: Plan[Given], results: Sequence[ItemResul
         )
     back = plan_truncate_at(services, seen.ends)  # what came after it was looked at stays
     arguments = ReplayTruncation(back.arguments.below, plan.arguments.replay, tuple(partitions))
-    summary = f"take the replay back: {back.summary}"
+    summary = f"undo the replay: {back.summary}"
     return replace(back, operation=UndoReplay.name, summary=summary, arguments=arguments, losses=tuple(_losses(seen)))
 
 

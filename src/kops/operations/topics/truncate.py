@@ -108,7 +108,6 @@ def _plan(services: Services, found: Mapping[str, Topic], positions: Mapping[Top
         guard={"topics": {name: found[name].topic_id for name in topics}, "needs": _needs_json(needs)},
         arguments=Truncation({place: targets[place].offset for place in positions if going[place]}),
         warnings=tuple(_warnings(topics, needs, readers)),
-        notes=("records that are deleted do not come back: there is no undo",) if topics else (),
     )
 
 

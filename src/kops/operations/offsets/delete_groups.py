@@ -1,4 +1,4 @@
-"""``kops groups delete``: empty groups go with their committed offsets; undo makes them again with the offsets that they had."""
+"""``kops groups delete``: deletes empty groups with their committed offsets; undo restores the offsets, and with them the groups."""
 
 from __future__ import annotations
 
