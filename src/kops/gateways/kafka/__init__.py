@@ -1,4 +1,4 @@
-"""Kafka through confluent-kafka; above this package there are only kops types and errors."""
+"""Kafka through confluent-kafka. Above this package there are only kops' own types and errors."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class Kafka:
-    """One cluster, its requests by subject. Nothing connects before it is used."""
+    """One cluster, its requests by subject. Connects on first use."""
 
     def __init__(self, connection: Connection, *, verbose: bool = False) -> None:
         self.client = Client(connection, verbose=verbose)
 
     def close(self) -> None:
-        """End all connections; it can be used again, and connects anew then."""
+        """Close all connections. The object remains usable and reconnects when needed."""
         self.client.close()
 
     @cached_property
@@ -54,7 +54,7 @@ class Kafka:
 
     @cached_property
     def streams_groups(self) -> StreamsGroups:
-        """Groups of Kafka Streams applications, with what their members say of themselves."""
+        """Groups of Kafka Streams applications, with what their members report about themselves."""
         from kops.gateways.kafka.groups.streams import StreamsGroups
 
         return StreamsGroups(self.client)
@@ -68,7 +68,7 @@ class Kafka:
 
     @cached_property
     def records(self) -> Records:
-        """Records of frozen offset ranges."""
+        """Records of fixed offset ranges."""
         from kops.gateways.kafka.records import Records
 
         return Records(self.client)
@@ -94,7 +94,7 @@ class Kafka:
         return produce(self.client, topic, records)
 
     def cluster(self) -> Cluster:
-        """Return the cluster's id, controller and brokers, asked once.
+        """Return the cluster's id, controller and brokers; cached.
 
         :raises Unreachable: when no broker answers
         """

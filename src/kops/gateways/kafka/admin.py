@@ -1,8 +1,8 @@
-"""kafka-python's admin client, for what confluent-kafka cannot say or ask about groups.
+"""kafka-python's admin client, for what confluent-kafka does not support for groups.
 
-It is loaded only then. confluent-kafka 2.16 sees neither share nor streams groups, cannot delete single offsets, and is
-wrong about the metadata of offsets: it writes a NUL after it, and reads on past its end (hence the UnicodeDecodeError).
-To read committed offsets it is not safe at all: see ``offsets_fetch``.
+Imported only when needed. confluent-kafka 2.16 sees neither share nor streams groups, cannot delete single offsets, and mishandles the
+metadata of offsets: it writes a NUL after it, and reads past its end (hence the UnicodeDecodeError). Reading committed offsets with it
+is not safe at all: see ``offsets_fetch``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 RETRY_SECONDS = 0.1
 PATIENCE_SECONDS = 15.0
-"""Controllers take a broker out of service when it is silent for ``broker.session.timeout.ms``, 9 s; until then clients are sent to it."""
+"""Controllers fence a broker that was silent for ``broker.session.timeout.ms``, 9 s; until then clients are sent to it."""
 _COORDINATOR_MOVES = ("NotCoordinatorError", "CoordinatorNotAvailableError", "CoordinatorLoadInProgressError")
 
 _BROKER_GONE = ("KafkaConnectionError", "NodeNotReadyError", "UnknownBrokerIdError")
@@ -36,7 +36,7 @@ _LEADER_MOVES = ("NotLeaderForPartitionError", "FencedLeaderEpochError", "Unknow
 
 
 def can_express(connection: Connection) -> bool:
-    """Return whether kafka-python can connect the way that this connection says."""
+    """Whether kafka-python supports everything that this connection needs."""
     return not connection.keystore_file and not (connection.sasl_mechanism == "OAUTHBEARER" and not connection.oauth.token_command)
 
 
@@ -56,17 +56,17 @@ def kafka_python_settings(connection: Connection) -> dict[str, Any]:
 
 
 class Wire:
-    """A kafka-python admin client that connects when first asked."""
+    """A kafka-python admin client that connects on its first request."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self.connection = client.connection
 
     def ask(self, doing: str, request: Callable[[KafkaAdminClient], Any], *, patient: bool = False) -> Any:
-        """Make a request, again while the group's coordinator moves.
+        """Make a request, and retry it while the group's coordinator is moving.
 
-        :param patient: for requests that only read: again while a broker that just died is still taken to be in service, or one that
-            leads no more to be the leader
+        :param patient: for requests that only read: also retry while a broker that just died still counts as in service, or one that is no
+            longer the leader still counts as the leader
         :raises KopsError: translated from kafka-python's error
         """
         from kafka.errors import IncompatibleBrokerVersion, KafkaError
@@ -95,12 +95,12 @@ class Wire:
 
     def _connected(self) -> KafkaAdminClient:
         settings = kafka_python_settings(self.connection)
-        # The first client knows better why a cluster cannot be reached: the second waits, and then has no reason.
+        # The first client knows better why a cluster cannot be reached: the second one waits, and then has no reason to give.
         reached = self._client.admin.describe_cluster(request_timeout=self._client.timeout)
-        from kafka import KafkaAdminClient  # takes as long as the answer, and longer
+        from kafka import KafkaAdminClient  # the import takes as long as the answer, or longer
         from kafka.errors import KafkaError
 
-        # It warns of every attempt to connect, on stderr when nobody listens; what matters comes back as an error.
+        # It logs every connection attempt, to stderr unless there is a handler; what matters is raised as an error.
         log = logging.getLogger("kafka")
         log.addHandler(logging.NullHandler())
         log.propagate = False
@@ -113,9 +113,9 @@ class Wire:
 
 
 def settled(answer: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return the errors of partitions.
+    """Return the errors by partition.
 
-    :raises kafka.errors.KafkaError: when one of them says that the coordinator moves, for ``Wire.ask`` to ask again
+    :raises kafka.errors.KafkaError: when one of them means that the coordinator is moving, so that ``Wire.ask`` retries
     """
     for error in answer.values():
         if error.__name__ in _COORDINATOR_MOVES:

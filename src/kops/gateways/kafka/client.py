@@ -1,7 +1,7 @@
-"""Makes confluent-kafka clients from a connection, and waits for their futures.
+"""Creates confluent-kafka clients for a connection, and waits for their futures.
 
-librdkafka retries a connection for as long as it is asked to and tells the reason only by callback. So every wait
-polls for those reasons, and a refused login or unreachable brokers end the wait at once with the reason.
+librdkafka retries a connection for as long as it is asked to, and reports the reason only by callback. So every wait polls for those
+reasons, and a rejected login or unreachable brokers end the wait with the reason.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ T = TypeVar("T")
 
 POLL_SECONDS = 0.05
 UNREACHABLE_GRACE_SECONDS = 2.0
-"""A broker that restarts comes back within this time; a wrong address does not."""
+"""A restarting broker is back within this time; a wrong address never is."""
 REFRESH_SECONDS = 0.5
-"""KRaft brokers name any broker as the controller, for some seconds also one that just died, and librdkafka waits for that one
-until it reads new metadata. So a wait that lasts this long has the metadata read again, then after twice the time, and so on."""
+"""KRaft brokers name any broker as the controller, for some seconds even one that just died, and librdkafka waits for that one
+until it reads new metadata. So a wait refreshes the metadata after this time, and again each time that its length has doubled."""
 AGAIN_SECONDS = 5.0
-"""A read that is not answered for so long is made once more on new connections; later ones at once."""
+"""A read that is not answered within this time is sent again over new connections; later reads are sent twice at once."""
 
 _QUIET = logging.getLogger("kops.librdkafka")
 
 
 class Client:
-    """Clients of one cluster, made when first used."""
+    """The clients of one cluster, created on first use."""
 
     def __init__(self, connection: Connection, *, verbose: bool = False) -> None:
         self.connection = connection
@@ -50,17 +50,17 @@ class Client:
         self._trouble: tuple[float, Any] | None = None
         self._fresh: AdminClient | None = None
         self._looking: AdminClient | None = None
-        """Looks whether brokers that did not answer are still away; see ``_end_without_hope``."""
+        """Checks whether brokers that did not answer are still unreachable; see ``_end_without_hope``."""
         self._reading: Future[Any] | None = None
         self.asking_about_topics = RLock()
-        """Held from a question about topics until it is answered: see ``Offsets._asked``."""
+        """Held from a request about topics until its answer; see ``Offsets._asked``."""
         self.second: KafkaAdminClient | None = None
-        """kafka-python's client, for what librdkafka lacks; see ``groups_wire``."""
+        """kafka-python's client, for what librdkafka does not support; see ``groups_wire``."""
 
     def close(self) -> None:
-        """Give connections and threads back, for a process that goes on; librdkafka's end with the last reference."""
+        """Release connections and threads in a process that continues; librdkafka's end with the last reference."""
         if self.second is not None:
-            with contextlib.suppress(Exception):  # what was asked has been answered; nobody waits for a good-bye
+            with contextlib.suppress(Exception):  # all requests have been answered, so a failure to close does not matter
                 self.second.close()
         self.second = None
         self.__dict__.pop("admin", None)
@@ -75,17 +75,14 @@ class Client:
 
     @cached_property
     def admin(self) -> AdminClient:
-        """The admin client."""
         return self._new_admin()
 
     def consumer(self, overrides: dict[str, Any]) -> Consumer:
-        """Return a new consumer with further settings."""
         from confluent_kafka import Consumer
 
         return self._make(Consumer, overrides)
 
     def producer(self, overrides: dict[str, Any]) -> Producer:
-        """Return a new producer with further settings."""
         from confluent_kafka import Producer
 
         return self._make(Producer, overrides)
@@ -96,10 +93,11 @@ class Client:
         """Wait for an admin request.
 
         :param doing: what is being done, for the error: ``create topic orders``
-        :param again: for what only reads: makes the request once more, on a client of its own, when the first one is lost with its
-            connection, or not answered for some time: it may wait for a broker that was killed. The first answer of the two counts.
-            While the coordinator of a group moves, or is made because it is the first group ever, the request is made as often as it takes
-        :param timeout: seconds; the connection's when None
+        :param again: only for reads: sends the request once more, on a client of its own, when the first one is lost with its connection
+            or not answered for some time, as it may be waiting for a broker that was killed. The first of the two answers counts.
+            While the coordinator of a group is moving, or being created for the first group ever, the request is repeated as often
+            as needed
+        :param timeout: seconds; None: the connection's
         :raises KopsError: translated from Kafka's error
         """
         from confluent_kafka import KafkaException
@@ -153,28 +151,28 @@ class Client:
             return error
 
     def settle(self) -> Any:
-        """Wait for metadata that a wait has asked for, and return it; None where there is none, or it is not to be had."""
+        """Wait for the metadata that a wait has requested, and return it; None if none was requested, or it cannot be read."""
         if self._reading is None:
             return None
         try:
-            return self.wait(self._reading, "read the metadata")  # which asks for no more of it meanwhile
-        except KopsError:  # what is asked next tells it
+            return self.wait(self._reading, "read the metadata")  # without requesting more metadata meanwhile
+        except KopsError:  # the next request reports it
             return None
         finally:
             self._reading = None
 
     def metadata(self) -> Any:
-        """Read the metadata of the cluster anew, which is known to be out of date; see ``settle``."""
+        """Refresh the cluster's metadata, which is known to be out of date; see ``settle``."""
         self._read_metadata()
         return self.settle()
 
     def _read_metadata(self) -> None:
-        """Begin to read the metadata of the cluster anew; of all topics, as asking for one by its name may create it."""
+        """Start to refresh the cluster's metadata: for all topics, because a request for one by its name may create it."""
         if self._reading is None or self._reading.done():
             self._reading = in_thread(partial(self.admin.list_topics, timeout=self.timeout))
 
     def _fresh_admin(self) -> AdminClient:
-        """Return the client for second requests: it has connections of its own."""
+        """Return the client for second requests, which has connections of its own."""
         if self._fresh is None:
             self._fresh = self._new_admin()
         return self._fresh
@@ -190,9 +188,9 @@ class Client:
             raise translate(self._trouble[1], doing, self.connection.bootstrap_servers)
 
     def _end_without_hope(self, doing: str) -> None:
-        """Raise a refused login, or that no broker answers, once a new client has confirmed it.
+        """Raise a rejected login, or that no broker answers, once a new client has confirmed it.
 
-        The brokers may be back and slow to answer, and librdkafka never says so. A new client says at once when they are not.
+        The brokers may be back and slow to answer, which librdkafka never reports. A new client reports at once if they are not.
         """
         if self._trouble is None:
             return
@@ -205,9 +203,9 @@ class Client:
             self._looking.describe_cluster(request_timeout=self.timeout)
 
     def _doubt_trouble(self, future: Future[Any]) -> None:
-        """Forget what was told before a wait, and let a new client look, which tells it anew where it still holds.
+        """Forget what was reported before this wait, and start a new client, which reports it again if it still holds.
 
-        librdkafka tells once that all brokers are gone, whenever it is polled next, and never that they are back.
+        librdkafka reports once that all brokers are down, whenever it is next polled, and never that they are back.
         """
         self._looking = None
         if "admin" in self.__dict__ and not future.done():
@@ -219,16 +217,16 @@ class Client:
                 self._fresh_admin().describe_cluster(request_timeout=self.timeout)
 
     def _hear(self) -> None:
-        """Let librdkafka tell what it has to."""
+        """Poll librdkafka for its callbacks."""
         self.admin.poll(0)
         for client in (self._fresh, self._looking):
             if client is not None:
                 client.poll(0)
 
     def _failed(self, error: Any, doing: str) -> KopsError:
-        """Return why a request failed; when it was lost, the reason for that.
+        """Return why a request failed; raise the reported connection error if there is one.
 
-        :raises KopsError: that reason
+        :raises KopsError: the connection error
         """
         self._hear()
         if is_answer(error):
@@ -261,8 +259,8 @@ class Client:
 def _weakly(method: Callable[[Any], None]) -> Callable[[Any], None]:
     """Return a function that calls a method without keeping its object alive.
 
-    A client of librdkafka that is part of a cycle ends when Python collects garbage, in whichever thread that is, and librdkafka aborts the
-    process when it is one of its own.
+    A librdkafka client that is part of a reference cycle is destroyed when Python collects garbage, in whichever thread that happens, and
+    librdkafka aborts the process if it is one of its own threads.
     """
     known = WeakMethod(method)
 
@@ -275,7 +273,7 @@ def _weakly(method: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 def in_thread(call: Callable[[], T]) -> Future[T]:
-    """Run a blocking call of librdkafka beside the main thread, so that Ctrl-C and a refused login end the wait."""
+    """Run a blocking librdkafka call in its own thread, so that Ctrl-C and a rejected login end the wait."""
     future: Future[T] = Future()
 
     def run() -> None:

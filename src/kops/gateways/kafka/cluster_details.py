@@ -1,4 +1,4 @@
-"""What confluent-kafka cannot ask about a cluster: its quorum, features, fenced brokers, reassignments. kafka-python can."""
+"""What confluent-kafka cannot request about a cluster: its quorum, features, fenced brokers, reassignments. kafka-python can."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ClusterDetails:
-    """Requests about the cluster; every method waits for the answer and raises KopsError when it cannot be had."""
+    """Requests about the cluster; every method waits for the answer and raises KopsError if there is none."""
 
     def __init__(self, client: Client) -> None:
         self._wire = Wire(client)
@@ -46,9 +46,9 @@ class ClusterDetails:
         )
 
     def registered_brokers(self) -> tuple[RegisteredBroker, ...]:
-        """Return the brokers that the controllers know, those that are down included where the cluster tells (Kafka 4.0).
+        """Return the brokers that the controllers know, including those that are down if the cluster reports them (Kafka 4.0).
 
-        DescribeCluster itself is of Kafka 2.8.
+        DescribeCluster itself requires Kafka 2.8.
         """
         answer = self._wire.ask("describe the registered brokers", _ask_for_brokers, patient=True)
         return tuple(
@@ -57,14 +57,14 @@ class ClusterDetails:
         )
 
     def versions_or_errors(self, broker_ids: Iterable[int]) -> dict[int, str | KopsError]:
-        """Return the Kafka release whose requests each broker answers, such as ``4.3``.
+        """Return the Kafka release whose requests each broker supports, such as ``4.3``.
 
-        The protocol does not name a broker's version. It follows from the versions of the requests that it knows: at least this one.
+        The protocol does not report a broker's version. It is inferred from the request versions that the broker supports: this or newer.
         """
         return {broker_id: self._version(broker_id) for broker_id in sorted(set(broker_ids))}
 
     def adding_replicas(self) -> dict[TopicPartition, frozenset[int]]:
-        """Return the brokers that partitions are being moved to, by partition: those are not in sync yet, and not in trouble."""
+        """Return the brokers that partitions are being moved to, by partition: they are not in sync yet, which is not a problem."""
         answer = self._wire.ask(
             "list the partitions that are being moved", lambda admin: admin.list_partition_reassignments(), patient=True
         )
@@ -73,7 +73,7 @@ class ClusterDetails:
         }
 
     def eligible_leaders(self, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, ...]]:
-        """Return the brokers out of sync that may still be elected without loss, for the partitions that have some (KIP-966)."""
+        """Return the out-of-sync brokers that can still be elected without loss, for the partitions that have any (KIP-966)."""
         wanted = sorted(set(topics))
         answer = self._wire.ask("describe the eligible leaders", lambda admin: admin.describe_topic_partitions(wanted), patient=True)
         return {
@@ -94,7 +94,7 @@ class ClusterDetails:
 
 
 def _ask_for_quorum(admin: KafkaAdminClient) -> dict[str, Any]:
-    """Ask for the quorum; kafka-python's own method expects an answer of version 2 (Kafka 3.8)."""
+    """Request the quorum; kafka-python's own method expects an answer of version 2 (Kafka 3.8)."""
     from kafka.errors import for_code
 
     request = request_class("DescribeQuorumRequest")
@@ -108,13 +108,13 @@ def _ask_for_quorum(admin: KafkaAdminClient) -> dict[str, Any]:
 
 
 def _ask_for_brokers(admin: KafkaAdminClient) -> dict[str, Any]:
-    """Ask for the brokers; kafka-python's own method expects an answer of version 1 (Kafka 3.7)."""
+    """Request the brokers; kafka-python's own method expects an answer of version 1 (Kafka 3.7)."""
     request = request_class("DescribeClusterRequest")
     return _answer_of(admin, request(include_cluster_authorized_operations=False, include_fenced_brokers=True))
 
 
 def _answer_of(admin: KafkaAdminClient, request: Any) -> dict[str, Any]:
-    """Return the answer to a request as the fields that its version has.
+    """Return an answer as the fields that its version has.
 
     :raises kafka.errors.KafkaError: when it is an error
     """

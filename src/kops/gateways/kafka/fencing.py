@@ -1,4 +1,4 @@
-"""Fencing: whoever becomes the writer of a transactional id has the brokers abort what the one before left open."""
+"""Fencing: a new writer of a transactional id makes the brokers abort what the previous one left open."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kops.gateways.wire.transactions import BatchWriter, BrokenTransaction
 
 
 def fence(settings: Mapping[str, Any], writers: Iterable[Names], brokers: Sequence[str]) -> None:
-    """Become each of some writers, and wait until what it left open is aborted.
+    """Take over each of these writers, and wait until its open transaction is aborted.
 
     :param settings: librdkafka's
     :param brokers: bootstrap servers, for errors
-    :raises KopsError: when the brokers do not let us
+    :raises KopsError: when the brokers do not allow it
     """
     from kafka.errors import KafkaError
 

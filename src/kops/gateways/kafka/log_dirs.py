@@ -1,4 +1,4 @@
-"""Log directories of brokers: confluent-kafka cannot ask for them, so kafka-python does."""
+"""Log directories of brokers, through kafka-python: confluent-kafka has no such request."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class LogDirs:
     def describe_or_errors(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition] | None = None
     ) -> dict[int, tuple[LogDir, ...] | KopsError]:
-        """Return the log directories of each broker, or why they are not known: a broker that is down, a missing right.
+        """Return the log directories of each broker, or why they are not known: a broker that is down, a missing permission.
 
-        :param partitions: list the replicas of these only; None lists all that there are
+        :param partitions: list only the replicas of these; None lists all
         """
         topics = None if partitions is None else _by_topic(partitions)
         return {broker_id: self._of_broker(broker_id, topics) for broker_id in sorted(set(broker_ids))}
@@ -35,7 +35,7 @@ class LogDirs:
         except KopsError as error:
             return error
         if not answer["log_dirs"]:
-            # Every broker has one: an empty answer is how this request is refused, and kafka-python drops the code beside it.
+            # Every broker has one: an empty answer means that the request was rejected, and kafka-python drops the error code with it.
             return AuthorizationFailed(
                 f"could not {doing}: it names none", hint="the principal of this context needs DESCRIBE on the cluster; ask for an ACL"
             )

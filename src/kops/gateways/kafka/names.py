@@ -1,4 +1,4 @@
-"""Names of topics and groups for completion: one quick question each, by the client that loads fastest."""
+"""Names of topics and groups for completion: one quick request each, by the client that loads fastest."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def topic_names(client: Client, seconds: float) -> list[str]:
 def group_names(client: Client, prefix: str, seconds: float) -> list[str]:
     """Return the ids of groups that begin with a prefix.
 
-    Share, streams and Connect groups are seen only by an old request that also describes every group, so it is asked only where
-    no other group begins so.
+    Share, streams and Connect groups are listed only by an old request that also describes every group, so it is sent only if no other
+    group has this prefix.
 
     :raises KafkaException: when the brokers do not answer in time
     """

@@ -1,4 +1,4 @@
-"""Where partitions begin and end, and which offset a time has."""
+"""Where partitions begin and end, and the offset at a given time."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ T = TypeVar("T")
 RETRY_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
 NO_LEADER_SECONDS = 1.5
-"""Where a replica is there, a leader is chosen within this time; where none is, nobody should wait for a broker that is down."""
+"""If a replica is available, a leader is elected within this time; otherwise a broker that is down is not worth waiting for."""
 
 
 class Offsets:
-    """Offsets of partitions. Many partitions are one request to each leader."""
+    """Offsets of partitions. Many partitions take one request per leader."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def bounds(self, partitions: Iterable[TopicPartition], *, isolation: str = READ_UNCOMMITTED) -> dict[TopicPartition, Bounds]:
-        """Return the log start and log end offsets of some partitions.
+        """Return the log start and log end offsets of partitions.
 
         :param isolation: with ``read_committed`` the end is the last stable offset: where an open transaction begins
-        :raises KopsError: of the first partition that has none (NotFound for an unknown topic or partition)
+        :raises KopsError: for the first partition that has none (NotFound for an unknown topic or partition)
         """
         return _all_good(self.bounds_or_errors(partitions, isolation=isolation))
 
     def bounds_or_errors(
         self, partitions: Iterable[TopicPartition], *, isolation: str = READ_UNCOMMITTED
     ) -> dict[TopicPartition, Bounds | KopsError]:
-        """Return the bounds of each partition, or why they are not known: a deleted topic spoils only its own rows."""
+        """Return the bounds of each partition, or why they are not known: a deleted topic affects only its own rows."""
         from confluent_kafka.admin import OffsetSpec
 
         wanted = sorted(set(partitions))
@@ -48,7 +48,7 @@ class Offsets:
         return bounds | self._missing([partition for partition, found in bounds.items() if isinstance(found, KopsError)])
 
     def _missing(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, KopsError]:
-        """Return the partitions that do not exist: when all are of that kind, the client only says that they have no leaders."""
+        """Return the partitions that do not exist: if all are missing, the client reports only that they have no leaders."""
         existing, problems = self.partitions_or_errors({partition.topic for partition in partitions})
         return {
             partition: NotFound(f"there is no partition {partition}", topic=partition.topic, partition=partition.partition)
@@ -57,20 +57,20 @@ class Offsets:
         }
 
     def at_time(self, partitions: Iterable[TopicPartition], milliseconds: int) -> dict[TopicPartition, int | None]:
-        """Return the first offset with this timestamp or a later one; None when the time is past the last record.
+        """Return the first offset with this timestamp or a later one; None if the last record is older.
 
         :param milliseconds: since the epoch
-        :raises KopsError: of the first partition that cannot be asked
+        :raises KopsError: for the first partition that cannot be queried
         """
         from confluent_kafka.admin import OffsetSpec
 
         wanted = sorted(set(partitions))
         answers = self._found(wanted, OffsetSpec.for_timestamp(milliseconds), READ_UNCOMMITTED, "find the offset of a time")
-        # The broker says -1 for "none"; committed as it is, it would send the group wherever auto.offset.reset points.
+        # The broker answers -1 for "none"; if that were committed, the group would follow auto.offset.reset.
         return {partition: None if offset < 0 else offset for partition, offset in _all_good(answers).items()}
 
     def partitions_of(self, topics: Collection[str]) -> dict[str, tuple[TopicPartition, ...]]:
-        """Return the partitions of some topics.
+        """Return the partitions of each topic.
 
         :raises NotFound: when a topic does not exist
         """
@@ -82,7 +82,7 @@ class Offsets:
         return partitions
 
     def partitions_or_errors(self, topics: Collection[str]) -> tuple[dict[str, tuple[TopicPartition, ...]], dict[str, KopsError]]:
-        """Return the partitions of some topics, and why those of the others are not known."""
+        """Return the partitions of topics, and the errors of those whose partitions are not known."""
         from confluent_kafka import TopicCollection
 
         if not topics:
@@ -99,7 +99,7 @@ class Offsets:
         return partitions, problems
 
     def _found(self, partitions: Sequence[TopicPartition], spec: Any, isolation: str, doing: str) -> dict[TopicPartition, int | KopsError]:
-        """Ask for offsets, again where a leader has moved: librdkafka tells so, and goes on asking the broker that it knows."""
+        """List offsets, and retry where a leader has moved: librdkafka reports that, but keeps asking the old leader."""
         pause, since = RETRY_SECONDS, dict[tuple[TopicPartition, float], float]()
         answers = self._asked(partitions, spec, isolation, doing)
         while True:
@@ -115,22 +115,22 @@ class Offsets:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             metadata = self._client.metadata()
             if metadata is not None and all(partition.topic not in metadata.topics for partition in left):
-                return answers  # of topics that are not there librdkafka says too that they have no leaders
+                return answers  # for topics that do not exist librdkafka also reports that they have no leaders
             answers |= self._asked(left, spec, isolation, doing)
 
     def _patience(self, answer: int | KopsError) -> float:
-        """Return for how many seconds a better answer is hoped for."""
+        """Return for how many seconds to wait for a better answer."""
         if not isinstance(answer, KopsError):
             return 0
         timeout = self._client.timeout
         return timeout if leader_moved(answer) else min(NO_LEADER_SECONDS, timeout) if has_no_leader(answer) else 0
 
     def _asked(self, partitions: Sequence[TopicPartition], spec: Any, isolation: str, doing: str) -> dict[TopicPartition, int | KopsError]:
-        """Ask for offsets once, and wait for all of them.
+        """List offsets once, and wait for all of them.
 
-        Nothing else is asked meanwhile: librdkafka looks for unknown leaders in the thread that asks, and its own thread frees that work
-        when metadata for an earlier question comes just then. Two questions at once about a topic new to a client end the process, once
-        in some thousand times (librdkafka 2.16, ``rd_kafka_topic_partition_list_query_leaders_async``).
+        No other request about topics runs meanwhile: librdkafka looks up unknown leaders in the calling thread, and its own thread frees
+        that work if metadata for an earlier request arrives just then. Two concurrent requests about a topic new to a client end the
+        process, once in some thousand times (librdkafka 2.16, ``rd_kafka_topic_partition_list_query_leaders_async``).
         """
         from confluent_kafka import IsolationLevel
         from confluent_kafka import TopicPartition as Librdkafka

@@ -1,4 +1,4 @@
-"""Produces a few records, each acknowledged by all in-sync replicas or reported."""
+"""Produces a few records, each acknowledged by all in-sync replicas or reported as an error."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.translate import translate
 
 SETTINGS = {"enable.idempotence": True, "partitioner": "murmur2_random", "linger.ms": 5}
-"""Keys land where the Java client puts them: librdkafka's own default partitioner is another one."""
+"""Places keys where the Java client does: librdkafka's default partitioner is a different one."""
 
 
 def produce(client: Client, topic: str, records: Iterable[NewRecord]) -> int:
     """Produce records and wait for all acknowledgements.
 
-    :returns: how many were acknowledged
-    :raises KopsError: on the first record that was refused
+    :returns: the number of acknowledged records
+    :raises KopsError: on the first record that was rejected
     :raises TimedOut: when some were not acknowledged in time; they may have arrived
     """
     producer = client.producer(dict(SETTINGS))

@@ -12,9 +12,9 @@ from kops.gateways.kafka.records_messages import speed
 from kops.gateways.kafka.translate import is_authentication, translate
 
 PARTITIONERS = {"murmur2": "murmur2_random", "crc32": "consistent_random", "fnv1a": "fnv1a_random", "random": "random"}
-"""kops' names -> librdkafka's: that of Java, of librdkafka itself (kcat, Python, .NET), of Sarama, and none. Without a key: any one."""
+"""kops' names -> librdkafka's partitioners: Java's, librdkafka's own (kcat, Python, .NET), Sarama's, and none. Without a key: random."""
 KEPT = 100
-"""Refused records of which the reason is kept; all are counted."""
+"""Rejected records whose reason is kept; all are counted."""
 MOST_BATCH = 1_000_000
 _BATCH_OVERHEAD = 200
 _QUEUED = 100_000
@@ -25,7 +25,7 @@ _POLL_EVERY = 1000
 class Delivered:
     """Records that one partition acknowledged.
 
-    :param first: the lowest offset; -1 when the broker tells none
+    :param first: the lowest offset; -1 if the broker reports none
     """
 
     records: int = 0
@@ -34,14 +34,14 @@ class Delivered:
 
 
 class Sender:
-    """Sends records to one topic. Memory: what is under way, at most 100,000 records or 64 MiB.
+    """Sends records to one topic. Memory: what is in flight, at most 100,000 records or 64 MiB.
 
     :param partitioner: a name of ``PARTITIONERS``
     :param acks: ``all``, or ``1`` for the leader alone
-    :param largest: max.message.bytes of the topic: a record that is larger goes alone, as a broker refuses whole batches
+    :param largest: max.message.bytes of the topic: a larger record is sent on its own, because a broker rejects whole batches
     :ivar sent: records handed over so far
-    :ivar refused: number of records that were refused or not acknowledged in time
-    :ivar reasons: where the first of them came from, and why
+    :ivar refused: number of records that were rejected or not acknowledged in time
+    :ivar reasons: where the first of them came from, and why they were rejected
     """
 
     def __init__(self, client: Client, topic: str, *, partitioner: str = "murmur2", acks: str = "all", largest: int = MOST_BATCH) -> None:
@@ -73,14 +73,13 @@ class Sender:
 
     @property
     def acknowledged(self) -> int:
-        """Return the number of records that were acknowledged."""
         return sum(each.records for each in self.delivered.values())
 
     def send(self, record: NewRecord, where: str) -> None:
-        """Hand a record over; waits while too many are under way.
+        """Hand a record over; blocks while too many are in flight.
 
-        :param where: where it comes from, for the error: ``line 17``
-        :raises Unreachable: when the brokers refuse who we are
+        :param where: where the record comes from, for the error: ``line 17``
+        :raises Unreachable: when the brokers reject our credentials
         """
         from confluent_kafka import KafkaException
 
@@ -90,7 +89,7 @@ class Sender:
             else:
                 self._refuse(where, _explained(error, self._topic, self._client))
 
-        if record.timestamp == 0:  # to librdkafka it means now, which would be another record
+        if record.timestamp == 0:  # librdkafka takes 0 for "now", which would change the record
             self._refuse(where, OperationFailed("the time 1970-01-01T00:00:00.000Z cannot be sent", hint="any later one can"))
             return
         extra: dict[str, Any] = {} if record.partition is None else {"partition": record.partition}
@@ -112,14 +111,14 @@ class Sender:
             self._raise_trouble()
 
     def finish(self) -> int:
-        """Wait until each record is acknowledged or refused; return how many are neither."""
+        """Wait until each record is acknowledged or rejected; return how many are neither."""
         left: int = self._producer.flush(self._client.timeout + 5)
         if not self.delivered:
             self._raise_trouble()
         return left
 
     def drop(self) -> None:
-        """Give up what is not on its way yet; what is may still arrive."""
+        """Discard what is not in flight yet; what is in flight may still arrive."""
         self._producer.purge(in_flight=False, blocking=False)
         self._producer.poll(0)
 

@@ -1,4 +1,4 @@
-"""What the clients answer about groups -> kops' own types. Pure."""
+"""Converts the clients' answers about groups to kops' own types. Pure."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _CONSUMER_PROTOCOLS = ("", "consumer")
 
 
 def kafka_words(state: str) -> str:
-    """Return a group's state in upper case: ``PreparingRebalance`` and confluent-kafka's own word both PREPARING_REBALANCE."""
+    """Return a group's state in upper case: both ``PreparingRebalance`` and confluent-kafka's own name become PREPARING_REBALANCE."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", state).upper()
     return words.replace("REBALANCING", "REBALANCE") if words else "UNKNOWN"
 
 
 def listed_group(answer: Mapping[str, Any]) -> Group:
-    """Return a group from kafka-python's ListGroups: brokers before 4.0 tell no type, those before 2.6 no state."""
+    """Return a group from kafka-python's ListGroups: brokers before 4.0 report no type, those before 2.6 no state."""
     protocol_type = answer["protocol_type"]
     named = (answer.get("group_type") or "classic").lower()
     is_other = named == "classic" and protocol_type not in _CONSUMER_PROTOCOLS
@@ -34,7 +34,6 @@ def listed_group(answer: Mapping[str, Any]) -> Group:
 
 
 def group_of(answer: Any) -> Group:
-    """Return a group from confluent-kafka's ConsumerGroupDescription."""
     members = [
         Member(
             member.member_id,
@@ -59,7 +58,7 @@ def group_of(answer: Any) -> Group:
 
 
 def gathered(commits: Iterable[TopicCommits]) -> GroupOffsets:
-    """Return what a group has committed in each topic."""
+    """Return what a group has committed, from its commits by topic."""
     found = GroupOffsets()
     for one in commits:
         if one.partitions:
@@ -72,7 +71,7 @@ def gathered(commits: Iterable[TopicCommits]) -> GroupOffsets:
 
 
 def offsets_of(answers: Sequence[Any], doing: str) -> GroupOffsets | KopsError:
-    """Return an answer in columns; what is done for each partition is done in C."""
+    """Convert an answer to columns; the work per partition is done in C."""
     if any(map(_ERROR, answers)):
         failed = next(answer for answer in answers if answer.error is not None)
         return translate(failed.error, f"{doing} ({failed.topic}:{failed.partition})")
@@ -80,7 +79,7 @@ def offsets_of(answers: Sequence[Any], doing: str) -> GroupOffsets | KopsError:
     for topic, some in groupby(answers, _TOPIC):
         parts = list(some)
         offsets = list(map(_OFFSET, parts))
-        if min(offsets) < 0:  # asked for by name, and without a commit
+        if min(offsets) < 0:  # requested by name, and without a commit
             parts, offsets = [part for part in parts if part.offset >= 0], [offset for offset in offsets if offset >= 0]
         if not parts:
             continue
@@ -106,9 +105,9 @@ def _unread(answers: Sequence[Any]) -> list[int]:
 
 
 def empty_or_unread(answer: Any) -> str | None:
-    """Return "" when there is no metadata, else None.
+    """Return "" if there is no metadata, otherwise None.
 
-    The text itself is not to be trusted: confluent-kafka reads past its end, into whatever lies there, until a NUL.
+    The text itself cannot be trusted: confluent-kafka reads past its end, into whatever follows in memory, until a NUL.
     """
     try:
         return None if answer.metadata else ""

@@ -1,6 +1,6 @@
 """Committed offsets: read, written and deleted without joining the group.
 
-Of many groups in few requests, answers as they come, so that memory does not grow with the groups.
+Many groups take few requests, and answers are passed on as they arrive, so memory does not grow with the number of groups.
 """
 
 from __future__ import annotations
@@ -23,23 +23,21 @@ Offsets = dict[TopicPartition, Committed]
 """The committed offsets of one group."""
 
 AT_ONCE = 48
-"""Groups that librdkafka is asked for at once: enough to keep a broker busy while the answers before are looked at."""
+"""Groups requested from librdkafka at once: enough to keep a broker busy while earlier answers are processed."""
 
 
 class CommittedOffsets:
-    """Committed offsets of groups."""
-
     def __init__(self, client: Client) -> None:
         self._client = client
         self._wire = Wire(client)
 
     def committed(self, group_ids: Iterable[str], *, stable: bool = False) -> dict[str, Offsets]:
-        """Return the committed offsets of some groups; a group that has none, or does not exist, has an empty dictionary.
+        """Return the committed offsets of groups; a group that has none, or does not exist, has an empty dictionary.
 
-        Metadata is None where there is some and the connection is one that only librdkafka can make.
+        Metadata is None if there is some but only librdkafka can make this connection.
 
         :param stable: wait for open transactions that have offsets to commit (an exactly-once application that just stopped)
-        :raises KopsError: of the first group or partition that cannot be read
+        :raises KopsError: for the first group or partition that cannot be read
         """
         return all_good(self.committed_or_errors(group_ids, stable=stable))
 
@@ -50,7 +48,7 @@ class CommittedOffsets:
         return {name: one if isinstance(one := found[name], KopsError) else dict(one.commits()) for name in wanted}
 
     def read_offsets(self, group_ids: Iterable[str], *, stable: bool = False) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
-        """Yield each group with what it has committed, or why that is not known; in their order, but for those that are asked again.
+        """Yield what each group has committed, or why that is not known; in their order, except for groups that are requested again.
 
         :param stable: wait for open transactions that have offsets to commit
         """
@@ -74,9 +72,9 @@ class CommittedOffsets:
                     yield group_id, answer
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
-        """Commit offsets for a group without members, which is made when it does not exist. Nothing joins the group.
+        """Commit offsets for a group without members, which is created if it does not exist. Nothing joins the group.
 
-        :return: the error of each partition, None where it is committed
+        :return: the error of each partition, None if it is committed
         :raises GroupActive: when the group has members: the broker decides, whatever was read before
         """
         if not offsets:
@@ -92,7 +90,7 @@ class CommittedOffsets:
         return {partition: errors.get(partition) for partition in offsets}
 
     def begin_commit(self, group_id: str, offsets: Mapping[str, Iterable[tuple[int, int]]]) -> PendingCommit:
-        """Begin to commit plain offsets for a group without members; nothing waits for the broker.
+        """Start to commit plain offsets for a group without members, without waiting for the broker.
 
         :param offsets: by topic, partitions and offsets
         """
@@ -102,7 +100,7 @@ class CommittedOffsets:
         return PendingCommit(self, self._client, group_id, asked)
 
     def commit_on_the_wire(self, group_id: str, offsets: Mapping[TopicPartition, Committed]) -> dict[TopicPartition, KopsError | None]:
-        """Commit by kafka-python, with metadata and leader epochs; see ``commit``."""
+        """Commit through kafka-python, with metadata and leader epochs; see ``commit``."""
         from kafka.structs import OffsetAndMetadata
         from kafka.structs import TopicPartition as KafkaPython
 
@@ -116,7 +114,7 @@ class CommittedOffsets:
         return self._errors_by_partition(doing, self._wire.ask(doing, lambda admin: settled(admin.alter_group_offsets(group_id, asked))))
 
     def delete_offsets(self, group_id: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, KopsError | None]:
-        """Delete committed offsets of a group, as if they had never been.
+        """Delete committed offsets of a group.
 
         :raises GroupActive: when the group is subscribed to their topics
         """
@@ -129,7 +127,7 @@ class CommittedOffsets:
         return self._errors_by_partition(doing, self._wire.ask(doing, lambda admin: admin.delete_group_offsets(group_id, wire)))
 
     def _pass(self, group_ids: Iterable[str], *, stable: bool) -> Iterator[tuple[str, GroupOffsets | KopsError]]:
-        """Ask for each group once: in few requests where the client for that is there already, as after groups were listed."""
+        """Request each group once: in few requests if the client for that exists already, as after groups were listed."""
         left = dict.fromkeys(group_ids)
         if self._client.second is not None:
             for answers in fetched(self._client, self._client.second, list(left), stable=stable):
@@ -178,9 +176,9 @@ class CommittedOffsets:
 
 
 class PendingCommit:
-    """A commit of plain offsets that is under way.
+    """A commit of plain offsets that is in flight.
 
-    :param asked: what is committed, as librdkafka takes it
+    :param asked: what is committed, as librdkafka's own type
     """
 
     def __init__(self, offsets: CommittedOffsets, client: Client, group_id: str, asked: list[Any]) -> None:
@@ -191,9 +189,9 @@ class PendingCommit:
         self._future = self._ask()
 
     def errors(self) -> dict[TopicPartition, KopsError] | KopsError:
-        """Wait for it; return the partitions that were not committed, or why none was.
+        """Wait for the commit; return the partitions that were not committed, or why none was.
 
-        While the coordinator moves it is repeated, by kafka-python where that can connect: it looks the coordinator up again each time.
+        While the coordinator is moving it is repeated, through kafka-python if that can connect: it looks up the coordinator each time.
         """
         deadline = time.monotonic() + self._client.timeout
         while True:
@@ -228,12 +226,12 @@ class PendingCommit:
 
 
 def is_unstable(answer: object) -> bool:
-    """Tell whether an open transaction keeps the offsets of a group from being known."""
+    """Whether the offsets of a group cannot be known because of an open transaction."""
     return isinstance(answer, KopsError) and answer.details.get("kafka_error") == "UNSTABLE_OFFSET_COMMIT"
 
 
 def still_open(group_id: str) -> KopsError:
-    """Return the error for a group of which a transaction stays open."""
+    """Return the error for a group that has offsets in a transaction which stays open."""
     return Refused(
         f"an open transaction has offsets of group {group_id} to commit, and may yet",
         hint="an exactly-once application that was killed leaves it open until its transaction.timeout.ms is over: try again then",
@@ -242,7 +240,7 @@ def still_open(group_id: str) -> KopsError:
 
 
 def all_good(answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answers, or raise the first that is an error."""
+    """Return the answers, or raise the first one that is an error."""
     for answer in answers.values():
         if isinstance(answer, KopsError):
             raise answer

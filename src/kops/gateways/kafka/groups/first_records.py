@@ -1,6 +1,6 @@
-"""The first record at or after an offset, for many partitions at once: how old is what a group would read next.
+"""The first record at or after an offset, for many partitions at once: how old is the next record that a group would read.
 
-Nothing joins a group and nothing is committed: partitions are assigned by hand, and each is left as soon as it gave one record.
+Nothing joins a group and nothing is committed: partitions are assigned manually, and each is dropped once it has returned a record.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.translate import is_authentication, translate
 
 AT_ONCE = 1000
-"""Partitions in one assignment: a fetch of all of them holds some tens of MB."""
+"""Partitions per assignment: a fetch of all of them takes some tens of MB."""
 MOST_MESSAGES = 1000
 NEAR = 200
-"""Offsets to read on to the next one that is wanted: a seek throws away what was fetched."""
+"""Up to this many offsets are read to get to the next requested one: a seek discards what was fetched."""
 POLL_SECONDS = 0.05
 _LOG_APPEND_TIME = 2
 _PASSING = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART")
@@ -30,12 +30,12 @@ _SETTINGS = {
     "enable.auto.offset.store": False,
     "auto.offset.reset": "error",
     "enable.partition.eof": True,
-    # One record of each partition is wanted: fetch no more than there must be.
+    # One record per partition is needed: fetch no more than necessary.
     "queued.min.messages": 1,
     "queued.max.messages.kbytes": 65_536,
     "fetch.message.max.bytes": 65_536,
     "fetch.wait.max.ms": 20,
-    "fetch.queue.backoff.ms": 0,  # with more, each assignment after the first waits for seconds
+    "fetch.queue.backoff.ms": 0,  # if it is longer, each assignment after the first waits for seconds
     "reconnect.backoff.max.ms": 1_000,
 }
 
@@ -44,9 +44,9 @@ Answer = FirstRecord | KopsError | None
 
 
 def first_records(client: Client, places: Iterable[Place], *, isolation: str) -> dict[Place, Answer]:
-    """Return the first record at each place or after it, or why it is not known.
+    """Return the first record at or after each place, or why it is not known.
 
-    :param isolation: ``read_committed`` passes aborted and open transactions over
+    :param isolation: ``read_committed`` skips aborted and open transactions
     """
     by_partition: dict[tuple[str, int], list[int]] = defaultdict(list)
     for partition, offset in sorted(set(places)):
@@ -65,7 +65,7 @@ def first_records(client: Client, places: Iterable[Place], *, isolation: str) ->
 
 
 class _Assignment:
-    """Some partitions, read until each has answered for each of its offsets, in their order."""
+    """Some partitions, each read until all of its offsets are answered, in ascending order."""
 
     def __init__(self, client: Client, consumer: Any, wanted: dict[tuple[str, int], list[int]]) -> None:
         self._client = client
@@ -79,7 +79,7 @@ class _Assignment:
 
         first = [Librdkafka(*name, offsets[0]) for name, offsets in self._left.items()]
         self._consumer.assign(first)
-        self._consumer.resume(first)  # the assignment before may have paused them, and that outlives it
+        self._consumer.resume(first)  # the previous assignment may have paused them, and that outlives it
         heard = time.monotonic()
         while self._left:
             before = len(self._answers)
@@ -88,7 +88,7 @@ class _Assignment:
             for message in self._messages():
                 name = (message.topic(), message.partition())
                 if name not in self._left or name in moved:
-                    continue  # what was fetched before a seek says nothing about the new place
+                    continue  # what was fetched before a seek is of no use at the new place
                 if self._take(message, name):
                     moved.add(name)
                 if not self._left[name]:
@@ -103,12 +103,12 @@ class _Assignment:
         return self._answers
 
     def _messages(self) -> list[Any]:
-        """Return what has come, as soon as something has: ``consume`` alone would wait until it has as many as it may take."""
+        """Return the messages that have arrived, as soon as there is one: ``consume`` alone would wait for as many as it may return."""
         first = self._consumer.poll(POLL_SECONDS)
         return [] if first is None else [first, *self._consumer.consume(MOST_MESSAGES, 0)]
 
     def _take(self, message: Any, name: tuple[str, int]) -> bool:
-        """Answer what a message answers, every offset up to it that is still open, and tell whether it went on elsewhere."""
+        """Answer every open offset up to a message's; return whether the partition was moved to its next offset by a seek."""
         left, error, offset = self._left[name], message.error(), message.offset()
         partition = TopicPartition(*name)
         if error is None:
@@ -137,7 +137,7 @@ class _Assignment:
         self._consumer.seek(Librdkafka(*name, offset))
 
     def _give_up(self) -> None:
-        """Answer for the places that gave nothing in time."""
+        """Report a time-out for all places that are still open."""
         servers, seconds = self._client.connection.bootstrap_servers, self._client.timeout
         for name, offsets in self._left.items():
             for offset in offsets:

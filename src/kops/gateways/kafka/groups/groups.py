@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class Groups(CommittedOffsets):
-    """Groups of a cluster."""
-
     def ids(self) -> list[str]:
         """Return the id of every group of every type."""
         return [group.group_id for group in self.listed()]
@@ -30,7 +28,7 @@ class Groups(CommittedOffsets):
     def listed(self) -> list[Group]:
         """Return every group of every type with its state, without members and coordinator.
 
-        confluent-kafka lists only classic and consumer groups: share, streams and Connect's are invisible to it, without an error.
+        confluent-kafka lists only classic and consumer groups: it silently omits share, streams and Connect groups.
         """
         if can_express(self._client.connection):
             found = [listed_group(answer) for answer in self._wire.ask("list the groups", lambda admin: admin.list_groups(), patient=True)]
@@ -48,7 +46,7 @@ class Groups(CommittedOffsets):
     def describe_or_errors(self, group_ids: Iterable[str]) -> dict[str, Group | KopsError]:
         """Return each group, or why it is not known.
 
-        Share, streams and Connect groups are as in the list of groups, without members, where kafka-python or the broker cannot tell more.
+        Share, streams and Connect groups are as listed, without members, if kafka-python or the broker cannot describe them.
         """
         wanted = sorted(set(group_ids))
         if not wanted:
@@ -71,13 +69,13 @@ class Groups(CommittedOffsets):
         return admin.describe_consumer_groups([group_id], request_timeout=self._client.timeout)[group_id]
 
     def first_records(self, places: Iterable[Place], *, isolation: str) -> dict[Place, Answer]:
-        """Return the first record at each place or after it; see ``groups_first_records.first_records``."""
+        """Return the first record at or after each place; see ``groups_first_records.first_records``."""
         from kops.gateways.kafka.groups.first_records import first_records
 
         return first_records(self._client, places, isolation=isolation)
 
     def delete(self, group_ids: Iterable[str]) -> dict[str, KopsError | None]:
-        """Delete groups and their committed offsets; return the error of each, None where it is gone."""
+        """Delete groups and their committed offsets; return the error of each, None if it is gone."""
         wanted = sorted(set(group_ids))
         futures = self._client.admin.delete_consumer_groups(wanted, request_timeout=self._client.timeout) if wanted else {}
         outcomes = {group_id: self._client.outcome(future, f"delete group {group_id}") for group_id, future in futures.items()}
@@ -95,7 +93,7 @@ class Groups(CommittedOffsets):
 
 
 def _described(answer: Any, listed: Group | None) -> Group | KopsError:
-    """Return what a description and the list of groups say together."""
+    """Combine the description of a group with its entry in the list of groups."""
     group = group_of(answer)
     if listed is None and group.state == "DEAD":
         from kops.gateways.kafka.translate import group_not_found

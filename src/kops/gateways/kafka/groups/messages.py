@@ -1,6 +1,6 @@
-"""Requests that neither client has: descriptions of share groups (KIP-932) and streams groups (KIP-1071).
+"""Requests that neither client supports: descriptions of share groups (KIP-932) and streams groups (KIP-1071).
 
-kafka-python builds a request from a description of its fields, and these are the descriptions.
+kafka-python builds a request class from a schema of its fields; these are the schemas.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _texts(*names: str) -> list[Field]:
 
 
 def _described(*fields: Field) -> list[Field]:
-    """Return the fields of an answer: for each group what all have, then some of its own."""
+    """Return the fields of an answer: per group those that all types have, then these."""
     head = [_field("ErrorCode", "int16"), _field("ErrorMessage", "string", nullable=True), *_texts("GroupId", "GroupState")]
     epochs = [_field("GroupEpoch", "int32"), _field("AssignmentEpoch", "int32")]
     tail = [_field("AuthorizedOperations", "int32") | {"default": "-2147483648"}]
@@ -93,9 +93,9 @@ def _streams() -> list[Field]:
 
 
 def ask_coordinators(admin: Any, group_ids: Sequence[str], request: Callable[[list[str]], Any]) -> list[tuple[int, Any]]:
-    """Send each coordinator a request about its groups, and return the brokers with their answers.
+    """Send each coordinator a request about its groups; return the brokers with their answers.
 
-    :param request: makes it, given the ids of a broker's groups
+    :param request: creates it from the ids of a broker's groups
     """
 
     async def ask_all() -> list[tuple[int, Any]]:
@@ -111,13 +111,13 @@ def describe_groups(admin: Any, api_key: int, group_ids: Sequence[str]) -> list[
 
 
 def describe_request(api_key: int) -> Any:
-    """Return the request class of a description, its answer registered beside it; call it with ``group_ids``."""
+    """Return the request class of a description, with its answer's class registered; call it with ``group_ids``."""
     return _messages(api_key)[0]
 
 
 @cache
 def _messages(api_key: int) -> tuple[Any, Any]:
-    """Return the classes of request and answer. Both are kept: kafka-python itself has only a weak reference to an answer's class."""
+    """Return the classes of request and answer. Both are kept, because kafka-python has only a weak reference to an answer's class."""
     name, versions, fields = ("ShareGroup", "1", _share()) if api_key == SHARE_GROUP_DESCRIBE else ("StreamsGroup", "0", _streams())
     asked = [_field("GroupIds", "[]string"), _field("IncludeAuthorizedOperations", "bool")]
     common = {"apiKey": api_key, "validVersions": versions, "flexibleVersions": _EVERY}

@@ -1,10 +1,11 @@
 """Committed offsets of many groups in few requests (OffsetFetch version 8, KIP-709), or of one, through kafka-python's connections.
 
-Brokers before Kafka 3.0 take one group a request (version 7).
+Brokers before Kafka 3.0 take one group per request (version 7).
 
-librdkafka asks for each group alone, twice, and makes an object of each partition: of a command over hundreds of thousands of partitions
-that was half. And its admin client ends the process when a broker answers that it does not coordinate the group (any more, or yet), as
-brokers do while they start: ``rd_kafka_handle_OffsetFetch`` of 2.16 then asks its consumer group for the coordinator, and has none.
+librdkafka requests each group separately, twice, and creates an object per partition: half the run time of a command over hundreds of
+thousands of partitions. And its admin client aborts the process when a broker answers that it is not (or not yet, or no longer) the
+coordinator of the group, as brokers do while they start: ``rd_kafka_handle_OffsetFetch`` of 2.16 then asks its consumer group for the
+coordinator, and has none.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from kafka import KafkaAdminClient
 
 GROUPS_AT_ONCE = 48
-"""Groups in one request to their coordinator, which answers while the request before is looked at."""
+"""Groups per request to their coordinator, which answers while the previous answer is processed."""
 
 Commits = dict[str, list[TopicCommits]]
 Found = dict[str, list[TopicCommits] | int]
@@ -31,10 +32,10 @@ Found = dict[str, list[TopicCommits] | int]
 
 
 def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Iterator[Commits]:
-    """Yield what groups have committed, some groups at a time, in their order.
+    """Yield what groups have committed, several groups at a time, in their order.
 
-    Groups for which the broker returns an error are left out, and when a broker does not answer, all that follow: they are to be asked for
-    one by one, which waits for coordinators that move, and says why one cannot be read.
+    Groups for which the broker returns an error are left out, and if a broker does not answer, all that follow: they are to be requested
+    one by one, which waits while coordinators move, and reports why one cannot be read.
 
     :param stable: open transactions that have offsets to commit are an error
     """
@@ -61,7 +62,7 @@ def fetched(client: Client, admin: KafkaAdminClient, group_ids: Sequence[str], *
 
 
 def fetched_alone(wire: Wire, group_id: str, *, stable: bool) -> list[TopicCommits] | KopsError:
-    """Return what one group has committed, or why that is not known; waits for a coordinator that moves."""
+    """Return what one group has committed, or why that is not known; waits while its coordinator moves."""
     from kafka.errors import for_code
 
     def ask(admin: KafkaAdminClient) -> list[TopicCommits]:
@@ -81,22 +82,22 @@ def fetched_alone(wire: Wire, group_id: str, *, stable: bool) -> list[TopicCommi
 
 
 def _found(group_id: str | None, data: bytes) -> Found:
-    """Return what an answer tells.
+    """Parse an answer.
 
-    :param group_id: the group that it is about; None when it names its groups
+    :param group_id: the group that it is about; None if it names its groups
     """
     return read_answer(data) if group_id is None else {group_id: read_answer_of_one(data)}
 
 
 def _ask(admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool) -> Future[list[tuple[str | None, bytes]]]:
-    """Begin to ask the coordinators of some groups; return their answers, without the headers."""
+    """Start to query the coordinators of groups; return their answers, without the headers."""
     return in_thread(lambda: run(admin, _asking(admin, group_ids, stable=stable)))
 
 
 def _asking(
     admin: KafkaAdminClient, group_ids: Sequence[str], *, stable: bool
 ) -> Callable[[], Coroutine[Any, Any, list[tuple[str | None, bytes]]]]:
-    """Return what asks the coordinators of some groups, to be run by the client; each answer with its group where it is of one only."""
+    """Return the coroutine function that queries the coordinators of groups; each answer comes with its group if it is about one only."""
     from kafka.errors import IncompatibleBrokerVersion
 
     of_many, of_one = undecoded_offset_fetch(VERSION), undecoded_offset_fetch(OF_ONE_GROUP)

@@ -1,4 +1,4 @@
-"""The groups of Kafka Streams applications with what their members say of themselves, by both protocols. Nothing joins a group."""
+"""The groups of Kafka Streams applications with what their members report, by both protocols. Nothing joins a group."""
 
 from __future__ import annotations
 
@@ -19,21 +19,19 @@ from kops.gateways.kafka.groups.messages import STREAMS_GROUP_DESCRIBE, describe
 
 
 class StreamsGroups:
-    """Groups of Kafka Streams applications."""
-
     def __init__(self, client: Client) -> None:
         self._client = client
         self._wire = Wire(client)
 
     @property
     def can_describe(self) -> bool:
-        """Tell whether the second client, which alone knows the request for the streams protocol, can connect."""
+        """Whether kafka-python, the only client that has the request for the streams protocol, can connect."""
         return can_express(self._client.connection)
 
     def classic(self, group_id: str) -> Application:
         """Return an application of the classic protocol, from the bytes of its assignor.
 
-        Nothing but the running members tell: of an empty group there is neither member nor sub-topology.
+        All of it comes from running members: an empty group has neither members nor sub-topologies.
 
         :raises NotFound: when there is no such group
         :raises KopsError: when the brokers do not answer
@@ -69,7 +67,7 @@ class StreamsGroups:
     def streams(self, group_ids: Sequence[str]) -> dict[str, Application | KopsError]:
         """Return applications of the streams protocol, as their coordinators describe them (``StreamsGroupDescribe``).
 
-        :raises KopsError: when the broker has no such request, or does not answer
+        :raises KopsError: when the broker does not support the request, or does not answer
         """
         found: dict[str, Application | KopsError] = self._wire.ask(
             "describe streams groups", lambda admin: _described(admin, group_ids), patient=True
@@ -78,7 +76,7 @@ class StreamsGroups:
 
 
 def _classic_member(answer: Any) -> tuple[StreamsMember, dict[str, set[str]]]:
-    """Return a member, and which topics the sub-topologies read that it has to do with."""
+    """Return a member, and the topics that its sub-topologies read."""
     said = decode_subscription(subscription_data(answer.metadata)) if answer.metadata else None
     partitions, data = assignment_data(answer.assignment) if answer.assignment else ((), b"")
     given = decode_assignment(data) if data else None

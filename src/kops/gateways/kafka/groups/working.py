@@ -1,4 +1,4 @@
-"""Share, streams and Connect groups with their members, of which confluent-kafka knows nothing."""
+"""Share, streams and Connect groups with their members, which confluent-kafka does not support."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kops.gateways.wire.kafka_python import known_brokers, request_class
 
 TYPES = ("share", "streams", "connect")
 _CONNECTOR_ITSELF = -1
-"""Among a connector's tasks, Connect's sign for the connector."""
+"""In a list of a connector's tasks, Connect's number for the connector itself."""
 
 
 def describe(wire: Wire, groups: Iterable[Group]) -> dict[str, Group]:
-    """Return groups of these types with their members; as they were listed, when the broker or the client cannot tell more.
+    """Return groups of these types with their members; as they were listed, if the broker or the client cannot describe them.
 
     :raises Unreachable: when no broker answers
     """
@@ -41,7 +41,7 @@ def describe(wire: Wire, groups: Iterable[Group]) -> dict[str, Group]:
 
 
 def _ask(admin: Any, kind: str, ids: Sequence[str]) -> dict[str, Group]:
-    """Ask each coordinator for its groups. kafka-python's own ``describe_groups`` takes every member for a consumer."""
+    """Describe each group at its coordinator. kafka-python's own ``describe_groups`` parses every member as a consumer."""
     if kind == "connect":
         request = request_class("DescribeGroupsRequest")
         answers = ask_coordinators(admin, ids, lambda some: request(groups=some, include_authorized_operations=False))
@@ -122,7 +122,8 @@ def _sorted(members: Iterable[WorkingMember]) -> tuple[WorkingMember, ...]:
 def connect_work(assignment: bytes) -> tuple[str, ...]:
     """Return the connectors and tasks in a worker's assignment (``ConnectProtocol`` and ``IncrementalCooperativeConnectProtocol``).
 
-    Both begin alike: version, error, the leader's id and address, the offset of its configuration, and the connectors with their tasks.
+    Both start in the same way: version, error, the leader's id and address, the offset of its configuration, and the connectors with
+    their tasks.
     """
     try:
         return tuple(_connect_work(Reader(assignment)))
