@@ -1,4 +1,4 @@
-"""A store to compute, and what is seen on the way: what the ways of computing it share."""
+"""A store to compute, and what is seen on the way: shared by all ways to compute it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ FATES = {
     NULL_KEY: "null_key",
     NULL_VALUE: "null_value",
 }
-"""What becomes of a record, by the number in the column ``fate``; 0 is kept."""
+"""What becomes of a record, by its number in the column ``fate``; 0 is kept."""
 NOTED = ("late", "boundary", "null_values", "expired", "hidden", "timed", "trimmed", "uncovered", "cached", "unaligned")
-"""What is counted of windows: records that came after a window of theirs had closed; records that an order which is not known may have
-made late; null values given to an aggregate that takes none; windows that the retention has expired; windows that later ones in the
-changelog will have expired once it is restored; keys whose timestamp depends on an order that is not known; partitions of the input
-whose oldest records are gone, and windows that may have had some of those (or partitions of which nothing is left); records beside a
-session that has expired, which a cache may still have found; windows of the changelog that start between those of the file."""
+"""What is counted for windows: records that arrived after one of their windows had closed; records that may have been late, depending on an
+order that is not known; null values given to an aggregate that takes none; windows that the retention has expired; windows that later ones
+in the changelog will expire once it is restored; keys whose timestamp depends on an order that is not known; partitions of the input whose
+oldest records are gone, and windows that may have had some of those (or partitions of which nothing is left); records next to an expired
+session that a cache may still have found; windows of the changelog whose starts do not fit the window definition in the state file."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Job:
     :param source: what is read of its topic
     :param changelog: all of its changelog, as it is now
     :param partitions: of the changelog
-    :param skip_undecodable: pass over records that are not of the formats, as ``LogAndContinueExceptionHandler`` does
+    :param skip_undecodable: skip records that are not in the declared formats, as ``LogAndContinueExceptionHandler`` does
     :param others: what is read of its further topics
-    :param loose: of a grouped table: not every change of the table is known, or not their order
-    :param places: what tells where keys belong, where a partitioner of the application's own does; None: the changelog
-    :param base: path of a snapshot's rows of the store, which are what it held before; None: it began empty
-    :param held: path of a snapshot's rows of the store, which stand for the changelog; None: that is read
+    :param loose: for a grouped table: not every change of the table is known, or not their order
+    :param places: shows where keys belong, if the application has its own partitioner; None: the changelog
+    :param base: path of a snapshot's rows of the store: what it held before; None: it began empty
+    :param held: path of a snapshot's rows of the store, used instead of the changelog; None: the changelog is read
     """
 
     state_file: StateFile
@@ -54,7 +54,6 @@ class Job:
 
     @property
     def sources(self) -> tuple[TopicRange, ...]:
-        """Return what is read of all its topics."""
         return (self.source, *self.others)
 
 
@@ -62,16 +61,16 @@ class Job:
 class Seen:
     """What was seen while a view was computed.
 
-    :param read: records read of the topic
+    :param read: records read from the topic
     :param dropped: how many of them did not count, by reason (``kops.spark.job.FATES``)
-    :param keys: that the store should hold
-    :param mixed: keys whose records' order is not known, where it matters
-    :param void: how often something was met that only a slower way of computing can judge, such as a sum that another order
-        of additions would have changed: the view does not count
-    :param noted: what else was counted, by name: of windows, see ``kops.spark.job.NOTED``
-    :param unrestorable: records of the changelog, tombstones too, whose keys are too short for such a store
-    :param live: how many live keys the changelog holds, by partition
-    :param latest: the greatest timestamp that the application takes the records to have, in milliseconds since the epoch; None: not seen
+    :param keys: number of keys that the store should hold
+    :param mixed: number of keys whose records' order is not known although it matters
+    :param void: how often something was found that only a slower way of computing can judge, such as a sum that another order
+        of additions would have changed: if any, the view is discarded
+    :param noted: other counts, by name: for windows, see ``kops.spark.job.NOTED``
+    :param unrestorable: records of the changelog, including tombstones, whose keys are too short for such a store
+    :param live: number of live keys in the changelog, by partition
+    :param latest: the greatest timestamp that the application assigns to the records, in milliseconds since the epoch; None: not seen
     """
 
     read: int

@@ -1,8 +1,8 @@
 """The process that forks Python workers: PySpark's daemon with a shorter module search path.
 
-Spark puts archives, including its own jar, first on Python's path, and a worker reads the directory of each again
-before every task (``importlib.invalidate_caches``), which takes 0.1 s: longer than some tasks. What workers need is imported once, before
-they are forked.
+Spark puts archives, including its own jar, first on Python's path, and a worker reads the directory of each again before every task
+(``importlib.invalidate_caches``), which takes 0.1 s: longer than some tasks. What workers need is imported once, before they are
+forked.
 """
 
 from __future__ import annotations

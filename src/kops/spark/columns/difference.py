@@ -1,4 +1,4 @@
-"""What one partition of a changelog lacks, computed on columns in a task: what ``difference`` is in Spark SQL."""
+"""What one partition of a changelog should hold but does not, computed on columns in a task: the counterpart of ``difference`` in Spark SQL."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _SAME = -1
 
 
 def stage_rows(wanted: pyarrow.Table, found: pyarrow.Table, partition: int, *, timed: bool) -> Iterator[pyarrow.RecordBatch]:
-    """Yield the rows that differ, as ``stage_files.write_file`` takes them.
+    """Yield the rows that differ, in the format of ``stage_files.write_file``.
 
     :param wanted: key, value (null: should not be there), timestamp; each key once
     :param found: key, value (null: a tombstone), timestamp, odd; each key once
-    :param timed: timestamps count
+    :param timed: whether timestamps are compared
     """
     wanted, found = wanted.combine_chunks(), found.combine_chunks()
     keys, of_wanted, of_found = _matched(wanted["key"], found["key"])
@@ -39,7 +39,7 @@ def stage_rows(wanted: pyarrow.Table, found: pyarrow.Table, partition: int, *, t
 
 
 def _matched(wanted: pyarrow.ChunkedArray, found: pyarrow.ChunkedArray) -> tuple[pyarrow.Array, Rows, Rows]:
-    """Return all keys, and for each the row where it is wanted, and where it was found, or ``_MISSING``."""
+    """Return all keys, and for each its row in ``wanted`` and in ``found``, or ``_MISSING``."""
     import numpy
     import pyarrow
 
@@ -62,7 +62,7 @@ def _joined(column: pyarrow.ChunkedArray) -> pyarrow.Array:
 
 
 class _Pairs:
-    """What is wanted beside what was found, for some keys."""
+    """The rows expected and found for some keys, side by side."""
 
     def __init__(self, wanted: pyarrow.Table, found: pyarrow.Table, of_wanted: Rows, of_found: Rows) -> None:
         self.is_found = of_found != _MISSING
@@ -70,7 +70,7 @@ class _Pairs:
         self.before, self.before_time, self.odd = (_taken(found[name], of_found) for name in ("value", "timestamp", "odd"))
 
     def actions(self, *, timed: bool) -> NDArray[Any]:
-        """Return of each key its place in ``APPENDED``, or ``_SAME``."""
+        """Return each key's index in ``APPENDED``, or ``_SAME``."""
         import numpy
 
         is_wanted, was_there = _flags(self.after.is_valid()), _flags(self.before.is_valid())
@@ -86,7 +86,7 @@ class _Pairs:
         return numpy.select([cases[name] for name in APPENDED], list(range(len(APPENDED))), _SAME)
 
     def rows(self, keys: pyarrow.Array, partition: int, *, timed: bool) -> pyarrow.RecordBatch:
-        """Return those that differ."""
+        """Return the keys that differ."""
         import numpy
         import pyarrow
         from pyarrow import compute
@@ -119,7 +119,7 @@ class _Pairs:
 
 
 def _taken(column: pyarrow.ChunkedArray, rows: Rows) -> pyarrow.Array:
-    """Return the values of some rows; null where a row is missing."""
+    """Return the values at these rows; null for missing rows."""
     import pyarrow
 
     missing = rows == _MISSING
@@ -135,6 +135,6 @@ def _differ(one: pyarrow.Array, other: pyarrow.Array) -> pyarrow.Array:
 
 
 def _flags(column: pyarrow.Array) -> NDArray[numpy.bool_]:
-    """Return booleans, false for null."""
+    """Return booleans, with null as false."""
     flags: NDArray[numpy.bool_] = column.fill_null(False).to_numpy(zero_copy_only=False)
     return flags

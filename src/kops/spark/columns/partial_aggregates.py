@@ -1,8 +1,8 @@
-"""What tasks aggregate of their own records, column by column, before anything goes to the JVM.
+"""What each task aggregates from its own records, column by column, before anything goes to the JVM.
 
-Most stores are a count, a sum or the newest value of keys and numbers whose bytes need no SQL. For them a task keeps one row
-of each key that it read, so that of ten million records only as many rows as there are keys reach Spark's own aggregation,
-which joins the rows of several tasks. What is not that plain is left to ``prepare`` and ``aggregates``.
+Most stores are a count, a sum or the latest value, of keys and numbers whose bytes need no SQL. For them a task keeps one row per key
+that it read, so that of ten million records only as many rows as there are keys reach Spark's own aggregation, which merges the rows of
+several tasks. Everything less simple is left to ``prepare`` and ``aggregates``.
 """
 
 from __future__ import annotations
@@ -32,17 +32,22 @@ FATES = ("read", "unfit", "negative_timestamp", "null_key", "null_value")
 SCHEMA = "partition int, key binary, number bigint, value binary, offset bigint, timestamp_ms bigint, " + ", ".join(
     f"{fate} bigint" for fate in FATES
 )
-"""Of a task's rows: of each key the partial aggregate, or the record that counts; and a row without a key, that counts what was read.
-Unfit is a record that is not of the formats, or that only the slower way can judge: then none of the rows is of any use."""
+"""A task's rows: per key the partial aggregate, or the record that counts; and one row without a key, with the counts of what was read.
+Unfit are records that are not in the declared formats, or that only the slower way can judge: if there are any, no row can be used."""
 CHOSEN = (TABLE, "last", "first")
 """Aggregates that are the value of one of the records."""
 
 WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
-_AS_THEY_ARE = ("string", "bytes", "float", *INTEGRAL)  # what Kafka Streams writes again as it read it; of a double, a NaN may change
+_AS_THEY_ARE = (
+    "string",
+    "bytes",
+    "float",
+    *INTEGRAL,
+)  # Kafka Streams writes these as it read them; a double may change, if it is a NaN
 
 
 def aggregates_in_tasks(store: Store) -> bool:
-    """Return whether tasks can aggregate the records of a store as columns."""
+    """Whether tasks can aggregate the records of a store as columns."""
     aggregate, key, value = store.aggregate, store.source.key.name, store.source.value.name
     if key not in _AS_THEY_ARE or store.where or store.key_by or store.explode or store.others or store.table:
         return False
@@ -59,25 +64,24 @@ def aggregates_in_tasks(store: Store) -> bool:
 
 
 def is_plain(key: Form, value: Form) -> bool:
-    """Return whether the bytes of keys and values need no SQL."""
+    """Whether the bytes of keys and values need no SQL."""
     return key.name in _AS_THEY_ARE and value.name in _AS_THEY_ARE
 
 
 def partial_rows(source: BatchSource, wanted: TopicRange, store: Store) -> DataFrame:
-    """Return what the tasks make of a topic, as rows of ``SCHEMA``; of a key there is one for each task, or a few."""
+    """Return what the tasks make of a topic, as rows of ``SCHEMA``: per key one row per task, or a few."""
     return source.reduced(wanted, SCHEMA, partial_aggregate_of(store))
 
 
 def partial_aggregate_of(store: Store) -> PartialAggregate:
-    """Return what aggregates the records of a store in a task."""
     return PartialAggregate(store.aggregate.kind, store.source.key, store.source.value)
 
 
 def joined(rows: DataFrame, store: Store) -> DataFrame:
-    """Return what the store holds, from the rows of all tasks: partition, key, value, timestamp, doubt.
+    """Merge the rows of all tasks into what the store holds: partition, key, value, timestamp, doubt.
 
-    Integral additions that wrap around do so in any order; the timestamp is the greatest (``KStreamAggregate``), of a table's
-    row the record's own (``KTableSource``).
+    Integer additions that wrap around give the same result in any order; the timestamp is the greatest (``KStreamAggregate``), or for a row
+    of a table the record's own (``KTableSource``).
     """
     from pyspark.sql import functions
 
@@ -98,7 +102,7 @@ def joined(rows: DataFrame, store: Store) -> DataFrame:
 
 @dataclass(frozen=True)
 class PartialAggregate:
-    """Makes rows of ``SCHEMA`` of a range's records; runs in the tasks.
+    """Makes rows of ``SCHEMA`` from the records of a range; runs in tasks.
 
     :param kind: count, sum, min, max, or one of ``CHOSEN``
     """
@@ -110,17 +114,16 @@ class PartialAggregate:
     by: ClassVar[tuple[str, ...]] = ("key",)
     """The columns of the key, which come first in the tables."""
     counted: ClassVar[tuple[str, ...]] = FATES
-    """What is counted of the records."""
+    """The counts taken of the records."""
 
     def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
-        """Yield the rows."""
         counts = dict.fromkeys(self.counted, 0)
         for table in gathered(self.tables(records, counts), self.merge):
             yield rows_of(self.with_keys(table), partition, dict.fromkeys(counts))
         yield rows_of(None, partition, counts)
 
     def merge(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return one row of each key, from rows in the order of their offsets."""
+        """Return one row per key, from rows in the order of their offsets."""
         if self.kind == TABLE:
             return newest_of_each_key(table)
         return picked(table, self.kind, self.by) if self.kind in CHOSEN else added(table, self.kind, self.by)
@@ -130,19 +133,19 @@ class PartialAggregate:
         return table
 
     def tables(self, records: Iterable[RecordColumns], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
-        """Yield what is aggregated of the records that count, and count them all."""
+        """Yield the columns to aggregate, of the records that count; count all records."""
         for each in records:
             yield self.columns(self.taken(each, counts, keep_null_values=self.kind == TABLE))
 
     def taken(self, records: RecordColumns, counts: dict[str, int], *, keep_null_values: bool) -> RecordColumns:
-        """Return the records that count, and count the others; none once one was unfit."""
+        """Return the records that count, and count the others; none once a record was unfit."""
         counts["read"] += len(records)
         counts["unfit"] += wrong_in(records, self.key, self.value)
         records = without_dropped(records, counts, keep_null_values=keep_null_values)
         return records.where(slice(0, 0)) if counts["unfit"] else records
 
     def columns(self, records: RecordColumns) -> pyarrow.Table:
-        """Return the keys, the times, and what is aggregated or chosen from."""
+        """Return the keys, the timestamps, and the values to aggregate or choose from."""
         import pyarrow
 
         columns = {"key": records.keys(), "timestamp_ms": pyarrow.array(records.timestamps)}
@@ -154,7 +157,7 @@ class PartialAggregate:
 
 
 def added(table: pyarrow.Table, kind: str, by: Sequence[str]) -> pyarrow.Table:
-    """Return one row for each of some keys: what ``number`` adds up to, and the greatest timestamp.
+    """Return one row per key: the aggregate of ``number``, and the greatest timestamp.
 
     :param kind: count, sum, min or max
     :param by: the columns of the key
@@ -166,7 +169,7 @@ def added(table: pyarrow.Table, kind: str, by: Sequence[str]) -> pyarrow.Table:
 
 
 def picked(table: pyarrow.Table, kind: str, by: Sequence[str]) -> pyarrow.Table:
-    """Return the first or last row of each of some keys, with the greatest timestamp (``KStreamReduce``, ``KStreamWindowAggregate``).
+    """Return the first or last row per key, with the greatest timestamp (``KStreamReduce``, ``KStreamWindowAggregate``).
 
     :param kind: last or first
     :param by: the columns of the key
@@ -178,9 +181,9 @@ def picked(table: pyarrow.Table, kind: str, by: Sequence[str]) -> pyarrow.Table:
 
 
 def rows_of(table: pyarrow.Table | None, partition: int, counts: Mapping[str, int | None]) -> pyarrow.Table:
-    """Lay out rows of ``SCHEMA``: those of a table, or the one of the counts.
+    """Lay out rows of ``SCHEMA``: those of a table, or the single row of counts.
 
-    :param counts: the names of all that is counted, with numbers in the one row
+    :param counts: all counts by name, with their values in the single row
     """
     import pyarrow
 
@@ -197,14 +200,14 @@ def rows_of(table: pyarrow.Table | None, partition: int, counts: Mapping[str, in
 
 
 def numbers_of(records: RecordColumns, kind: str, value: Form) -> NDArray[numpy.int64]:
-    """Return what is aggregated: a one of each record to count, else its value."""
+    """Return the numbers to aggregate: 1 per record for a count, otherwise its value."""
     import numpy
 
     return numpy.ones(len(records), numpy.int64) if kind == "count" else records.value_numbers(WIDTHS[value.name])
 
 
 def big_endian(numbers: NDArray[Any], width: int) -> pyarrow.Array:
-    """Return integers as the bytes of so wide ones, cut to the width where they do not fit."""
+    """Return integers as big-endian bytes of this width, truncated to it if they do not fit."""
     import pyarrow
 
     octets = pyarrow.py_buffer(numbers.astype(f">i{width}"))
@@ -212,12 +215,12 @@ def big_endian(numbers: NDArray[Any], width: int) -> pyarrow.Array:
 
 
 def wrong_in(records: RecordColumns, key: Form, value: Form) -> int:
-    """Return how many keys and values are not of their formats; of texts, at least one when there is one."""
+    """Return how many keys and values are not in their formats; for texts only whether there are any (at least one)."""
     return _wrong(records.key_lengths, records.keys, key) + _wrong(records.value_lengths, records.values, value)
 
 
 def _wrong(lengths: NDArray[numpy.int64], column: Callable[[], pyarrow.Array], form: Form) -> int:
-    """Return how many values are not of a format; of texts, at least one when there is one."""
+    """Return how many values are not in a format; for texts only whether there are any (at least one)."""
     import pyarrow
 
     width = WIDTHS.get(form.name)
@@ -232,7 +235,7 @@ def _wrong(lengths: NDArray[numpy.int64], column: Callable[[], pyarrow.Array], f
 
 
 def without_dropped(records: RecordColumns, fates: dict[str, int], *, keep_null_values: bool) -> RecordColumns:
-    """Leave out what Kafka Streams drops, and count it by its first reason: a negative time, a null key, a null value."""
+    """Leave out what Kafka Streams drops, and count it by its first reason: a negative timestamp, a null key, a null value."""
     for fate in ("negative_timestamp", "null_key", *(() if keep_null_values else ("null_value",))):
         judged = {"negative_timestamp": records.timestamps, "null_key": records.key_lengths, "null_value": records.value_lengths}[fate]
         dropped = judged < 0

@@ -1,6 +1,6 @@
-"""Tumbling and hopping windows of which tasks aggregate their own records, column by column (``partial_aggregates``).
+"""Tumbling and hopping windows whose records tasks aggregate themselves, column by column (``partial_aggregates``).
 
-A task reads a partition whole and in order, so the stream time is a running maximum over what it reads, and what is late is known at once.
+A task reads a whole partition in order, so stream time is a running maximum over what it reads, and late records are recognized at once.
 The rules are those of ``windows_time``: ``TimeWindows.windowsFor`` and ``KStreamWindowAggregate``.
 """
 
@@ -31,11 +31,11 @@ WINDOW_FATES = ("late", "null_values")
 """What is counted besides ``partial_aggregates.FATES``."""
 
 ROWS_AT_ONCE = 1_000_000
-"""Rows that are made of records at once: each has one in every window that it is in."""
+"""Maximum number of rows made from records at once: each record has one row per window that it is in."""
 
 
 def aggregates_windows_in_tasks(store: Store) -> bool:
-    """Return whether tasks can aggregate the windows of a store as columns."""
+    """Whether tasks can aggregate the windows of a store as columns."""
     return store.type == WINDOW and aggregates_in_tasks(store) and store.aggregate.kind != TABLE and not windows_of(store).alignment_ms
 
 
@@ -46,13 +46,12 @@ def partial_window_rows(source: BatchSource, wanted: TopicRange, store: Store) -
 
 
 def partial_windows_of(store: Store) -> PartialWindows:
-    """Return what aggregates the windows of a store in a task."""
     return PartialWindows(store.aggregate.kind, store.source.key, store.source.value, windows_of(store))
 
 
 @dataclass(frozen=True)
 class PartialWindows(PartialAggregate):
-    """Makes rows of a partition's records; runs in the tasks.
+    """Makes rows from the records of a partition; runs in tasks.
 
     :param kind: count, sum, min, max, last or first
     """
@@ -63,7 +62,7 @@ class PartialWindows(PartialAggregate):
     counted: ClassVar[tuple[str, ...]] = (*FATES, *WINDOW_FATES)
 
     def with_keys(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return rows with the keys of the windows in place of the application's keys and the starts."""
+        """Return rows with the keys of the windows instead of the application's keys and the starts."""
         return _with_window_keys(table)
 
     def tables(self, records: Iterable[RecordColumns], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
@@ -80,14 +79,14 @@ class PartialWindows(PartialAggregate):
                 if self.kind in PASSES_NULLS:
                     counts["null_values"] += int(without_value.sum())
                     columns, stream_time = columns.where(~without_value), stream_time[~without_value]
-                elif self.kind in CHOSEN:  # where a null value deletes, the timestamp begins anew
+                elif self.kind in CHOSEN:  # where a null value deletes, the timestamp starts over
                     counts["unfit"] += int(without_value.sum())
                 yield from self._pieces(columns, stream_time - self.windows.grace_ms, counts)
             else:
                 yield self._rows(columns, columns.timestamps, counts)
 
     def _pieces(self, columns: RecordColumns, closed: NDArray[numpy.int64], counts: dict[str, int]) -> Iterator[pyarrow.Table]:
-        """Yield the rows of some records, of so many records at a time that their windows are not too many."""
+        """Yield the rows of some records, in pieces small enough to limit the number of their windows."""
         at_once = max(1, ROWS_AT_ONCE * self.windows.advance_ms // self.windows.size_ms)
         for first in range(0, len(columns), at_once):
             piece = slice(first, first + at_once)
@@ -96,7 +95,7 @@ class PartialWindows(PartialAggregate):
     def _rows(self, columns: RecordColumns, closed: NDArray[numpy.int64], counts: dict[str, int]) -> pyarrow.Table:
         """Return the rows of some records.
 
-        :param closed: up to where windows are closed when each record comes
+        :param closed: per record, the time up to which windows are closed when it arrives
         """
         import numpy
         import pyarrow
@@ -114,7 +113,7 @@ class PartialWindows(PartialAggregate):
 
 
 def _with_window_keys(table: pyarrow.Table) -> pyarrow.Table:
-    """Put the start and the sequence 0 behind each key (``WindowKeySchema.toStoreKeyBinary``)."""
+    """Append the start and the sequence 0 to each key (``WindowKeySchema.toStoreKeyBinary``)."""
     import pyarrow
     from pyarrow import compute
 

@@ -1,8 +1,7 @@
-"""Stores of which each task computes a whole partition: it reads the input, then the changelog, and writes what that lacks.
+"""Stores of which each task computes a whole partition: it reads the input, then the changelog, and stages the difference.
 
-Without a new key a partition of a changelog is fed by one partition of the input, and nothing of another matters: neither for the
-stream time nor for what has expired. So on one machine nothing goes through the JVM but numbers. A partition with more keys than a
-task can hold is left to Spark.
+Without a new key, a partition of a changelog depends on one partition of the input, and on no other: neither for stream time nor for
+expiry. So on one machine only counts go through the JVM. A partition with more keys than a task can hold is left to Spark.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ if TYPE_CHECKING:
 _NUMBERS = (*COUNTED, *WINDOW_FATES, *EXPIRY, "keys", "held", "unrestorable")
 _SCHEMA = ", ".join([SUMS_SCHEMA, *(f"{name} bigint" for name in _NUMBERS)])
 _LEFT = ".left"
-"""A file beside those of the stage: a task has found that the store is to be left to Spark, and the others need not go on."""
+"""A file next to those of the stage: a task found that the store must be left to Spark, and the others need not continue."""
 
 
 def reason_against_tasks(batches: BatchSource, job: Job, path: str) -> str | None:
-    """Return why tasks cannot compute whole partitions of a store; None where they can.
+    """Return why tasks cannot compute whole partitions of a store; None if they can.
 
     :param path: of the stage
     """
@@ -69,7 +68,7 @@ def _reason_against_windows(job: Job) -> str | None:
 
 
 def stage_whole_partitions(batches: BatchSource, job: Job, path: str) -> tuple[Staged, Seen] | None:
-    """Compute a store and stage what its changelog lacks; None when that is to be left to Spark."""
+    """Compute a store and stage the difference to its changelog; None if that must be left to Spark."""
     store = job.store
     make_folder(path)
     compute = _Compute(
@@ -118,15 +117,15 @@ def _seen(job: Job, counts: dict[str, int]) -> Seen:
 
 
 class _Left(Exception):
-    """The store is to be left to Spark."""
+    """The store must be left to Spark."""
 
 
 @dataclass(frozen=True)
 class _Compute:
-    """Computes a partition, and writes its file of the stage; runs in the tasks.
+    """Computes a partition and writes its file of the stage; runs in tasks.
 
     :param form: of the aggregate
-    :param timed: timestamps count
+    :param timed: whether timestamps are compared
     :param folder: of the stage
     """
 
@@ -151,7 +150,7 @@ class _Compute:
     def _sides(
         self, source: Piece | None, changelog: Piece | None, read: Read, counts: dict[str, int]
     ) -> tuple[pyarrow.Table, pyarrow.Table]:
-        """Return what the store holds and what the changelog does: key, value, timestamp."""
+        """Return what the store should hold and what the changelog holds: key, value, timestamp."""
         first = First(self._while_fit(read(source), counts) if source else ())
         summed = self._whole(self.partial.tables(chain([no_records()], first), counts), self.partial.merge)
         found = self._whole(_held(chain([no_records()], read(changelog) if changelog else ())), newest_of_each_key)
@@ -185,7 +184,7 @@ class _Compute:
 
 
 def _held(records: Iterable[RecordColumns]) -> Iterator[pyarrow.Table]:
-    """Yield the records of a changelog as ``difference.compacted_view`` has them: key, value, timestamp, odd."""
+    """Yield the records of a changelog in the format of ``difference.compacted_view``: key, value, timestamp, odd."""
     import pyarrow
 
     for each in records:
@@ -201,7 +200,7 @@ def _held(records: Iterable[RecordColumns]) -> Iterator[pyarrow.Table]:
 
 
 def _row(partition: int, sums: list[pyarrow.RecordBatch], counts: dict[str, int]) -> pyarrow.Table:
-    """Return a row of ``_SCHEMA``, whose sums are null where nothing is staged."""
+    """Return a row of ``_SCHEMA``, whose sums are null if nothing is staged."""
     import pyarrow
 
     columns: dict[str, Any] = {name.split()[0]: pyarrow.nulls(1, pyarrow.int64()) for name in SUMS_SCHEMA.split(", ")}

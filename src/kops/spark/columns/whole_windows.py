@@ -1,4 +1,4 @@
-"""What has expired of the windows of one partition, and what may be missing of them: ``windows_keys.Horizon`` on columns."""
+"""Which windows of one partition have expired, and which may be missing: ``windows_keys.Horizon`` on columns."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from kops.spark.reading.batch_source import Piece
 
 EXPIRY = ("expired", "hidden", "uncovered", "unaligned")
-"""What is counted: see ``windows_view.NOTED``."""
+"""The counts; see ``windows_view.NOTED``."""
 
 
 @dataclass
 class First:
-    """Passes records on, and keeps the place and time of the first."""
+    """Passes records on, and keeps the offset and timestamp of the first."""
 
     records: Iterable[RecordColumns]
     offset: int | None = None
@@ -36,9 +36,9 @@ class First:
             yield columns
 
     def uncovered(self, piece: Piece | None, starts: NDArray[numpy.int64]) -> int:
-        """Count what may have had records that are gone: the windows up to the time of the first one that is left.
+        """Count the windows that may have had records which are gone: those up to the timestamp of the first remaining record.
 
-        Where that is not among the first offsets, the partition counts as one.
+        If there is none among the first offsets, the partition counts as one window.
         """
         if piece is None or not piece.trimmed:
             return 0
@@ -50,12 +50,12 @@ class First:
 def without_expired(
     put: pyarrow.Table, found: pyarrow.Table, windows: Windows, counts: dict[str, int]
 ) -> tuple[pyarrow.Table, pyarrow.Table]:
-    """Leave out what the store has forgotten: of all that was put, and of what the changelog holds.
+    """Leave out what the store has forgotten: of everything that was put, and of what the changelog holds.
 
-    Also counted is what a later window of the changelog will make a store forget that restores it.
+    Also counts what a store will expire on restore because of a later window in the changelog.
 
     :param put: with ``start``
-    :param found: with ``key``, of windows
+    :param found: with ``key``, the key of a window
     """
     import pyarrow
 
@@ -80,7 +80,7 @@ def without_expired(
 
 
 def too_short(keys: pyarrow.ChunkedArray) -> int:
-    """Count keys that no window can have."""
+    """Count keys that are too short to be a window's."""
     from pyarrow import compute
 
     return int(compute.sum(compute.less(compute.binary_length(keys), WINDOW_SUFFIX)).as_py() or 0)

@@ -1,8 +1,8 @@
-"""The Java classes that PySpark asks for by name, looked up once.
+"""Caches the Java classes that PySpark looks up by name.
 
-For every ``expr()``, every list of columns and a dozen times for the end of every Java iterator, PySpark asks the JVM anew what a name
-is. The JVM then looks for it in each package that PySpark imported, in each of 250 jars: a fifth of what its driver does for small data.
-An attribute of py4j's view of the JVM that is there already is not asked for.
+For every ``expr()``, every list of columns, and a dozen times at the end of every Java iterator, PySpark asks the JVM again what a name
+is. The JVM then searches for it in each package that PySpark imported, in each of 250 jars: a fifth of the driver's work for small data.
+Names that are already attributes of py4j's view of the JVM are not looked up.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _CLASSES = {
     "org.apache.spark.sql.Observation": (),
     "org.apache.spark.sql.catalyst.trees.PySparkCurrentOrigin": ("set", "clear"),
 }
-"""Names as PySpark writes them, and the methods of each."""
+"""Names as PySpark writes them, and the methods used of each."""
 _PACKAGES = ("py4j", "reflection", "TypeUtil", "isInstanceOf")
 
 
 def remember_classes(session: SparkSession) -> None:
-    """Look them up; what this PySpark does not have is passed over."""
+    """Look them up; names that this PySpark does not have are skipped."""
     jvm = jvm_of(session)
     for name, methods in _CLASSES.items():
-        with contextlib.suppress(Exception):  # a PySpark of another version asks as it always did
+        with contextlib.suppress(Exception):  # a PySpark of another version looks names up as it always did
             _kept(_kept(jvm, name), *methods)
     with contextlib.suppress(Exception):
         place = jvm
@@ -40,7 +40,7 @@ def remember_classes(session: SparkSession) -> None:
 
 
 def _kept(owner: Any, *names: str) -> Any:
-    """Return the last of the attributes, once all are the owner's own."""
+    """Return the last of these nested attributes, after storing each of them in its owner."""
     found = owner
     for name in names:
         found = getattr(owner, name)

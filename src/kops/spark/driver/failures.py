@@ -1,4 +1,4 @@
-"""What Spark says when a job fails, in one sentence."""
+"""The reason why a Spark job failed, in one sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNREACHABLE = ("Timeout expired while fetching topic metadata", "Timed out wait
 
 @contextlib.contextmanager
 def explained(doing: str, *, hint: str = "nothing was written; --debug shows all that Spark said") -> Iterator[None]:
-    """Turn what Spark raises into an error that says what could not be done and why.
+    """Turn Spark's exceptions into an error that states what could not be done and why.
 
     :param doing: such as ``compute totals``
     :param hint: of the error
@@ -35,7 +35,7 @@ def explained(doing: str, *, hint: str = "nothing was written; --debug shows all
 
 
 def raise_hidden_interrupt(error: BaseException) -> None:
-    """Raise the Ctrl-C that an error hides: PySpark tidies up over the connection that py4j has closed because of it, and fails."""
+    """Raise the Ctrl-C that an error hides: PySpark cleans up over the connection that py4j closed because of it, and fails."""
     hidden = error.__context__
     while hidden is not None:
         if isinstance(hidden, KeyboardInterrupt):
@@ -44,7 +44,7 @@ def raise_hidden_interrupt(error: BaseException) -> None:
 
 
 def root_cause(text: str) -> str:
-    """Return the last cause of a Java stack trace, or the last line of a Python one, in one line."""
+    """Return the last cause of a Java stack trace, or the last line of a Python one, on one line."""
     if "Python worker exited unexpectedly" in text:  # the last cause is an EOFException
         return "a Python worker of Spark ended unexpectedly; was it out of memory?"
     causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)

@@ -1,8 +1,8 @@
-"""Starts the driver's JVM without Spark's launcher scripts, and with an archive of its classes.
+"""Starts the driver's JVM without Spark's launcher scripts, from an archive of its classes.
 
-``spark-submit`` starts a shell and a JVM to compute the command line of the real one, and that one then verifies and
-links some 15,000 classes. Starting it directly, from a class archive (AppCDS) that its first run left behind, takes 2 s
-where ``spark-submit`` takes 7 s. PySpark attaches to it by the documented ``PYSPARK_GATEWAY_PORT`` and ``_SECRET``.
+``spark-submit`` starts a shell and a JVM to compute the command line of the real one, which then verifies and links some 15,000 classes.
+Starting that JVM directly, from a class archive (AppCDS) that an earlier run wrote, takes 2 s; ``spark-submit`` takes 7 s. PySpark attaches
+to it by the documented ``PYSPARK_GATEWAY_PORT`` and ``_SECRET``.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from kops.spark.driver.pyspark_internals import CONNECTION_FILE
 JVM_START_SECONDS = 60.0
 _POLL_SECONDS = 0.01
 _SETTLED_SECONDS = 5.0
-"""A class archive that was not written to for so long is whole: the JVM writes it in one go when it ends."""
+"""A class archive that was not written to for this long is complete: the JVM writes it in one go when it ends."""
 _FORGOTTEN_SECONDS = 86_400.0
-"""After so long without an archive, the JVM that was to write one is taken for killed."""
+"""If there is no archive after this long, the JVM that was to write it is assumed to have been killed."""
 _CLASSES = "classes.jsa"
 
-# org.apache.spark.launcher.JavaModuleOptions of Spark 4: what Spark reaches into on Java 17.
+# org.apache.spark.launcher.JavaModuleOptions of Spark 4: the internals that Spark accesses on Java 17.
 _OPENS = (
     *(f"java.base/java.{name}" for name in ("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util", "util.concurrent")),
     *(f"java.base/{name}" for name in ("java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs")),
@@ -47,10 +47,10 @@ JVM_OPTIONS = (
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Xlog:disable",
     "-XX:+UseParallelGC",
-    # What tasks make is garbage at once: with Java's third of the heap, 400 MB more of it are taken before anything is collected.
+    # What tasks allocate becomes garbage at once: with Java's own third of the heap, it takes 400 MB more before anything is collected.
     "-XX:NewRatio=7",
-    # Ten times Java's own: while Spark starts, so many of its methods reach those that C2 took five seconds of CPU to compile them.
-    # The rebuild of 100,000 records takes 15.7 s of CPU with them in place of 19.4, that of 10 million 21.6 in place of 27.8.
+    # Ten times Java's own: with those, so many methods reach C2 while Spark starts that it spends five seconds of CPU compiling them.
+    # The rebuild of 100,000 records takes 15.7 s of CPU instead of 19.4, that of 10 million 21.6 instead of 27.8.
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
     "-XX:Tier4CompileThreshold=150000",
@@ -60,10 +60,10 @@ JVM_OPTIONS = (
 
 @dataclass(frozen=True)
 class Jvm:
-    """A driver's JVM that answers.
+    """A driver's JVM that accepts connections.
 
     :param process: ends when its standard input closes, so it never outlives kops
-    :param leaves: the folder in which it archives its classes when it ends, if the folder is there; None: it does not
+    :param leaves: the directory into which it writes its class archive when it ends, if the directory still exists; None: no archive
     """
 
     process: subprocess.Popen[bytes]
@@ -72,7 +72,7 @@ class Jvm:
     leaves: Path | None = None
 
     def is_used(self) -> None:
-        """Let it leave its archive behind: a JVM that was asked for nothing, as by a command that was refused, has few of the classes."""
+        """Let it write its archive: a JVM that ran nothing, as for a command that was refused, has loaded few of the classes."""
         if self.leaves is not None:
             with contextlib.suppress(OSError):
                 self.leaves.mkdir(exist_ok=True)
@@ -83,17 +83,18 @@ def launch_jvm(
 ) -> Jvm:
     """Start the JVM of a Spark driver and wait until PySpark can attach to it.
 
-    More options for it are taken from ``$SPARK_SUBMIT_OPTS``, as Spark's own launcher does.
+    Further JVM options come from ``$SPARK_SUBMIT_OPTS``, as with Spark's own launcher.
 
     :param java: path of the java command
-    :param settings: Spark's settings; handed over in a file of mode 0600, never on the command line
-    :param jars: put on the class path beside PySpark's own
-    :param archives: folder for the class archive, where the JVM works too: Spark makes a folder ``artifacts`` wherever it is started
-        (``ArtifactManager``), and that is not to be a person's; None: without
+    :param settings: Spark's settings; passed in a file of mode 0600, never on the command line
+    :param jars: added to the class path besides PySpark's own
+    :param archives: directory for the class archive, and the JVM's working directory: Spark creates a directory ``artifacts`` wherever it
+        is
+        started (``ArtifactManager``), which must not be the user's; None: no archive
     :param memory: heap of the JVM in Java's notation, such as ``2g``
-    :param log: takes the JVM's stdout and stderr; a temporary file when None
+    :param log: receives the JVM's stdout and stderr; None: a temporary file
     :raises MissingRequirement: when there is no Java
-    :raises OperationFailed: when the JVM ends before it answers
+    :raises OperationFailed: when the JVM ends before it accepts connections
     """
     home = spark_home()
     class_path = [os.environ.get("SPARK_CONF_DIR") or str(home / "conf"), *map(str, sorted((home / "jars").glob("*.jar"))), *map(str, jars)]
@@ -136,7 +137,7 @@ def _start(command: list[str], folder: Path, home: Path, log: Path, works_in: Pa
     environment[CONNECTION_FILE] = str(answer)
     environment["PYTHONPATH"] = os.pathsep.join(
         dict.fromkeys(entry or str(Path.cwd()) for entry in sys.path)
-    )  # what kops can import, tasks can
+    )  # tasks can import whatever kops can
     with log.open("wb") as output:
         try:
             process = subprocess.Popen(
@@ -157,7 +158,7 @@ def _start(command: list[str], folder: Path, home: Path, log: Path, works_in: Pa
             last = log.read_text(errors="replace").strip().splitlines()[-3:] or ["it said nothing"]
             raise OperationFailed(f"Spark's JVM did not start: {' '.join(last)}", hint="try `kops doctor`")
         time.sleep(_POLL_SECONDS)
-    data = answer.read_bytes()  # PythonGatewayServer renames it into place when it is whole
+    data = answer.read_bytes()  # PythonGatewayServer renames it into place once it is complete
     port, length = struct.unpack(">ii", data[:8])
     return Jvm(process, port, data[8 : 8 + length].decode())
 
@@ -167,16 +168,16 @@ def _ignore_interrupt() -> None:
 
 
 def _escaped(value: str) -> str:
-    """Return a value as java.util.Properties reads it."""
+    """Escape a value for java.util.Properties."""
     return value.replace("\\", "\\\\").replace("\n", "\\n")
 
 
 def _archive_options(folder: Path | None, java: str, class_path: Sequence[str]) -> tuple[list[str], Path | None]:
-    """Use the class archive of this very class path and Java, or have this run leave one behind when it ends; see ``Jvm.is_used``.
+    """Use the class archive for exactly this class path and Java, or have this run write one when it ends; see ``Jvm.is_used``.
 
-    The JVM checks an archive against the class path and its own version, and goes on without when they differ.
+    The JVM checks an archive against the class path and its own version, and continues without it if they differ.
 
-    :returns: options, and the folder that the archive is written to
+    :returns: options, and the directory that the archive is written to
     """
     if folder is None:
         return [], None
@@ -196,7 +197,7 @@ def _archive_options(folder: Path | None, java: str, class_path: Sequence[str]) 
 
 
 def _adopt(folder: Path, archive: Path) -> None:
-    """Take over what an earlier run left behind, once nobody writes it any more; forget those that were killed before they wrote."""
+    """Adopt the archives of earlier runs, once they are complete; delete what is left of runs that were killed before they wrote one."""
     for leaves in folder.glob(f"{archive.name}.*"):
         part = leaves / _CLASSES if leaves.is_dir() else leaves
         with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""What a query counts as its rows pass by."""
+"""Counts taken by a query while its rows pass through."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PATIENCE_SECONDS = 5.0
 
 
 def watched(frame: DataFrame, counts: Mapping[str, str]) -> tuple[DataFrame, Watch]:
-    """Return the same rows, and what tells counts of them once a query has computed them.
+    """Return the same rows, and a watch that has counts of them once a query has computed them.
 
     :param counts: Spark SQL aggregates by name
     """
@@ -27,18 +27,18 @@ def watched(frame: DataFrame, counts: Mapping[str, str]) -> tuple[DataFrame, Wat
 
 
 def by_partition(condition: str, partitions: int) -> str:
-    """Return a Spark SQL aggregate that counts rows by their ``partition``, for ``counts_by_partition`` to read.
+    """Return a Spark SQL aggregate that counts rows by their ``partition``, for ``counts_by_partition`` to parse.
 
-    A histogram with a bin for each number is exact, and the only count by groups that an observation can make. Bins of one number may
-    be there twice, a rounding error apart, and as JSON they are told by Spark Connect too.
+    A histogram with one bin per partition is exact, and the only grouped count that an observation can make. The bin of a partition may
+    appear twice, a rounding error apart. As JSON it also passes through Spark Connect.
 
-    :param partitions: how many there are
+    :param partitions: their number
     """
     return f"to_json(histogram_numeric(if({condition}, cast(partition as double), null), {partitions + 1}))"
 
 
 def counts_by_partition(told: str | None) -> dict[int, int]:
-    """Return what ``by_partition`` has counted; nothing where there was no such row."""
+    """Parse the result of ``by_partition``; empty if there was no such row."""
     found: dict[int, int] = {}
     for each in json.loads(told or "[]"):
         number = round(each["x"])
@@ -47,9 +47,9 @@ def counts_by_partition(told: str | None) -> dict[int, int]:
 
 
 class Watch:
-    """Counts of a DataFrame's rows, told by Spark after a query (``Observation``), or counted again where it does not tell.
+    """Counts of a DataFrame's rows: reported by Spark after a query (``Observation``), or counted again if it does not report them.
 
-    It does not where the plan of the rows was replaced while the query ran, since adaptive execution found that there are none.
+    It does not if adaptive execution found that there are no rows and replaced their plan while the query ran.
     """
 
     def __init__(self, frame: DataFrame, columns: list[Column], observation: Observation) -> None:
@@ -58,7 +58,7 @@ class Watch:
 
     @property
     def get(self) -> dict[str, Any]:
-        """Return the counts by their names; to be asked for after a query has computed the rows."""
+        """Return the counts by name; only after a query has computed the rows."""
         if self._found is None:
             self._found = self._told() or self._frame.agg(*self._columns).collect()[0].asDict()
         return self._found
@@ -72,7 +72,7 @@ class Watch:
 
 
 def _wait_for_turn(session: SparkSession) -> None:
-    """Wait until Spark has told all that it has to tell of the queries before: of one that comes after them, it tells after them."""
+    """Wait until Spark has reported on all earlier queries: it reports in their order, so a query that is started now is reported last."""
     from pyspark.sql import Observation, functions
 
     last = Observation()
@@ -81,7 +81,7 @@ def _wait_for_turn(session: SparkSession) -> None:
 
 
 class _Answer:
-    """What an observation tells; it is asked in a thread, as to ask is to wait, for ever if need be."""
+    """What an observation reports; requested in a thread, because the request blocks, possibly forever."""
 
     def __init__(self, observation: Observation) -> None:
         self.counts: dict[str, Any] | None = None
@@ -92,6 +92,6 @@ class _Answer:
         self.counts = observation.get
 
     def within(self, seconds: float) -> bool:
-        """Wait for it so long at most, and tell whether it is there."""
+        """Wait at most this long; return whether the report has arrived."""
         self._thread.join(seconds)
         return not self._thread.is_alive()

@@ -1,7 +1,7 @@
-"""What kops uses of PySpark and py4j below their documented classes: the JVM behind a session, its status store, the workers' daemon.
+"""The parts of PySpark and py4j that kops uses below their documented API: the JVM behind a session, its status store, the worker daemon.
 
-Nothing else touches these parts. ``tests/unit/spark/driver/test_pyspark_internals.py`` checks that the installed release has them; what
-they answer, the tests with a real Spark check.
+Nothing else uses these parts. ``tests/unit/spark/driver/test_pyspark_internals.py`` checks that the installed release has them; tests with
+a real Spark check what they return.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CONNECTION_FILE = "_PYSPARK_DRIVER_CONN_INFO_PATH"
-"""Environment of a driver's JVM: the file into which it writes its port and secret, for ``PYSPARK_GATEWAY_PORT`` and ``_SECRET``."""
+"""Environment variable of a driver's JVM: the file to which it writes its port and secret, for ``PYSPARK_GATEWAY_PORT`` and ``_SECRET``."""
 
 
 def jvm(session: SparkSession) -> Any:
@@ -22,9 +22,9 @@ def jvm(session: SparkSession) -> Any:
 
 
 def stages(session: SparkSession) -> Callable[[], Any]:
-    """Return a function that returns Spark's own account of its stages, as a Scala sequence, the newest first.
+    """Return a function that returns Spark's own record of its stages, as a Scala sequence, newest first.
 
-    :raises Exception: where there is no such thing, as through Spark Connect
+    :raises Exception: where there is none, as with Spark Connect
     """
     context: Any = session.sparkContext
     store = context._jsc.sc().statusStore()
@@ -34,7 +34,7 @@ def stages(session: SparkSession) -> Callable[[], Any]:
 
 
 def run_worker_daemon() -> None:
-    """Be the process that forks Python's workers."""
+    """Run as the process that forks Python workers."""
     from pyspark.daemon import manager
 
     manager()  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
 """A session of Spark Connect (``sc://host:port``): the driver, its memory and the Python of its tasks are the server's.
 
-The modules of kops that tasks import go along. Spark's Kafka source cannot: it registers settings with its JVM, so that of a second session
-does not load any more. It has to be on the server.
+The kops modules that tasks import are sent along. Spark's Kafka source cannot be: it registers settings with its JVM, so the source of a
+second session no longer loads. It must be installed on the server.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _PATIENCE_SECONDS = 10.0
 
 
 def check_url(url: str) -> None:
-    """Refuse an address with a token: addresses are in plans, in the journal and in ``ps``.
+    """Reject an address with a token: addresses appear in plans, in the journal and in ``ps``.
 
-    :raises UsageProblem: saying where a token belongs
+    :raises UsageProblem: stating where a token belongs
     """
     if ";token=" in url:
         raise UsageProblem(
@@ -34,11 +34,11 @@ def check_url(url: str) -> None:
 
 
 def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
-    """Return a new session at a Spark Connect server.
+    """Return a new session on a Spark Connect server.
 
-    :param settings: those that can be set for a session are; the others are for whoever starts the server
-    :raises Unreachable: when nothing listens there; Spark's own client would try for ten minutes
-    :raises MissingRequirement: when this Python lacks what Spark Connect's client imports, or the server Spark's Kafka source
+    :param settings: those that can be set per session are set; the others are up to whoever starts the server
+    :raises Unreachable: when nothing listens there; Spark's own client would retry for ten minutes
+    :raises MissingRequirement: when this Python lacks what Spark Connect's client imports, or the server lacks Spark's Kafka source
     :raises Refused: when the server may run a task twice at a time
     """
     needs(CONNECT, "Spark Connect needs")
@@ -53,7 +53,7 @@ def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
         from pyspark.sql import SparkSession
 
         session = SparkSession.builder.remote(url).getOrCreate()
-    except ImportError as wrong:  # PySparkImportError, which is one, also tells of a release that is too old
+    except ImportError as wrong:  # PySparkImportError, a subclass, also reports a release that is too old
         raise MissingRequirement(f"Spark Connect cannot use the Python packages here: {wrong}", hint=how_to_add(CONNECT)) from wrong
     if str(session.conf.get("spark.speculation", "false")) == "true":
         raise Refused(
@@ -70,7 +70,7 @@ def connect(url: str, settings: Mapping[str, str]) -> SparkSession:
 def _require_kafka(session: SparkSession, url: str) -> None:
     try:
         session.read.format("kafka").load().schema  # noqa: B018 - asking for it makes the server look
-    except Exception as error:  # with the source there it misses its options
+    except Exception as error:  # if the source is installed, it complains about missing options
         if "find data source" in str(error):
             package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{session.version}"
             raise MissingRequirement(
@@ -79,5 +79,5 @@ def _require_kafka(session: SparkSession, url: str) -> None:
 
 
 def is_connected(session: Any) -> bool:
-    """Tell whether a session is one of Spark Connect, whose tasks may run anywhere."""
+    """Whether a session is one of Spark Connect, whose tasks may run anywhere."""
     return type(session).__module__.startswith("pyspark.sql.connect")

@@ -1,4 +1,4 @@
-"""The Spark session of this process: one, made when first needed, its JVM started in the background."""
+"""The Spark session of this process: only one, created on first use, its JVM started in the background."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ DEFAULT_MASTER = "local[*]"
 DEFAULT_MEMORY = "2g"
 _MEMORY = "spark.driver.memory"
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""Through which PySpark writes every error of an expression to stderr as JSON, beside raising it."""
+"""The loggers through which PySpark writes every error in an expression to stderr as JSON, besides raising it."""
 
 
 @dataclass(frozen=True)
 class SparkNeeds:
-    """What a session is made of.
+    """What a session is created from.
 
     :param master: ``local[*]``, ``spark://...``, ``yarn``, ``k8s://...``, or ``sc://...`` for Spark Connect
     :param jars: those of Spark's Kafka source
     :param java: path of the java command
     :param archives: folder for the JVM's class archive; None: without
-    :param conf: further Spark settings, which win
+    :param conf: further Spark settings, which take precedence
     """
 
     jars: Sequence[Path]
@@ -45,12 +45,12 @@ class SparkNeeds:
 
     @property
     def is_local(self) -> bool:
-        """Tell whether the tasks run in this machine's one JVM."""
+        """Whether the tasks run in the single JVM on this machine."""
         return self.master.startswith("local")
 
     @property
     def is_remote(self) -> bool:
-        """Tell whether the driver is that of a Spark Connect server."""
+        """Whether the driver is that of a Spark Connect server."""
         return self.master.startswith("sc://")
 
 
@@ -84,13 +84,13 @@ def settings_of(needs: SparkNeeds) -> dict[str, str]:
         }
     else:
         settings["spark.jars"] = ",".join(map(str, needs.jars))
-        # Else what is kept has as many partitions as a shuffle, each with a task and a Python of its own, however little there is.
+        # Otherwise a cached DataFrame has as many partitions as a shuffle, each with a task and a Python worker, however little data it has.
         settings["spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"] = "true"
     return {**settings, **needs.conf, "spark.speculation": "false", "spark.sql.ansi.enabled": "false"}
 
 
 class StartingSession:
-    """A Spark session on its way: its JVM starts while other things are done."""
+    """A Spark session that is starting: its JVM starts in the background."""
 
     def __init__(self, needs: SparkNeeds) -> None:
         self._needs = needs
@@ -108,7 +108,7 @@ class StartingSession:
     def get(self) -> SparkSession:
         """Wait for the session.
 
-        :raises OperationFailed: when it cannot be made, with Spark's reason
+        :raises OperationFailed: when it cannot be created, with Spark's reason
         """
         self._thread.join()
         if self._jvm is not None:
@@ -126,7 +126,7 @@ class StartingSession:
     def _start(self) -> None:
         try:
             self._session = self._make()
-        except BaseException as failure:  # told to the thread that waits
+        except BaseException as failure:  # raised in the thread that waits
             self._failure = failure
 
     def _make(self) -> SparkSession:
@@ -175,7 +175,7 @@ _current: StartingSession | None = None
 
 
 def set_system_properties(session: SparkSession, properties: Mapping[str, str]) -> None:
-    """Set system properties of the driver's JVM, which runs already; addresses that it allows are added to those that it has."""
+    """Set system properties of the running driver JVM; allowed addresses are added to those already set."""
     for key, value in properties.items():
         system = jvm(session).java.lang.System
         values = [one for one in (system.getProperty(key) or "").split(",") if one]
@@ -183,7 +183,7 @@ def set_system_properties(session: SparkSession, properties: Mapping[str, str]) 
 
 
 def start_session(needs: SparkNeeds) -> StartingSession:
-    """Begin to start the session of this process; the one that there is, when there is one."""
+    """Start the session of this process, or return the one that exists."""
     global _current  # noqa: PLW0603 - one session a process is Spark's own rule
     if _current is None:
         _current = StartingSession(needs)

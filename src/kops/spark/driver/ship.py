@@ -1,4 +1,4 @@
-"""Gives a cluster's workers the part of kops that tasks run, so that kops need not be installed there."""
+"""Sends a cluster's workers the part of kops that tasks run, so that kops need not be installed there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ship_kops(session: SparkSession) -> None:
     """Send the modules that tasks import, as a zip that Python imports from."""
     package = Path(kops.__file__).parent
     folder = Path(tempfile.mkdtemp(prefix="kops-ship-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # workers fetch it as long as the session lives
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # workers fetch it for as long as the session lives
     archive = folder / "kops.zip"
     with zipfile.ZipFile(archive, "w") as content:
         for name in _FILES:

@@ -1,4 +1,4 @@
-"""How far Spark is, shown while it works."""
+"""Spark's progress, shown while it works."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kops.formats.batches.columns import RecordColumns
 
 HELD = "held"
-"""What a task reports beside its count while a quota of the brokers slows it down."""
+"""What a task reports besides its count while a broker quota throttles it."""
 
 _SECONDS = 0.3
 _ENDED = ("COMPLETE", "SKIPPED")
@@ -27,10 +27,10 @@ _ENDED = ("COMPLETE", "SKIPPED")
 def watching(
     progress: Progress, done: Callable[[], int], total: int | None, unit: str, *, held: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """Ask repeatedly how far something is, in a thread, and show it.
+    """Poll progress in a thread, and show it.
 
-    :param done: must not raise for long; what it raises is passed over
-    :param held: tells whether a quota of the brokers slows it down, so that it is clear why it is slow
+    :param done: its exceptions are ignored; it must not keep raising them
+    :param held: whether a broker quota throttles the work, so that the user can see why it is slow
     """
     finished = threading.Event()
 
@@ -52,17 +52,17 @@ def watching(
 
 
 def records_read(session: SparkSession) -> Callable[[], int]:
-    """Return a function that counts the records that Spark read from its sources since now.
+    """Return a function that counts the records that Spark has read from its sources from now on.
 
-    Spark's own bookkeeping, which has it whether or not the web interface is on; of running tasks it hears with every
-    heartbeat. Through Spark Connect there is no such thing, and it counts nothing.
+    From Spark's own bookkeeping, which works whether or not the web interface is on; running tasks report to it with every heartbeat.
+    Spark Connect has none, so the count stays 0.
     """
     try:
         all_stages = stages_of(session)
         ended, last = 0, -1
 
         def since_last() -> list[tuple[int, bool, int]]:
-            """Return the stages after the last: number, whether it has ended, records. Spark keeps a thousand, the newest first."""
+            """Return the stages after the last one: number, whether it has ended, records. Spark keeps a thousand, newest first."""
             stages, found = all_stages(), []
             for index in range(stages.size()):
                 stage = stages.apply(index)
@@ -75,7 +75,7 @@ def records_read(session: SparkSession) -> Callable[[], int]:
         def total() -> int:
             nonlocal ended, last
             found = since_last()
-            while found and found[0][1]:  # what has ended is not asked for again
+            while found and found[0][1]:  # ended stages are not queried again
                 last, _, records = found.pop(0)
                 ended += records
             return ended + sum(records for _, _, records in found)
@@ -87,7 +87,7 @@ def records_read(session: SparkSession) -> Callable[[], int]:
 
 
 def reporting(records: Iterable[RecordColumns], folder: str | None, name: str) -> Iterator[RecordColumns]:
-    """Pass records on, writing to a file of a folder how many there were; of what Python tasks read, Spark knows nothing."""
+    """Pass records on, and write their number to a file in a directory: Spark does not know what Python tasks read."""
     count = 0
     for columns in records:
         yield columns
@@ -98,12 +98,11 @@ def reporting(records: Iterable[RecordColumns], folder: str | None, name: str) -
 
 
 def records_reported(folder: str) -> int:
-    """Return how many records tasks reported as read."""
     return sum(int(words[0]) for words in _reported(folder))
 
 
 def any_held(folder: str) -> bool:
-    """Return whether a task reported that a quota slows it down."""
+    """Whether a task reported that a quota throttles it."""
     return any(HELD in words for words in _reported(folder))
 
 
@@ -111,5 +110,5 @@ def _reported(folder: str) -> Iterator[list[str]]:
     for file in Path(folder).iterdir():
         with contextlib.suppress(OSError):
             words = file.read_text(encoding="ascii").split()
-            if words:  # it may be in the middle of being written
+            if words:  # it may be incomplete, while it is being written
                 yield words
