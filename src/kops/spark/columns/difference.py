@@ -1,4 +1,4 @@
-"""What one partition of a changelog should hold but does not, computed on columns in a task: the counterpart of ``difference`` in Spark SQL."""
+"""What one partition of a changelog should hold but does not, computed on columns in a task. In Spark SQL: ``difference``."""
 
 from __future__ import annotations
 

@@ -38,12 +38,7 @@ CHOSEN = (TABLE, "last", "first")
 """Aggregates that are the value of one of the records."""
 
 WIDTHS = {"long": 8, "int": 4, "short": 2, "double": 8, "float": 4}
-_AS_THEY_ARE = (
-    "string",
-    "bytes",
-    "float",
-    *INTEGRAL,
-)  # Kafka Streams writes these as it read them; a double may change, if it is a NaN
+_AS_THEY_ARE = ("string", "bytes", "float", *INTEGRAL)  # Kafka Streams writes these as it read them; of a double, a NaN may change
 
 
 def aggregates_in_tasks(store: Store) -> bool:

@@ -84,7 +84,7 @@ def settings_of(needs: SparkNeeds) -> dict[str, str]:
         }
     else:
         settings["spark.jars"] = ",".join(map(str, needs.jars))
-        # Otherwise a cached DataFrame has as many partitions as a shuffle, each with a task and a Python worker, however little data it has.
+        # Otherwise a cached DataFrame has as many partitions as a shuffle, each with a task and a Python worker, however small it is.
         settings["spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"] = "true"
     return {**settings, **needs.conf, "spark.speculation": "false", "spark.sql.ansi.enabled": "false"}
 

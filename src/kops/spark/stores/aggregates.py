@@ -1,8 +1,8 @@
-"""From prepared records to what a store holds: partition, key, value, timestamp. DataFrame to DataFrame.
+"""From prepared records to what the store holds: partition, key, value, timestamp. DataFrame to DataFrame.
 
-The timestamp of every aggregate is the greatest of its records (``KStreamAggregate``, ``KStreamReduce``); of a table's
-row it is the record's own (``KTableSource``). What does not depend on the order of the records is left to Spark's hash
-aggregate; what does is folded in the order of offsets.
+The timestamp of every aggregate is the greatest of its records' (``KStreamAggregate``, ``KStreamReduce``); a row of a table has the
+record's own (``KTableSource``). What does not depend on the order of the records is left to Spark's hash aggregate; the rest is folded
+in the order of offsets.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _SURE = f"{SURE} as doubt"
 
 
 def depends_on_order(aggregate: Aggregation) -> bool:
-    """Tell whether the result depends on the order of the records."""
+    """Whether the result depends on the order of the records."""
     return aggregate.kind in ORDERED_KINDS or (aggregate.kind == "sum" and aggregate.form.name in ("double", "float"))
 
 
 def aggregated(prepared: Prepared, kept: DataFrame, store: Store, *, any_order: bool = False) -> DataFrame:
     """Return what the store holds.
 
-    :param kept: the records, as ``prepared.kept()`` gives them
-    :param any_order: floating-point values are believed to be such that no addition rounds; a key that shows this wrong
-        has the doubt ``ROUNDED``, and all must be computed again without it
-    :return: ``COLUMNS``; the partition is null after a new key, and the value is null for a key that was deleted
+    :param kept: the records, as returned by ``prepared.kept()``
+    :param any_order: assume that no addition of floating-point values rounds; a key for which this is wrong has the doubt
+        ``ROUNDED``, and everything must be computed again without this
+    :return: ``COLUMNS``; the partition is null after a new key, and the value is null for a deleted key
     """
     aggregate = store.aggregate
     if aggregate.kind == TABLE:
@@ -79,7 +79,7 @@ def _finish(grouped: DataFrame, store: Store, value: str) -> DataFrame:
 
 
 def _table(kept: DataFrame, store: Store, value_type: str) -> DataFrame:
-    """Keep the last record of every key, with its own time; a null value deletes it (``KTableSource``).
+    """Keep the last record of every key, with its own timestamp; a null value deletes the key (``KTableSource``).
 
     After a new key, as before ``toTable()``, the order is that of the repartition topic: see ``_by_order``.
     """
@@ -100,15 +100,15 @@ def _sum(kept: DataFrame, store: Store, *, any_order: bool) -> DataFrame:
         return _finish(_collect(kept, store, "count(*)"), store, encoding("result", form))
     if form.name in ("double", "float"):
         return _order_free_sum(kept, store) if any_order else _ordered_sum(kept, store)
-    # Additions that wrap around do so in any order; the sum of the bigints, cut to the width, is the sum in that width.
+    # Additions that wrap around give the same result in any order; the sum of bigints, truncated to the width, is the sum in that width.
     sql = {"long": "bigint", "int": "int", "short": "smallint"}[form.name]
     return _finish(_collect(kept, store, "sum(cast(v as bigint))"), store, encoding(f"cast(result as {sql})", form))
 
 
 def order_free(form: Form) -> str:
-    """Return SQL that is true for a group of values whose sum is the same bits in any order, since no addition rounds.
+    """Return SQL that is true for a group of values whose sum has the same bits in any order, because no addition rounds.
 
-    Whole numbers whose sums stay below 2^53 (2^24 in float), or multiples of 2^-20 (2^-8) below 2^33 (2^16).
+    Integers whose sums stay below 2^53 (float: 2^24), or multiples of 2^-20 (2^-8) whose sums stay below 2^33 (2^16).
     """
     digits, fraction = (53, 20) if form.name == "double" else (24, 8)
     whole = f"bool_and(abs(v) < {1 << digits} and v = floor(v)) and sum(abs(v)) < {1 << digits}"
@@ -118,7 +118,7 @@ def order_free(form: Form) -> str:
 
 
 def _order_free_sum(kept: DataFrame, store: Store) -> DataFrame:
-    """Add in any order, telling for each key whether the order would have mattered."""
+    """Add in any order; mark each key for which the order may have mattered."""
     form = store.aggregate.form
     columns = ["sum(v) as result", _NEWEST, f"if({order_free(form)}, {SURE}, {ROUNDED}) as doubt"]
     grouped = kept.groupBy(*_groups(store)).agg(*(_expr(column) for column in columns))
@@ -128,9 +128,9 @@ def _order_free_sum(kept: DataFrame, store: Store) -> DataFrame:
 def _ordered_sum(kept: DataFrame, store: Store) -> DataFrame:
     """Add from 0.0 in the order of offsets, as ``aggregate(() -> 0.0, (key, value, sum) -> sum + value)`` does.
 
-    Spark's sum of doubles adds row by row to one buffer a key, which over sorted rows is this very fold: the hash
-    aggregate becomes a sort aggregate (``spark.sql.execution.replaceHashWithSortAgg``), which never splits a key.
-    Its sum of floats adds doubles, so floats are folded in Python.
+    Spark's sum of doubles adds row by row to one buffer per key, which over sorted rows is exactly this fold: the hash aggregate becomes a
+    sort aggregate (``spark.sql.execution.replaceHashWithSortAgg``), which never splits a key. Its sum of floats adds doubles, so floats are
+    folded in Python.
     """
     if store.aggregate.form.name == "float":
         return float_sums(kept, store)
@@ -142,7 +142,7 @@ def _ordered_sum(kept: DataFrame, store: Store) -> DataFrame:
 
 
 def _extreme(kept: DataFrame, store: Store) -> DataFrame:
-    """``Math.min`` and ``Math.max``, ``String.compareTo``: exact for -0.0, NaN, and letters beyond the basic plane."""
+    """``Math.min`` and ``Math.max``, ``String.compareTo``: exact for -0.0, NaN, and characters outside the basic multilingual plane."""
     kind, form = store.aggregate.kind, store.aggregate.form
     if form.name in ("double", "float"):
         return _floating_extreme(kept, store)
@@ -154,7 +154,7 @@ def _extreme(kept: DataFrame, store: Store) -> DataFrame:
 
 
 def _floating_extreme(kept: DataFrame, store: Store) -> DataFrame:
-    """Compare the bits as integers: -0.0 is less than 0.0, and a NaN wins, as ``Math.min`` and ``Math.max`` have it."""
+    """Compare the bits as integers: -0.0 is less than 0.0, and NaN wins, as in ``Math.min`` and ``Math.max``."""
     kind, form = store.aggregate.kind, store.aggregate.form
     mask, integer, nan = (_MASK_64, "bigint", "7ff8000000000000") if form.name == "double" else (_MASK_32, "int", "7fc00000")
     winner = f"cast({'-' if kind == 'min' else ''}{mask} as {integer})"
@@ -166,10 +166,10 @@ def _floating_extreme(kept: DataFrame, store: Store) -> DataFrame:
 
 
 def _by_order(kept: DataFrame, store: Store, value_type: str) -> DataFrame:
-    """``reduce((old, new) -> new)``, or the old one.
+    """``reduce((old, new) -> new)``, or the old value.
 
-    After a new key the order is that of the repartition topic. Where one source partition feeds a key it is that of
-    its offsets; where several do it is not known, and event time stands in for it.
+    After a new key the order is that of the repartition topic. If one source partition feeds a key, it is that of its offsets; if several
+    do, it is not known, and event time is used instead.
     """
     pick = "max_by" if store.aggregate.kind == "last" else "min_by"
     result = f"{pick}(v, offset)"

@@ -1,7 +1,7 @@
-"""What a store held before the records that are read: the rows of a snapshot, put before those of the input.
+"""What a store held before the records that are read: the rows of a snapshot, placed before those of the input.
 
-An aggregate is one more record of its key, the first one: what it is added to, compared with or replaced by is the same as in Kafka
-Streams, where the store holds it when the next record comes. A reducer begins with it.
+An aggregate becomes the first record of its key. What it is added to, compared with or replaced by is then the same as in Kafka Streams,
+where the store holds it when the next record arrives. A reducer starts with it.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from kops.spark.job import Job
 
 BASE = "base"
-"""The column that tells a row of the snapshot."""
+"""The column that marks a row of the snapshot."""
 BEFORE_ALL = -1
-"""Its offset."""
+"""The offset of such a row."""
 
 
 def adding_on(store: Store) -> Store:
-    """Return the store as it is computed from a base: a count adds ones to it."""
+    """Return the store as it is computed from a base: a count becomes a sum of ones added to it."""
     return replace(store, aggregate=Aggregation("sum", Form("long"), "value")) if store.aggregate.kind == "count" else store
 
 
 def with_base(kept: DataFrame, job: Job, value_type: str, *, merged: bool = False) -> DataFrame:
-    """Put the rows of the job's snapshot before the records that count, with the column ``BASE``; nothing changes without one.
+    """Put the rows of the job's snapshot before the records that count, with the column ``BASE``; without a snapshot, change nothing.
 
-    :param kept: as ``prepare.Prepared.kept`` gives it
+    :param kept: as returned by ``prepare.Prepared.kept``
     :param value_type: the Spark type of ``v``
-    :param merged: of several topics, whose keys begin with their partition where they stay in it (``streams_merged``)
+    :param merged: whether there are several topics, whose keys start with their partition if they stay in it (``streams_merged``)
     """
     if job.base is None:
         return kept
@@ -50,18 +50,18 @@ def with_base(kept: DataFrame, job: Job, value_type: str, *, merged: bool = Fals
 
 
 def wrong_in_base(session: SparkSession, store: Store, path: str) -> int:
-    """Count the values of a snapshot that are not of the store's format."""
+    """Count the values of a snapshot that are not in the store's format."""
     is_wrong = decoding("value", _form(store)).is_wrong
     return 0 if is_wrong is None else read_snapshot(session, path).where(is_wrong).count()
 
 
 def _value(store: Store, value_type: str) -> str:
-    """Return SQL of an aggregate as the value of a record: of a reducer, and of values that are kept as they are, the bytes."""
+    """Return SQL of an aggregate as the value of a record: its bytes, for a reducer and for values that are kept as they are."""
     if value_type == "binary":
         return "value"
     return decoding("value", _form(store)).value
 
 
 def _form(store: Store) -> Form:
-    """Return the format of the aggregates, whose inner fields nothing looks at; bytes where they are kept as they were read."""
+    """Return the format of the aggregates, whose inner fields are never read; bytes if they are kept as they were read."""
     return Form("bytes") if store.aggregate.is_whole_value else Form(store.aggregate.form.name)

@@ -1,4 +1,4 @@
-"""What a changelog holds, for topics that are too big for one process. DataFrame to DataFrame; the rules come in as Spark SQL.
+"""What a changelog holds, for topics that are too large for one process. DataFrame to DataFrame; the rules are passed as Spark SQL.
 
 Records have the columns of ``KafkaSource.read``, with headers.
 """
@@ -20,7 +20,7 @@ Wrong = Callable[[bytes, "bytes | None", tuple[tuple[str, "bytes | None"], ...]]
 
 
 def matching(records: DataFrame, conditions: Iterable[str], *, inner: str, key: bytes | None = None) -> DataFrame:
-    """Return the records that fulfil conditions, and whose application's key is this one.
+    """Return the records that meet all conditions and, if given, have this application key.
 
     :param inner: the application's key, as Spark SQL
     """
@@ -31,7 +31,7 @@ def matching(records: DataFrame, conditions: Iterable[str], *, inner: str, key: 
 
 
 def latest(records: DataFrame, *, versions: bool) -> DataFrame:
-    """Return what log compaction would leave: the last record of each key.
+    """Return what log compaction would keep: the last record of each key.
 
     :param versions: of each key and timestamp
     """
@@ -45,7 +45,7 @@ def latest(records: DataFrame, *, versions: bool) -> DataFrame:
 
 
 def with_home(frame: DataFrame, inner: str, partitions: int) -> DataFrame:
-    """Add ``home``: the partition that murmur2 of the application's key gives; null where a key has none."""
+    """Add ``home``: the partition given by murmur2 of the application's key; null if there is no key."""
 
     def assign(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         from kops.formats.murmur2_columns import partitions_of
@@ -60,10 +60,10 @@ def with_home(frame: DataFrame, inner: str, partitions: int) -> DataFrame:
 
 
 def with_wrong(records: DataFrame, condition: str | None, make_check: Callable[[], Wrong]) -> DataFrame:
-    """Add ``wrong``: whether a record cannot be decoded; records without a key never are.
+    """Add ``wrong``: whether a record cannot be decoded; false for records without a key.
 
-    :param condition: that as Spark SQL; None: each record is looked at in Python
-    :param make_check: makes what looks at key, value and headers, and returns None when nothing is wrong
+    :param condition: the same as Spark SQL; None: each record is checked in Python
+    :param make_check: returns the check of key, value and headers, which returns None if nothing is wrong
     """
     if condition is not None:
         return records.selectExpr("*", f"key is not null and coalesce({condition}, false) as wrong")
@@ -85,9 +85,9 @@ def with_wrong(records: DataFrame, condition: str | None, make_check: Callable[[
 
 
 def ids_in(records: DataFrame, ids_seen: Callable[[Iterable[Any]], Sequence[set[int]]]) -> dict[int, set[int]]:
-    """Return the schema ids of a registry that records have, by the number of their part.
+    """Return the schema ids of a registry that records contain, by the number of their part.
 
-    :param ids_seen: takes key, value and headers of records, and gives the ids of each part
+    :param ids_seen: takes key, value and headers of records, and returns the ids in each part
     """
 
     def collect(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -111,10 +111,10 @@ def ids_in(records: DataFrame, ids_seen: Callable[[Iterable[Any]], Sequence[set[
 
 
 def per_key(records: DataFrame, *, versions: bool) -> DataFrame:
-    """Return one row for each key, of its records' number, bytes and times and of its last one.
+    """Return one row per key: the number, bytes and timestamps of its records, and its last record.
 
     :param records: with ``wrong``
-    :param versions: one row for each key and timestamp
+    :param versions: one row per key and timestamp
     """
     from pyspark.sql import functions
 
@@ -136,7 +136,7 @@ def per_key(records: DataFrame, *, versions: bool) -> DataFrame:
 
 
 def per_partition(keys: DataFrame) -> DataFrame:
-    """Return the sums of :func:`per_key` (with ``home``) for each partition."""
+    """Return the sums of :func:`per_key` (with ``home``) per partition."""
     from pyspark.sql import functions
 
     columns = [
@@ -155,7 +155,7 @@ def per_partition(keys: DataFrame) -> DataFrame:
 
 
 def in_between(records: DataFrame, offsets: Mapping[int, list[int]]) -> DataFrame:
-    """Return for each partition how many records lie before each of some offsets, and after the last.
+    """Return per partition how many records lie before each of these offsets, and after the last.
 
     :param offsets: ascending, by partition
     :returns: partition, slot (0: before the first), records
@@ -187,7 +187,7 @@ def summed(frame: DataFrame, **counts: str) -> Any:
 
 @contextmanager
 def kept_on_disk(frame: DataFrame) -> Iterator[DataFrame]:
-    """Let several actions go through a frame that is computed once; its rows need no memory."""
+    """Cache a frame on disk, so that several actions can use it; its rows need no memory."""
     from pyspark.storagelevel import StorageLevel
 
     kept = frame.persist(StorageLevel.DISK_ONLY)
@@ -198,7 +198,6 @@ def kept_on_disk(frame: DataFrame) -> Iterator[DataFrame]:
 
 
 def as_record(row: Any, topic: str) -> Record:
-    """Return a row of :data:`RECORD` columns as a record."""
     headers = tuple((one.key, None if one.value is None else bytes(one.value)) for one in row.headers or ())
     key, value = (None if data is None else bytes(data) for data in (row.key, row.value))
     return Record(topic, row.partition, row.offset, row.timestamp_ms, key, value, headers)

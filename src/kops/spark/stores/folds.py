@@ -1,6 +1,6 @@
-"""Aggregations that depend on the order of records: rows sorted by Spark, folded in Python as they stream by.
+"""Aggregations that depend on the order of records: rows sorted by Spark, folded in Python as a stream.
 
-Nothing is collected: a key's rows follow each other, so one aggregate is held at a time, however hot the key.
+Nothing is collected: the rows of a key are adjacent, so one aggregate is held at a time, however hot the key.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ _ROWS = 20_000
 def in_order(kept: DataFrame, store: Store) -> DataFrame:
     """Return the records key by key, each key's in the order of offsets.
 
-    Without a new key a task reads one whole partition, so nothing moves between tasks. After one, the records of
-    several source partitions follow each other partition by partition.
+    Without a new key a task reads one whole partition, so nothing is shuffled. With one, the records of several source partitions follow
+    each
+    other partition by partition.
     """
     if BASE in kept.columns and not store.key_by:
         kept = kept.repartition("partition", "key")
@@ -42,7 +43,7 @@ def float_sums(kept: DataFrame, store: Store) -> DataFrame:
 
 
 def reduced(kept: DataFrame, store: Store) -> DataFrame:
-    """Fold with the reducer that the store names, which is ``module:attribute`` here."""
+    """Fold with the reducer that the store names as ``module:attribute``."""
     reference, key_form, value_form, form = store.aggregate.expression, store.key_form, store.source.value, store.aggregate.form
     plain = store.type == PLAIN
 
@@ -53,11 +54,12 @@ def reduced(kept: DataFrame, store: Store) -> DataFrame:
 
 
 Row = tuple[Any, ...]
-"""Partition, key, timestamp, value; and whether it is what the store held before, where there is such."""
+"""Partition, key, timestamp, value; and whether it is what the store held before, if there is a base."""
 _BASE_AT = 4
 Folder = Callable[[bytes, "_Seen"], "tuple[bytes | None, int, bool] | None"]
-"""Takes a key and an iterator of (value, timestamp), what the store held before first; gives the bytes, the timestamp, and whether no
-order would change them."""
+"""Takes a key and an iterator of (value, timestamp), starting with what the store held before; returns the bytes, the timestamp, and
+whether
+the result is the same in any order."""
 
 
 def _folded(kept: DataFrame, store: Store, make_folder: Callable[[], Folder]) -> DataFrame:
@@ -82,7 +84,7 @@ def _fold_rows(rows: Iterator[Row], folder: Folder, *, by_partition: bool) -> It
     for _, run in groupby(rows, key=(lambda row: row[:2]) if by_partition else (lambda row: row[1])):
         seen = _Seen(run)
         result = folder(seen.key, seen)
-        for _ in seen:  # a folder may stop early; the partitions of the rest count too
+        for _ in seen:  # a folder may stop early; the partitions of the remaining rows count too
             pass
         if result is not None:
             value, timestamp, order_free = result
@@ -90,9 +92,9 @@ def _fold_rows(rows: Iterator[Row], folder: Folder, *, by_partition: bool) -> It
 
 
 class _Seen:
-    """The (value, timestamp) of a run, noting whether it mixes source partitions.
+    """The (value, timestamp) of a run, recording whether it mixes source partitions.
 
-    What the store held before, which is no record of the input, has no partition after a new key.
+    What the store held before, which is not a record of the input, has no partition after a new key.
     """
 
     def __init__(self, run: Iterator[Row]) -> None:
@@ -113,7 +115,6 @@ class _Seen:
 
 
 def folded_batches(rows: Iterator[tuple[Any, ...]]) -> Batches:
-    """Return rows of ``SCHEMA`` as Arrow batches."""
     from itertools import islice
 
     import pyarrow
@@ -147,7 +148,7 @@ def _float_adder() -> Folder:
 def _reducer(reference: str, key_form: Form, value_form: Form, form: Form, *, plain: bool) -> Folder:
     """Fold with a reducer.
 
-    :param plain: a store without timestamps: what is logged has that of the record being processed (``ChangeLoggingKeyValueBytesStore``)
+    :param plain: a store without timestamps: it logs that of the record being processed (``ChangeLoggingKeyValueBytesStore``)
     """
     from kops.core.statefile.reducers import Aggregate, fold, load_reducer
     from kops.plugins.loader import format_of

@@ -1,4 +1,4 @@
-"""Functions of kops' own in Spark SQL, for what Java does otherwise than Spark."""
+"""kops' own functions for Spark SQL, where Java behaves differently from Spark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# String.split(regex) drops trailing empty parts, and gives the text itself where nothing matches; Spark's split keeps them.
+# String.split(regex) drops trailing empty parts, and returns the text itself if nothing matches; Spark's split keeps them.
 _PARTS = "split(text, regex)"
 _LAST_WITH_LETTERS = f"array_max(transform({_PARTS}, (part, at) -> if(part = '', 0, at + 1)))"
 FUNCTIONS = {
@@ -21,7 +21,7 @@ FUNCTIONS = {
 
 
 def define_functions(session: SparkSession, expression: str) -> None:
-    """Define, for this session, those functions that an expression names."""
+    """Define, for this session, those functions that an expression uses."""
     for name, (parameters, result, body) in FUNCTIONS.items():
         if name in expression:
             session.sql(f"CREATE OR REPLACE TEMPORARY FUNCTION {name}({parameters}) RETURNS {result} RETURN {body}")

@@ -39,14 +39,14 @@ _SAMPLE = 200
 class Counts:
     """What was seen on the way.
 
-    :param read: records read of the topic
+    :param read: records read from the topic
     :param dropped: how many of them did not count, by reason (``kops.spark.job.FATES``)
-    :param keys: that the store should hold
-    :param mixed: keys whose records' order is not known, where it matters
-    :param staged: what its changelog lacks
-    :param noted: what else was counted, by name (``kops.spark.job.Seen``)
-    :param unrestorable: records of the changelog on which Kafka Streams ends when it restores them: their keys are too short
-    :param live: how many live keys the changelog holds, by partition
+    :param keys: number of keys that the store should hold
+    :param mixed: number of keys whose records' order is not known although it matters
+    :param staged: the staged difference to its changelog
+    :param noted: other counts, by name (``kops.spark.job.Seen``)
+    :param unrestorable: records of the changelog that make Kafka Streams fail when it restores them: their keys are too short
+    :param live: number of live keys in the changelog, by partition
     :param latest: see ``kops.spark.job.Seen``
     """
 
@@ -65,9 +65,9 @@ class Viewer(Protocol):
     """Computes what stores of a type should hold."""
 
     def __call__(self, kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
-        """Return the view, to be computed when its rows are read.
+        """Return the view, which is computed when its rows are read.
 
-        :param any_order: floating-point values are believed to be such that no addition rounds; ``Seen.void`` tells where this is wrong
+        :param any_order: assume that no addition of floating-point values rounds; ``Seen.void`` shows where this is wrong
         """
 
 
@@ -80,13 +80,13 @@ VIEWS: Mapping[str, Viewer] = {
     SLIDING: windowed_view,
     SESSION: windowed_view,
 }
-"""What computes a store, by the type that its state file names."""
+"""The function that computes a store, by the type that its state file declares."""
 
 
 def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
-    """Compute a store and write what its changelog lacks to a stage, in the fastest way that is right for what is met.
+    """Compute a store and stage the difference to its changelog, in the fastest way that is correct for its records.
 
-    :raises UndecodableInput: naming the first records that are not of the formats; nothing is left behind that counts
+    :raises UndecodableInput: naming the first records that are not in the declared formats; whatever was staged does not count
     """
     try:
         return _first_that_counts(kafka, job, path)
@@ -97,9 +97,9 @@ def stage_difference(kafka: KafkaSource, job: Job, path: str) -> Counts:
 
 
 def reason_for_sql(kafka: KafkaSource, job: Job, path: str) -> str | None:
-    """Return why Spark SQL computes a store; None where tasks compute its partitions as columns.
+    """Return why Spark SQL computes a store; None if tasks compute its partitions as columns.
 
-    Even then it may come to Spark SQL: a task leaves a partition that has more keys than it can hold, or a record of other formats.
+    Even then Spark SQL may be used: a task gives up on a partition that has more keys than it can hold, or records in other formats.
     """
     if kafka.batches is None:
         return "whole record batches cannot be read: by the connection's settings, or where Spark runs"
@@ -127,7 +127,7 @@ def _first_that_counts(kafka: KafkaSource, job: Job, path: str) -> Counts:
 
 
 def _views(kafka: KafkaSource, job: Job) -> Iterator[View]:
-    """Yield the ways to compute a store, the fastest first."""
+    """Yield the ways to compute a store, fastest first."""
     if kafka.batches and job.store.type == KEY_VALUE and aggregates_in_tasks(job.store) and not job.others:
         yield partial_aggregates_view(kafka.batches, job)
     if kafka.batches and aggregates_windows_in_tasks(job.store) and job.source.records:
@@ -144,7 +144,7 @@ def _views(kafka: KafkaSource, job: Job) -> Iterator[View]:
 
 
 def _attempt(kafka: KafkaSource, job: Job, path: str, view: View) -> Counts | None:
-    """Compute and stage; None when the view does not count."""
+    """Compute and stage; None if the view is void."""
     try:
         if job.held or job.changelog.records:
             found, of_found = watched(_held(kafka, job, view), {"unrestorable": f"count_if({_is_unrestorable(job.store)})"})
@@ -179,7 +179,7 @@ def _held(kafka: KafkaSource, job: Job, view: View) -> DataFrame:
 def partition_times(kafka: KafkaSource, wanted: TopicRange, state_file: StateFile, store: Store) -> dict[int, int]:
     """Return the greatest timestamp of every partition that has records, in milliseconds since the epoch.
 
-    :param store: whose first topic it is
+    :param store: a store that has this as its first topic
     """
     from pyspark.sql import functions
 
@@ -200,7 +200,7 @@ def _is_float_sum(store: Store) -> bool:
 
 
 def _looks_order_free(kafka: KafkaSource, job: Job) -> bool:
-    """Tell whether the first records have numbers that add without rounding, so that adding in any order is worth a try."""
+    """Whether the first records have numbers that add without rounding, so that adding in any order is worth a try."""
     from pyspark.sql import functions
 
     ranges = {number: (start, min(end, start + _SAMPLE)) for number, (start, end) in job.source.ranges.items()}

@@ -1,9 +1,9 @@
-"""What a table holds in the end: of a topic, of another table, or of a join of two. DataFrame to DataFrame.
+"""The final rows of a table: of a topic, of another table, or of a join of two. DataFrame to DataFrame.
 
-The value of a join is that of the two last rows, whatever came first. The timestamp is the greatest of both where both are there
-(``KTableKTableInnerJoin`` and its kin). Where only one is there it is that of the last change of either: an old row keeps its own,
-unless the other side was deleted after it; that the rows tell by their place in the order of the task, which is sure only where it
-does not matter.
+The value of a join is that of the two last rows, whichever came first. The timestamp is the greater of both if both exist
+(``KTableKTableInnerJoin`` and related classes). If only one exists, it is that of the last change of either: an old row keeps its own,
+unless the other side was deleted after it. Which came later follows from the rows' position in the processing order of the task, which is
+certain only where it does not matter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NEEDED = {INNER: "left is not null and right is not null", LEFT: "left is not nu
 
 
 def last_rows(topics: Topics, table: Table) -> DataFrame:
-    """Return what a table holds in the end: ``ROW``."""
+    """Return the final rows of a table: ``ROW``."""
     if table.source is not None:
         rows = _of_topic(topics, table, table.source)
     elif table.parent is not None:
@@ -40,7 +40,7 @@ def last_rows(topics: Topics, table: Table) -> DataFrame:
 
 
 def _of_topic(topics: Topics, table: Table, source: Source) -> DataFrame:
-    """Take the last record of every key; a versioned table has the one with the greatest timestamp."""
+    """Keep the last record of every key; for a versioned table the one with the greatest timestamp."""
     order = "offset" if table.history_ms is None else "struct(_ts, offset)"
     last = f"max_by(struct(key, value, _raw, _ts, _ord), {order}) as last"
     rows = topics.newest(table, source).groupBy("_partition", "_key").agg(expression(last))
@@ -61,7 +61,7 @@ def _joined_rows(topics: Topics, table: Table, join: Join, left: DataFrame) -> D
 
 
 def joined_value(frame: DataFrame, place: Expressions, join: Join) -> str:
-    """Return SQL of the joined value, once it is known to be of the format's type.
+    """Return SQL of the joined value, after checking that it has the format's type.
 
     :param frame: has ``key``, ``left`` and ``right``
     """
@@ -105,7 +105,7 @@ def _timestamp(left: str, right: str) -> str:
 
 
 def _is_sure(left: str, right: str) -> str:
-    """Either order gives the same timestamp unless what was deleted is newer than what stayed."""
+    """Both orders give the same timestamp unless what was deleted is newer than what remains."""
     return (
         f"case when {left} is not null and {right} is null then coalesce(ts_{right} <= ts_{left}, true)"
         f" when {left} is null and {right} is not null then coalesce(ts_{left} <= ts_{right}, true) else true end"
@@ -113,10 +113,10 @@ def _is_sure(left: str, right: str) -> str:
 
 
 def _by_foreign_key(topics: Topics, place: Expressions, join: Join, left: DataFrame, right: DataFrame) -> DataFrame:
-    """Find the right side by an expression of the left one; the result stays where the left side is.
+    """Look up the right side by an expression of the left one; the result stays in the partition of the left side.
 
-    The last change decides the timestamp: of the right side its own (``ForeignTableJoinProcessor``), of the left one the greatest of both
-    (``SubscriptionJoinProcessor``). A subscription goes where the default partitioner sends the foreign key.
+    The last change decides the timestamp: for the right side its own (``ForeignTableJoinProcessor``), for the left one the greater of both
+    (``SubscriptionJoinProcessor``). A subscription goes to the partition that the default partitioner computes for the foreign key.
     """
     there = _side(left, "left").selectExpr("*", "key_left as key")
     foreign = encoding(place.typed(there, "join.on", str(join.on), sql_type(join.right.key)), join.right.key)

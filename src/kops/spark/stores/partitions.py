@@ -1,6 +1,6 @@
-"""Which partition a new key goes to: that of the producer's default partitioner, as Kafka Streams' repartition sink uses it.
+"""The partition of a new key: as computed by the producer's default partitioner, which Kafka Streams' repartition sink uses.
 
-Where the application has a partitioner of its own, only what its changelog still holds of a key tells where the key belongs.
+If the application has its own partitioner, only what its changelog still holds of a key shows where the key belongs.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from kops.spark.reading.source import KafkaSource
 
 UNKNOWN = -1
-"""The partition of a key of which nothing tells where it belongs."""
+"""The partition of a key when nothing shows where it belongs."""
 
 
 def placed(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
-    """Fill the column ``partition`` in for a store with new keys."""
+    """Fill in the column ``partition`` for a store with new keys."""
     return _where_they_are(kafka, rows, job) if job.store.custom_partitioner else with_partitions(rows, job.partitions)
 
 
 def with_partitions(expected: DataFrame, partitions: int, suffix: int = 0) -> DataFrame:
-    """Fill the column ``partition`` in with ``murmur2(key) & 0x7fffffff % partitions``.
+    """Fill in the column ``partition`` with ``murmur2(key) & 0x7fffffff % partitions``.
 
-    :param suffix: bytes after the application's own key, which do not count: those of a window
+    :param suffix: number of bytes after the application's own key, which do not count: those of a window
     """
 
     def assign(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
@@ -48,9 +48,9 @@ def with_partitions(expected: DataFrame, partitions: int, suffix: int = 0) -> Da
 
 
 def _where_they_are(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
-    """Place each key where the changelog has it; ``UNKNOWN`` where it has not, or has it live in several partitions.
+    """Place each key where the changelog has it; ``UNKNOWN`` if it does not, or has it live in several partitions.
 
-    A deletion tells it too, as long as the log still has it.
+    A tombstone is enough, for as long as the log still has it.
     """
     from pyspark.sql import functions
 
@@ -69,11 +69,11 @@ def _where_they_are(kafka: KafkaSource, rows: DataFrame, job: Job) -> DataFrame:
 
 
 def strays(session: SparkSession, stage: str, partitions: int, among: Collection[int], suffix: int = 0) -> tuple[int, Row | None]:
-    """Count the keys of a changelog that are not where the default partitioner puts them; return the first too.
+    """Count the keys of a changelog that are not where the default partitioner puts them; also return the first.
 
-    :param stage: of the difference: such a key can only be one that should not be there
-    :param among: the partitions to look at
-    :param suffix: bytes after the application's own key
+    :param stage: of the difference: such a key can only be an unexpected one
+    :param among: the partitions to check
+    :param suffix: number of bytes after the application's own key
     """
     where = f"action = 'removed' and partition in ({', '.join(map(str, sorted(among)))})"
     unexpected = read_stage(session, stage).where(where).selectExpr("partition", "key", "partition as found")

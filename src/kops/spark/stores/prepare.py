@@ -1,8 +1,8 @@
-"""From Kafka records to what the aggregation sees: decoded, filtered, with their new key. DataFrame to DataFrame.
+"""From Kafka records to the input of the aggregation: decoded, filtered, with their new key. DataFrame to DataFrame.
 
-The rules are those of ``KStreamAggregate`` and ``KStreamReduce``: a record with a null key or null value is dropped, where
-the value is what the deserializer (and then ``mapValues``) made of the bytes; after a new key, a null key is dropped
-before the repartition topic.
+The rules are those of ``KStreamAggregate`` and ``KStreamReduce``: a record with a null key or null value is dropped, where the value is
+what
+the deserializer (and then ``mapValues``) made of the bytes; after a new key, a null key is dropped before the repartition topic.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ TAKES_NULLS = (WINDOW, SESSION)
 class Prepared:
     """Records ready to be aggregated.
 
-    :param judged: every record, with ``fate``; every member of a record where the store explodes them
+    :param judged: every record, with ``fate``; every member of a record if the store explodes them
     :param value_type: the Spark type of ``v``
     :param records: SQL that counts the records in ``judged``
-    :param member: format of the members of records that go to a reducer
+    :param member: format of the members of records that are passed to a reducer
     """
 
     judged: DataFrame
@@ -46,7 +46,7 @@ class Prepared:
 
     @property
     def undecodable(self) -> DataFrame:
-        """Return the records that are not of the formats, with the part that is wrong."""
+        """Return the records that are not in the declared formats, with the part that is wrong."""
         return self.judged.where(f"fate = {UNDECODABLE}").selectExpr("partition", "offset", _PART)
 
     def kept(self, judged: DataFrame | None = None) -> DataFrame:
@@ -60,7 +60,7 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
     """Decode, filter and re-key the records of a store's topic.
 
     :param records: as ``KafkaSource.read`` returns them
-    :param lenient: no text is undecodable (``codec.decoding``)
+    :param lenient: treat no text as undecodable (``codec.decoding``)
     :raises ConfigError: when an expression cannot be used, naming its field
     """
     place = Place(state_file, store)
@@ -94,7 +94,7 @@ def prepare(records: DataFrame, state_file: StateFile, store: Store, *, lenient:
 
 
 def decoded_records(records: DataFrame, store: Store, place: Place, *, lenient: bool) -> DataFrame:
-    """Add the decoded ``key`` and ``value`` that expressions see, and keep the bytes as ``_key`` and ``_value``."""
+    """Add the decoded ``key`` and ``value`` that expressions refer to, and keep the bytes as ``_key`` and ``_value``."""
     keys, values = decoding("_key", store.source.key, lenient=lenient), decoding("_value", store.source.value, lenient=lenient)
     columns = ["key as _key", "value as _value", "partition", "offset", "timestamp_ms", f"'{store.source.topic}' as topic"]
     raw = records.selectExpr(*columns, *(["headers"] if store.source.needs_headers else []))
@@ -112,7 +112,7 @@ def decoded_records(records: DataFrame, store: Store, place: Place, *, lenient: 
 
 
 def timed_records(records: DataFrame, state_file: StateFile, store: Store) -> DataFrame:
-    """Return records with the time that the application takes them to have; only as they are where that is their own."""
+    """Return records with the timestamps that the application assigns to them; unchanged if those are the records' own."""
     if store.source.extracts is None:
         return records
     decoded = decoded_records(records, store, Place(state_file, store), lenient=True)
@@ -120,7 +120,7 @@ def timed_records(records: DataFrame, state_file: StateFile, store: Store) -> Da
 
 
 def _timed(decoded: DataFrame, extracts: str | None, place: Place) -> DataFrame:
-    """Put what the application's extractor gives in place of the records' own time; ``time_wrong`` is one that gives none."""
+    """Replace the records' timestamps by what the application's extractor returns; ``time_wrong`` if that is not a timestamp."""
     if extracts is None:
         return decoded.selectExpr("*", "false as time_wrong")
     time = place.milliseconds(decoded, "from.timestamp", extracts)
@@ -132,15 +132,15 @@ def _timed(decoded: DataFrame, extracts: str | None, place: Place) -> DataFrame:
 
 
 def _exploded(decoded: DataFrame, expression: str, place: Place) -> DataFrame:
-    """Make a record of each member of an array, as ``flatMapValues`` does; one without members stays as one with a null value."""
+    """Make a record of each member of an array, as ``flatMapValues`` does; a record without members remains, with a null value."""
     place.array(decoded, "explode", expression)
     others = [name for name in decoded.columns if name != "value"]
-    members = decoded.selectExpr(*others, f"{expression} as members")  # of its own: a generator takes no function of kops'
+    members = decoded.selectExpr(*others, f"{expression} as members")  # separate: a generator cannot be combined with kops' functions
     return members.selectExpr(*others, "posexplode_outer(members) as (member, value)")
 
 
 def _is_dropped(store: Store) -> str:
-    """Return SQL of whether a record is dropped for its value: never by a table; windows and sessions take null values too."""
+    """Return SQL of whether a record is dropped for its value: never for a table; windows and sessions accept null values too."""
     if store.type in TAKES_NULLS:
         return "member is null" if store.explode else "false"
     if store.aggregate.kind == TABLE:
@@ -158,7 +158,7 @@ def _key(records: DataFrame, state_file: StateFile, store: Store, new: str | Non
 
 
 def _faust_keys(records: DataFrame, *, ascii_only: bool) -> str:
-    """Return the name of a function that writes keys as a table of Faust does; Spark itself would not escape them alike."""
+    """Return the name of a function that writes keys as a Faust table does; Spark itself would escape them differently."""
     from kops.formats.streams import faust
 
     def write(key: Any) -> bytes | None:
@@ -186,7 +186,7 @@ def _value(decoded: DataFrame, store: Store, place: Place) -> tuple[str, str]:
 
 
 def _member_form(decoded: DataFrame, store: Store, place: Place) -> Form | None:
-    """Return the format in which a reducer is given the members of records."""
+    """Return the format in which a reducer receives the members of records."""
     if not store.explode or store.aggregate.kind != "reducer":
         return None
     kind = place.type_of(decoded, "explode", "value")
@@ -199,26 +199,26 @@ def _member_form(decoded: DataFrame, store: Store, place: Place) -> Form | None:
 
 @dataclass(frozen=True)
 class Place:
-    """Where expressions stand, for their errors."""
+    """Where expressions appear, for error messages."""
 
     state_file: StateFile
     store: Store
 
     def boolean(self, frame: DataFrame, expression: str) -> str:
-        """Return a condition once it is known to be one."""
+        """Return a condition, after checking that it is boolean."""
         kind = self.type_of(frame, "where", expression)
         if kind != "boolean":
             raise ConfigError(f"{self.name('where')} is {kind}, not a condition: {expression}", hint="such as: value.price is not null")
         return expression
 
     def array(self, frame: DataFrame, field: str, expression: str) -> None:
-        """Refuse an expression that gives no array."""
+        """Reject an expression that is not an array."""
         kind = self.type_of(frame, field, expression)
         if not kind.startswith("array<"):
             raise ConfigError(f"{self.name(field)} is {kind}, not an array: {expression}", hint="such as: java_split(value, ' ')")
 
     def typed(self, frame: DataFrame, field: str, expression: str, wanted: str) -> str:
-        """Return an expression converted as Java would, once it is known to be of a type that Java converts."""
+        """Return an expression converted as in Java, after checking that its type is one that Java converts."""
         kind = self.type_of(frame, field, expression)
         if field in ("aggregate.min", "aggregate.max") and wanted == "string" and kind not in WIDENS[wanted]:
             hint = "name the numbers' own format; where the application stores the greatest number as a text, a reducer says so"
@@ -232,7 +232,7 @@ class Place:
         return f"cast(({expression}) as {wanted})"
 
     def milliseconds(self, frame: DataFrame, field: str, expression: str) -> str:
-        """Return an expression of a time as milliseconds since the epoch, once it is known to be one."""
+        """Return an expression of a time as milliseconds since the epoch, after checking its type."""
         kind = self.type_of(frame, field, expression)
         if kind in WIDENS["bigint"]:
             return f"cast(({expression}) as bigint)"
@@ -242,12 +242,10 @@ class Place:
         raise ConfigError(f"{self.name(field)} is {kind}, not a time: {expression}", hint=hint)
 
     def wrong(self, field: str, what: str, error: Exception) -> ConfigError:
-        """Return the error about an expression that Spark refuses."""
         reason = str(error).strip().splitlines()[0].split(" SQLSTATE")[0]
         return ConfigError(f"{self.name(field)} has {what} that Spark cannot use: {reason}", hint=self.columns())
 
     def type_of(self, frame: DataFrame, field: str, expression: str) -> str:
-        """Return the Spark type of an expression."""
         define_functions(frame.sparkSession, expression)
         try:
             found = frame.selectExpr(f"({expression}) as it").schema["it"].dataType.simpleString()
@@ -256,7 +254,7 @@ class Place:
         return found
 
     def columns(self) -> str:
-        """Say what expressions can use."""
+        """Describe what expressions can use."""
         kind = self.store.source.value
         fields = f" ({kind.schema})" if kind.schema else " (give json a schema to use its fields)" if kind.name in _JSON else ""
         if kind.name in BY_PYTHON:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Repartitioned:
     """A store in both partitionings.
 
-    :param after: what the stage with the new partitions holds, and ``before`` that with the old ones
+    :param after: what the stage for the new partitions holds, and ``before`` that for the old ones
     :param misplaced: keys that are not where the default partitioner puts them
-    :param with_headers: records that have headers; if any have, both are staged as snapshots are, which keep them
+    :param with_headers: records that have headers; if there are any, both are staged as snapshots, which keep them
     """
 
     after: Mapping[int, Content | Held]
@@ -38,11 +38,11 @@ class Repartitioned:
 def stage_repartitioned(
     kafka: KafkaSource, changelog: TopicRange, paths: tuple[str, str], *, partitions: int, suffix: int, versioned: bool
 ) -> Repartitioned:
-    """Stage what a changelog holds twice: as it is to be written to its new partitions, and as it is.
+    """Stage what a changelog holds twice: for its new partitions, and as it is.
 
     :param paths: of the stages, new and old
     :param partitions: the new number
-    :param suffix: bytes of a stored key after the application's own
+    :param suffix: number of bytes after the application's key in a stored key
     :param versioned: whether each key has several records
     """
     from pyspark import StorageLevel
@@ -50,7 +50,7 @@ def stage_repartitioned(
 
     after, before = paths
     view = snapshot_view(kafka.read(changelog), versioned=versioned)
-    placed = _placed(view, suffix, len(changelog.ranges), partitions).persist(StorageLevel.DISK_ONLY)  # it is wanted three times
+    placed = _placed(view, suffix, len(changelog.ranges), partitions).persist(StorageLevel.DISK_ONLY)  # it is used three times
     try:
         counts = placed.agg(
             functions.expr("count(distinct key) as keys"),
@@ -75,7 +75,7 @@ def _kept_with_headers(view: DataFrame, path: str) -> Mapping[int, Content | Hel
 
 
 def _placed(view: DataFrame, suffix: int, old: int, new: int) -> DataFrame:
-    """Add the usual partition of each key among the old ones, and its target among the new ones."""
+    """Add the partition that the default partitioner gives each key among the old ones, and its target among the new ones."""
     inner = view.selectExpr("*", f"substring(key, 1, length(key) - {suffix}) as inner", "0 as usual", "0 as target")
 
     def assign(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def count_table(kafka: KafkaSource, job: Job) -> Counts:
-    """Return what a restore of the table will see up to the cut.
+    """Return what restoring the table will read up to the cut.
 
-    :raises UndecodableInput: for records that are not of the formats, which would end the application as well
+    :raises UndecodableInput: for records that are not in the declared formats, which would stop the application as well
     """
     view = stream_view(kafka, job, any_order=False)
     view.rows.agg({"timestamp": "max"}).collect()

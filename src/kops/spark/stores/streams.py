@@ -1,4 +1,4 @@
-"""The view of a key-value store that one stream fills, or one topic as a table."""
+"""The view of a key-value store that is filled by one stream, or by one topic as a table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def stream_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     """Compute a store of aggregates by key, or a table.
 
-    :param any_order: add floating-point numbers as they come (``aggregated``)
+    :param any_order: add floating-point numbers in any order (``aggregated``)
     """
     store = job.store if job.store.moves else replace(job.store, key_by=None)
     ordered = depends_on_order(store.aggregate) and not any_order and not store.key_by
@@ -42,9 +42,9 @@ def stream_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
 
 
 def partial_aggregates_view(batches: BatchSource, job: Job) -> View:
-    """Compute a store of which tasks aggregate their own records (``partial_aggregates``).
+    """Compute a store for which tasks aggregate their own records (``partial_aggregates``).
 
-    A record that is not of the formats makes all of it void, for then the slower way has to say which it was.
+    A record that is not in the declared formats makes the view void: the slower way then has to name it.
     """
     # Without records the sums are null.
     counted, of_tasks = watched(partial_rows(batches, job.source, job.store), {name: f"coalesce(sum({name}), 0)" for name in FATES_COUNTED})
@@ -59,7 +59,7 @@ def partial_aggregates_view(batches: BatchSource, job: Job) -> View:
 
 
 def _timed(rows: DataFrame, job: Job) -> DataFrame:
-    """Let no timestamp count for a library whose tables have none."""
+    """Mark rows so that no timestamp counts, for a library whose tables have none."""
     from pyspark.sql import functions
 
     if job.state_file.library != FAUST:

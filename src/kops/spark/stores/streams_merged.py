@@ -1,7 +1,7 @@
-"""The view of a store that several topics fill: ``builder.stream(List.of(...))`` or ``KStream.merge``.
+"""The view of a store that is filled by several topics: ``builder.stream(List.of(...))`` or ``KStream.merge``.
 
-A task has one partition of each topic. Between topics the order is that in which they were fetched, which nothing holds; so this is
-computed as after a new key, where records of several partitions meet: what depends on their order is said to.
+A task has one partition of each topic. The order between topics is that in which they were fetched, which is not recorded anywhere. So
+this is computed as after a new key, where records of several partitions meet: what depends on their order is reported as such.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from kops.spark.reading.source import KafkaSource
 
 _PARTITIONS = 1_000_000
-"""More than a topic has: the number of a partition among those of all topics is that of its topic times this, and its own."""
+"""More partitions than a topic has: the number of a partition among all topics is the topic's index times this, plus its own."""
 _MERGED = "merged"
 
 
 def merged_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
-    """Compute a store of aggregates by key that several topics fill."""
     store = job.store
     parts: list[tuple[Job, Prepared, Watch]] = []
     kept: list[DataFrame] = []
@@ -51,7 +50,7 @@ def merged_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
 
 
 def _numbered(records: DataFrame, feed: int, *, by_partition: bool) -> DataFrame:
-    """Give the partitions of all topics numbers of their own; where a key stays in its partition, that goes before the key."""
+    """Give the partitions of all topics unique numbers; if a key stays in its partition, that number is prepended to the key."""
     key = "concat(cast(partition as binary), key) as key" if by_partition else "key"
     return records.selectExpr(f"partition + {feed * _PARTITIONS} as partition", "offset", "timestamp_ms", key, "v")
 

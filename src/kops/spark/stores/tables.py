@@ -1,8 +1,8 @@
-"""Tables as they are in the end: the last row of every key, deletions included. DataFrame to DataFrame.
+"""The final state of tables: the last row of every key, deletions included. DataFrame to DataFrame.
 
-A row has the columns ``ROW``: the partition of its task, its key as bytes and decoded, its value decoded (null: deleted) and, where it
-is a record's own, as bytes; the timestamp of its last change and where that stands in the order in which a task takes its records
-(``PartitionGroup``: of the topics whose records are there, the one whose next record is the oldest); and whether all this is sure.
+A row has the columns ``ROW``: the partition of its task, its key as bytes and decoded, its value decoded (null: deleted) and, if it is a
+record's own, as bytes; the timestamp of its last change and the position of that change in the processing order of a task
+(``PartitionGroup``: among the topics that have records, the one whose next record is the oldest); and whether all this is certain.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SO_FAR = "over (partition by {by} order by offset rows between unbounded preced
 class Topics:
     """The topics of a store as DataFrames of their records, each judged and counted once.
 
-    :param clocks: tell where a record stands among those of other topics, which costs a sort of every partition
+    :param clocks: compute a record's position among those of other topics, which costs a sort of every partition
     """
 
     kafka: KafkaSource
@@ -58,7 +58,7 @@ class Topics:
         return _columns(kept if table.history_ms is None else self.not_expired(kept, table.history_ms, source.topic))
 
     def not_expired(self, records: DataFrame, history_ms: int, topic: str) -> DataFrame:
-        """Leave out what a versioned store never took, and count it (``expired``)."""
+        """Leave out what a versioned store never accepted, and count it (``expired``)."""
         aged = with_newest(records, history_ms)
         if topic not in self._expired:
             aged, self._expired[topic] = watched(aged, {"late": "count_if(expired)"})
@@ -66,11 +66,11 @@ class Topics:
 
     @property
     def expired(self) -> int:
-        """Return how many records came too late for the history of their versioned table, once all were computed."""
+        """Return how many records were too old for the history of their versioned table; only after all were computed."""
         return sum(int(watch.get["late"]) for watch in self._expired.values())
 
     def newest(self, table: Table, source: Source) -> DataFrame:
-        """Return of the records that count at least the last one of every key; tasks find those where they can (``partial_aggregates``)."""
+        """Return at least the last record of every key that counts; tasks find those if they can (``partial_aggregates``)."""
         batches, wanted = self.kafka.batches, self.range_of(source)
         if batches is None or self.clocks or table.history_ms is not None or source.extracts:
             return self.records(table, source)
@@ -84,17 +84,16 @@ class Topics:
 
     @property
     def unfit(self) -> int:
-        """Return how many records only the way without tasks can judge, once all were computed."""
+        """Return how many records tasks cannot judge; only after all were computed."""
         return sum(int(watch.get["unfit"]) for watch in self._newest.values())
 
     def range_of(self, source: Source) -> TopicRange:
-        """Return what is read of a topic."""
         return next(wanted for wanted in self.job.sources if wanted.topic == source.topic)
 
     def fates(self) -> dict[str, int]:
-        """Return how many records were read and what became of them, once all were computed.
+        """Return how many records were read and what became of them; only after all were computed.
 
-        :raises UndecodableInput: when some are not of the formats, and they are not to be skipped
+        :raises UndecodableInput: when some are not in the declared formats, and must not be skipped
         """
         total = dict.fromkeys(("read", *FATES.values()), 0)
         for watch in (watch for topic, watch in self._newest.items() if topic not in self._seen):
@@ -154,12 +153,12 @@ def _columns(kept: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True)
 class Expressions(Place):
-    """Where the expressions of a table stand, for their errors."""
+    """Where the expressions of a table appear, for error messages."""
 
     table: Table
 
     def columns(self) -> str:
-        """Say what expressions can use."""
+        """Describe what expressions can use."""
         return "columns: key and value; in a join key, left and right. JSON needs a schema to use its fields"
 
     def name(self, field: str) -> str:
@@ -168,28 +167,27 @@ class Expressions(Place):
 
 
 def expression(text: str) -> Column:
-    """Return SQL as a column."""
     from pyspark.sql import functions
 
     return functions.expr(text)
 
 
 def not_expired(records: DataFrame, history_ms: int) -> DataFrame:
-    """Leave out what a versioned store never took: what is older than the newest before it by more than its history.
+    """Leave out what a versioned store never accepted: records older than the newest one before them by more than its history.
 
-    ``RocksDBVersionedStore.put``; its changelog has such records all the same.
+    ``RocksDBVersionedStore.put``; the changelog has such records all the same.
     """
     return with_newest(records, history_ms).where("not expired").drop("expired")
 
 
 def with_newest(records: DataFrame, history_ms: int) -> DataFrame:
-    """Add ``expired``: a record is older than the newest before it by more than the history of a versioned store."""
+    """Add ``expired``: whether a record is older than the newest one before it by more than the history of a versioned store."""
     newest = f"max(timestamp_ms) {_SO_FAR.format(by='partition', until='1 preceding')}"
     return records.selectExpr("*", f"coalesce(timestamp_ms < {newest} - {history_ms}, false) as expired")
 
 
 def filtered(rows: DataFrame, table: Table, place: Expressions, column: str = "value") -> DataFrame:
-    """Apply ``where`` to a column of values: one that it is not true for is as good as deleted (``KTableFilter``)."""
+    """Apply ``where`` to a column of values: a value for which it is not true counts as deleted (``KTableFilter``)."""
     if not table.where:
         return rows
     swapped = rows if column == "value" else rows.withColumnsRenamed({"value": "_other", column: "value"})

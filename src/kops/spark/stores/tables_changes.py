@@ -1,7 +1,7 @@
-"""Tables as they change: every update with what was there before it. DataFrame to DataFrame.
+"""The changes of tables: every update with the value before it. DataFrame to DataFrame.
 
-What is grouped from a table needs them all: a group keeps the timestamps of those who left it. A change has the columns ``CHANGE``:
-``value`` is there after it, ``_old`` was before; null is nothing.
+Grouped tables need all of them: a group keeps the timestamps of rows that left it. A change has the columns ``CHANGE``: ``value`` is the
+value after it, ``_old`` the value before; null if there is none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def changes(topics: Topics, table: Table) -> DataFrame:
 
 
 def _of_topic(topics: Topics, table: Table, source: Source) -> DataFrame:
-    """Every record changes its key's row; of a versioned table those that are not the latest of their key change nothing (KIP-914)."""
+    """Return one change per record; in a versioned table, records that are not the latest of their key change nothing (KIP-914)."""
     records = topics.records(table, source)
     if table.history_ms is not None:
         newest = f"max(_ts) {_OF_KEY.format(order='offset')}"
@@ -47,7 +47,7 @@ def _of_topic(topics: Topics, table: Table, source: Source) -> DataFrame:
 
 
 def _joined(topics: Topics, place: Expressions, join: Join, left: DataFrame) -> DataFrame:
-    """Join every change of either side with what the other side held then.
+    """Join every change of either side with what the other side held at that point.
 
     ``KTableKTableInnerJoin``, ``KTableKTableLeftJoin`` and ``KTableKTableRightJoin``, ``KTableKTableOuterJoin``.
     """
@@ -97,14 +97,14 @@ def _side(rows: DataFrame, name: str) -> DataFrame:
 
 
 def _needed(join: Join) -> str:
-    """Return SQL that tells whether there is a joined value."""
+    """Return SQL of whether there is a joined value."""
     if join.kind == INNER:
         return "left is not null and right is not null"
     return "left is not null or right is not null" if join.kind == OUTER else "left is not null"
 
 
 def _forwards(join: Join) -> str:
-    """Return SQL that tells whether a change of one side is a change of the join at all."""
+    """Return SQL of whether a change of one side changes the join at all."""
     if join.kind == INNER:
         return "_other_is_there"
     if join.kind == OUTER:

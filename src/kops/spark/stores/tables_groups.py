@@ -1,7 +1,7 @@
-"""What is grouped from a table: every change takes its old value out of one group and puts its new one into another.
+"""Groups of a table: every change removes its old value from one group and adds its new one to another.
 
-``KTableRepartitionMap`` and ``KTableAggregate``: a group that empties stays, with what the subtractor leaves; its timestamp is the
-greatest of all that was ever put in or taken out. DataFrame to DataFrame.
+``KTableRepartitionMap`` and ``KTableAggregate``: a group that becomes empty remains, with what the subtractor leaves; its timestamp is the
+greatest of everything ever added or removed. DataFrame to DataFrame.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _WIDTHS = {"long": "bigint", "int": "int", "short": "smallint"}
 def grouped(changes: DataFrame, store: Store, place: Expressions, *, loose: bool) -> DataFrame:
     """Return what a grouped table holds: ``aggregates.COLUMNS``, without partitions.
 
-    :param changes: as ``tables_changes.changes`` gives them
-    :param loose: not every change is known, or their order is not, so timestamps and empty groups are not sure
+    :param changes: as returned by ``tables_changes.changes``
+    :param loose: not every change is known, or not their order, so timestamps and empty groups are uncertain
     """
     moves = put_and_taken(changes, store, place)
     if store.aggregate.kind == "reducer":
@@ -50,9 +50,9 @@ def grouped(changes: DataFrame, store: Store, place: Expressions, *, loose: bool
 
 
 def put_and_taken(changes: DataFrame, store: Store, place: Expressions) -> DataFrame:
-    """Return what goes into groups (sign 1) and out of them (-1): ``key`` (bytes), ``v``, ``sign``, ``_ts``, ``_partition``, ``_ord``.
+    """Return what groups gain (sign 1) and lose (-1): ``key`` (bytes), ``v``, ``sign``, ``_ts``, ``_partition``, ``_ord``.
 
-    A pair whose key or value is null is left out, as in ``KTableRepartitionMap``.
+    Pairs with a null key or value are left out, as in ``KTableRepartitionMap``.
     """
     both = "explode(array(struct(-1 as sign, _old as value), struct(1 as sign, value as value))) as move"
     moves = changes.selectExpr("_partition", "_ord", "_ts", "key", both).where("move.value is not null")
@@ -73,14 +73,14 @@ def _value(seen: DataFrame, store: Store, place: Expressions) -> str:
 
 
 def as_bytes(frame: DataFrame, place: Expressions, form: Form) -> str:
-    """Return the bytes of ``value``; JSON of a struct is written with its fields in order, those that are null left out."""
+    """Return the bytes of ``value``; the JSON of a struct has its fields in order, without those that are null."""
     if form.name == "json":
         return "cast(value as binary)" if place.type_of(frame, "join.value", "value") == "string" else "cast(to_json(value) as binary)"
     return encoding("value", form)
 
 
 def _result(store: Store) -> tuple[str, str]:
-    """Return SQL of what the adder and the subtractor come to, and of whether any order of them comes to it."""
+    """Return SQL of the result of adder and subtractor, and of whether it is the same in any order."""
     aggregate = store.aggregate
     if aggregate.kind == "count":
         return "sum(sign)", "true"
@@ -90,5 +90,5 @@ def _result(store: Store) -> tuple[str, str]:
 
 
 def _in_width(column: str, form: Form) -> str:
-    """Cut a sum to its width: additions that wrap around do so in any order."""
+    """Truncate a sum to its width: additions that wrap around give the same result in any order."""
     return f"cast({column} as {_WIDTHS.get(form.name, form.name)})"

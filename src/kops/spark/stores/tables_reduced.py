@@ -1,4 +1,4 @@
-"""Grouped tables by a reducer of a plugin that can also subtract: Python, one step a change, in the order of the changes."""
+"""Grouped tables with a plugin's reducer that can also subtract: Python, one step per change, in the order of the changes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Move = tuple[bytes, int, tuple[int, int, int], int, int, bytes]
-"""Group, source partition, place in the order, timestamp, sign, value."""
+"""Group, source partition, position in the processing order, timestamp, sign, value."""
 
 
 def reduced_groups(moves: DataFrame, store: Store, *, loose: bool) -> DataFrame:
-    """Fold what goes into groups and out of them: ``aggregates.COLUMNS``, without partitions.
+    """Fold what is added to groups and removed from them: ``aggregates.COLUMNS``, without partitions.
 
-    :param moves: as ``tables_groups.put_and_taken`` gives them
+    :param moves: as returned by ``tables_groups.put_and_taken``
     """
     reference, group_form, form = store.aggregate.expression, store.key_form, store.aggregate.form
     value_form = store.table.form if store.table else form
@@ -35,19 +35,19 @@ def reduced_groups(moves: DataFrame, store: Store, *, loose: bool) -> DataFrame:
 
 
 class _Steps:
-    """A subtractor between bytes."""
+    """A subtractor that works on bytes."""
 
     def __init__(self, reference: str, group_form: Form, value_form: Form, form: Form) -> None:
         from kops.plugins.loader import format_of
 
         reducer = load_reducer(reference)
         if not isinstance(reducer, Subtractor):
-            raise TypeError(f"{reference} cannot subtract")  # refused when the state file was read
+            raise TypeError(f"{reference} cannot subtract")  # rejected when the state file is read
         self.reducer = reducer
         self.groups, self.values, self.results = format_of(group_form), format_of(value_form), format_of(form)
 
     def change(self, group: Any, old: bytes | None, new: bytes | None, timestamp: int, before: Aggregate | None) -> Aggregate | None:
-        """Return what a group holds after one change (``KTableAggregate``): first the old value is taken out, then the new one put in."""
+        """Return what a group holds after one change (``KTableAggregate``): first the old value is removed, then the new one added."""
         held = None if before is None or before.value is None else before
         aggregate = held.value if held else None
         if old is not None and aggregate is not None:

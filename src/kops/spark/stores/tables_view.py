@@ -1,4 +1,4 @@
-"""The view of a store that is made of tables."""
+"""The view of a store that is computed from tables."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def tables_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # noqa: ARG001 - the contract: sums say themselves whether they round
-    """Compute a table made of others, or what is grouped from one.
+    """Compute a table derived from others, or the groups of one.
 
-    A record that tasks cannot judge makes all of it void; without ``kafka.batches`` nothing is left to them.
+    A record that tasks cannot judge makes the view void; without ``kafka.batches`` no work is left to tasks.
     """
     table = job.store.table
     if table is None:
@@ -44,7 +44,7 @@ def tables_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # no
 
 
 def _empty(store: Store) -> bytes | None:
-    """Return the value of a group that everything has left."""
+    """Return the value of a group from which everything was removed."""
     if store.aggregate.kind not in ("count", "sum"):
         return None
     from kops.plugins.loader import load_format
@@ -53,7 +53,7 @@ def _empty(store: Store) -> bytes | None:
 
 
 def _stored(rows: DataFrame, place: Expressions, table: Table) -> DataFrame:
-    """Return the rows of a table as its changelog has them."""
+    """Return the rows of a table in the form that its changelog has."""
     value = as_bytes(rows, place, table.form) if table.joins else "_raw"
     doubt = f"if(value is null or _sure, {SURE}, {TIMED}) as doubt"
     return rows.selectExpr(

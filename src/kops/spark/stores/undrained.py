@@ -1,4 +1,4 @@
-"""Records of a store's topics that the application may have sent to its repartition topic last, by their new keys."""
+"""The last records of a store's topics that the application may have sent to its repartition topic, by their new keys."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Sent(NamedTuple):
 
 
 def last_sent(kafka: KafkaSource, job: Job, counts: Mapping[bytes, int]) -> Iterator[Sent]:
-    """Yield, for each key and each partition of a topic, the last records that got this key, by their offsets.
+    """Yield, per key and partition of a topic, the last records that got this key, by their offsets.
 
-    A record with a null value is sent on too: only the aggregation behind the repartition topic drops it.
+    A record with a null value is sent too: only the aggregation after the repartition topic drops it.
 
     :param counts: how many to yield at most, by key
     """

@@ -1,9 +1,9 @@
-"""Versioned stores (KIP-889): every version of a key that can still be asked for. DataFrame to DataFrame.
+"""Versioned stores (KIP-889): every version of a key that can still be queried. DataFrame to DataFrame.
 
 A store answers for any time up to its history before the newest timestamp that its task has seen. A record that is older than that when it
-comes is never taken (``RocksDBVersionedStore.put``), though its changelog has it; one with a timestamp that its key has already takes the
-place of that version. A restore judges the records again in the order of the log, so versions are written in the order of time: there
-nothing comes late.
+arrives is never accepted (``RocksDBVersionedStore.put``), though its changelog has it; one with the timestamp of an existing version of its
+key replaces that version. A restore judges the records again in the order of the log, so versions are written in the order of time: then
+none is too late.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from kops.spark.reading.source import KafkaSource
 
 VERSION_BYTES = 8
-"""After the key in the rows of a view: the timestamp of the version. Before the value there is a byte: 1 for a value, 0 for a deletion."""
+"""In the rows of a view, the version's timestamp follows the key, and a byte precedes the value: 1 for a value, 0 for a deletion."""
 _OF_KEY = "over (partition by partition, key order by timestamp)"
 
 
 def versioned_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:  # noqa: ARG001 - the contract: nothing is added up
-    """Compute a versioned store, a row for each version."""
+    """Compute a versioned store, one row per version."""
     topics = Topics(kafka, job, clocks=False)
     rows, of_keys = watched(as_rows(versions(topics, job)), {"keys": "count(*)"})
     history = _history(job)
@@ -49,7 +49,7 @@ def versions(topics: Topics, job: Job) -> DataFrame:
 
 
 def observable(log: DataFrame, history_ms: int) -> DataFrame:
-    """Return the versions that a store can be asked for after a log: partition, key, value (null: deleted), timestamp.
+    """Return the versions that can be queried from a store after a log: partition, key, value (null: deleted), timestamp.
 
     :param log: partition, key, value, timestamp_ms, offset
     """
@@ -66,13 +66,13 @@ def _versions(taken: DataFrame, history_ms: int) -> DataFrame:
         "max(timestamp_ms) over (partition by partition) as newest",
     )
     valid = known.selectExpr("*", f"lead(timestamp) {_OF_KEY} as until").where(f"until is null or until > newest - {history_ms}")
-    # The first version of a partition's newest time stays even as a deletion of nothing: it says how far the store has come.
+    # The first version with a partition's newest timestamp stays even if it deletes nothing: it records the stream time of the store.
     told = valid.selectExpr("*", f"lag(value) {_OF_KEY} as before").where("value is not null or before is not null or timestamp = newest")
     return told.select("partition", "key", "value", "timestamp")
 
 
 def as_rows(found: DataFrame) -> DataFrame:
-    """Return versions as the rows of a view: one key for each."""
+    """Return versions as the rows of a view: one key per version."""
     return found.selectExpr(
         "partition",
         "concat(key, cast(timestamp as binary)) as key",
@@ -90,7 +90,7 @@ def stage_versions(kafka: KafkaSource, job: Job, path: str) -> Staged:
 def stage_held(kafka: KafkaSource, changelog: TopicRange, history_ms: int | None, path: str) -> tuple[Staged, int]:
     """Stage what a changelog holds now, and return how many of its records have headers, which a stage does not keep.
 
-    :param history_ms: of a versioned store; None: of each key the last record
+    :param history_ms: of a versioned store; None: the last record of each key
     """
     records = kafka.read(replace(changelog, headers=True)).where("key is not null")
     if history_ms is None:
@@ -103,7 +103,7 @@ def stage_held(kafka: KafkaSource, changelog: TopicRange, history_ms: int | None
 
 
 def _held(log: DataFrame, history_ms: int) -> DataFrame:
-    """Return the versions that a changelog holds as the current side of a comparison."""
+    """Return the versions that a changelog holds, as the current side of a comparison."""
     records = log.where("key is not null")
     rows = as_rows(observable(records, history_ms))
     if "headers" not in log.columns:

@@ -1,4 +1,4 @@
-"""What a store should hold: how it is told, whatever type the store is of, and how its records were judged on the way."""
+"""What a store should hold, in the same form for all types of stores, and how its records were judged on the way."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def _nothing() -> None:
 class View:
     """What a store should hold.
 
-    :param rows: ``kops.spark.staging.difference.COLUMNS``, every partition filled in; a null value is a key that should not be there
-    :param seen: tells what was seen; to be called once, after ``rows`` was computed whole. Raises for records that nothing can be made of
-    :param live: takes from the compacted view of the changelog what does not count any more, such as windows that have expired
-    :param done: gives back what the computation holds
-    :param held: what the changelog holds now, as ``difference.compacted_view`` has it; None: the last record of every key
-    :param empty: a value that the changelog may hold although it is not in the rows: that of a group that is empty
+    :param rows: ``kops.spark.staging.difference.COLUMNS``, with every partition filled in; a null value is a key that should not be there
+    :param seen: returns what was seen; call once, after ``rows`` was computed completely. Raises for undecodable records
+    :param live: removes from the compacted view of the changelog what no longer counts, such as expired windows
+    :param done: releases what the computation holds
+    :param held: what the changelog holds now, in the form of ``difference.compacted_view``; None: the last record of every key
+    :param empty: a value that the changelog may hold although it is not in the rows: that of an empty group
     """
 
     rows: DataFrame
@@ -49,14 +49,14 @@ class View:
 
 
 def observed_records(prepared: Prepared) -> tuple[DataFrame, Watch]:
-    """Return the judged records, counted as they pass by: ``read``, each of ``FATES``, and ``latest``."""
+    """Return the judged records, counted as they pass through: ``read``, each of ``FATES``, and ``latest``."""
     fates = {name: f"count_if(fate = {number})" for number, name in FATES.items()}
     latest = f"max(if(fate in ({UNDECODABLE}, {NEGATIVE_TIME}), null, timestamp_ms))"
     return watched(prepared.judged, {"read": prepared.records, **fates, "latest": latest})
 
 
 def observed_keys(rows: DataFrame) -> tuple[DataFrame, Watch]:
-    """Return the rows of a view, counted as they pass by: ``keys``, ``mixed`` and ``rounded``."""
+    """Return the rows of a view, counted as they pass through: ``keys``, ``mixed`` and ``rounded``."""
     counts = {"keys": "value is not null", "mixed": f"doubt = {MIXED}", "rounded": f"doubt = {ROUNDED}"}
     return watched(rows, {name: f"count_if({condition})" for name, condition in counts.items()})
 
@@ -64,7 +64,7 @@ def observed_keys(rows: DataFrame) -> tuple[DataFrame, Watch]:
 def seen_of(prepared: Prepared, job: Job, of_records: Watch, of_keys: Watch) -> Seen:
     """Return what two observations saw.
 
-    :raises UndecodableInput: naming the first records that are not of the formats, when they are not to be skipped
+    :raises UndecodableInput: naming the first records that are not in the declared formats, unless they are to be skipped
     """
     fates, keys = of_records.get, of_keys.get
     refuse_undecodable(prepared, job, fates["undecodable"])
@@ -73,13 +73,13 @@ def seen_of(prepared: Prepared, job: Job, of_records: Watch, of_keys: Watch) -> 
 
 
 class UndecodableInput(Refused):
-    """Records whose bytes are not of the formats that the state file names; nothing was changed."""
+    """Records whose bytes are not in the formats that the state file declares; nothing was changed."""
 
     slug = "undecodable_record"
 
 
 def refuse_undecodable(prepared: Prepared, job: Job, count: int) -> None:
-    """Refuse to go on when there are records that are not of the formats, and they are not to be skipped.
+    """Refuse to continue if there are records that are not in the declared formats, unless they are to be skipped.
 
     :raises UndecodableInput: naming the first of them
     """

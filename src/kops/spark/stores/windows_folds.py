@@ -1,4 +1,4 @@
-"""Windows and sessions that are made record by record: rows brought in order by Spark, folded in Python as they stream by."""
+"""Windows and sessions that are computed record by record: rows sorted by Spark, folded in Python as a stream."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Batches = Iterable[pyarrow.RecordBatch]
 
 SCHEMA = "partition int, key binary, value binary, timestamp bigint, doubt int, late bigint, boundary bigint, expired bigint, cached bigint"
-"""Rows of a view; and, one a task of Spark, a row without a key that has the numbers of ``Tally``."""
+"""Rows of a view; and, per Spark task, one row without a key that has the numbers of ``Tally``."""
 _ROWS = 20_000
 
 Row = tuple[int, bytes, int, int, int, Any, bool]
@@ -31,12 +31,12 @@ Out = tuple["int | None", "bytes | None", "bytes | None", "int | None", int, int
 
 
 def ordered_by_key(timed: DataFrame, *, in_pieces: bool, several: bool) -> DataFrame:
-    """Return the rows of each key together, in the order in which they are taken to have been processed.
+    """Return the rows of each key together, in the order in which they are assumed to have been processed.
 
-    Where one source partition feeds a key, that is the order of its offsets. Where several do it is not known, and event time stands in.
+    If one source partition feeds a key, that is the order of its offsets. If several do, it is not known, and event time is used instead.
 
-    :param in_pieces: partitions are read by several tasks of Spark
-    :param several: several source partitions may feed a key
+    :param in_pieces: whether partitions are read by several Spark tasks
+    :param several: whether several source partitions may feed a key
     """
     if several:
         bounds = "over (partition by task, key)"
@@ -49,9 +49,9 @@ def ordered_by_key(timed: DataFrame, *, in_pieces: bool, several: bool) -> DataF
 
 
 def ordered_by_task(timed: DataFrame, *, by_new_key: bool, several: bool) -> DataFrame:
-    """Return the rows of each task together, in the order in which they are taken to have been processed.
+    """Return the rows of each task together, in the order in which they are assumed to have been processed.
 
-    :param by_new_key: the task is not the one that reads the partition
+    :param by_new_key: whether the task is not the one that reads the partition
     """
     if not by_new_key:
         return timed.selectExpr("*", "false as mixed")
@@ -68,7 +68,7 @@ def sessions(rows: DataFrame, store: Store, value_type: str) -> DataFrame:
     :param rows: ``ordered_by_key``
     """
     windows = windows_of(store)
-    # Another order gives a session another timestamp; the value changes with it where the aggregate depends on the order.
+    # Another order gives a session another timestamp; also another value, if the aggregate depends on the order.
     doubt = MIXED if depends_on_order(store.aggregate) else TIMED
 
     def fold(records: Iterator[Row], steps: Steps, tally: Tally) -> Iterator[Out]:
@@ -104,7 +104,7 @@ def sliding_windows(rows: DataFrame, store: Store, value_type: str) -> DataFrame
 
 
 def reduced_windows(rows: DataFrame, store: Store, value_type: str) -> DataFrame:
-    """Return windows whose aggregate may be deleted on the way, as ``SCHEMA``.
+    """Return windows whose aggregate may be deleted in between, as ``SCHEMA``.
 
     :param rows: ``ordered_by_key``, the key being that of the window
     """

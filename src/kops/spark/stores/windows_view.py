@@ -1,4 +1,4 @@
-"""The view of a store of windows or sessions that one stream fills."""
+"""The view of a store of windows or sessions that is filled by one stream."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 
 _REACH = {WINDOW: 0, SLIDING: 2, SESSION: 1}
-"""How many times its size before its start a window depends on records: sessions grow together, sliding windows begin after others."""
+"""For how many times its size before its start a window depends on records: sessions merge, sliding windows start after other windows."""
 
 _FOLDED = ("last", "first", "reducer")
-"""Aggregates of windows that a null value, or a reducer, deletes and begins anew."""
+"""Aggregates of windows that a null value, or a reducer, deletes and restarts."""
 
 
 def windowed_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
     """Compute windows or sessions.
 
-    What was put is computed and kept first, since only all of it tells what has expired.
+    Everything that was put is computed and cached first, because only all of it shows what has expired.
     """
     store = job.store
     windows = windows_of(store)
@@ -68,7 +68,7 @@ def windowed_view(kafka: KafkaSource, job: Job, *, any_order: bool) -> View:
 
 
 def partial_windows_view(kafka: KafkaSource, batches: BatchSource, job: Job) -> View | None:
-    """Compute windows of which tasks aggregate their own records (``partial_windows``); None when a record is not of the formats."""
+    """Compute windows for which tasks aggregate their records (``partial_windows``); None if a record is not in the declared formats."""
     windows = windows_of(job.store)
     # Without records the sums are null.
     counts = {name: f"coalesce(sum({name}), 0)" for name in (*COUNTED, *WINDOW_FATES)}
@@ -91,13 +91,13 @@ def _view(found: _Found) -> View:
 
 
 def _nothing_read(kafka: KafkaSource, job: Job) -> View:
-    """Return the view of a store of whose input nothing counts yet."""
+    """Return the view of a store whose input has no records yet."""
     rows = kafka.read(job.source).selectExpr("partition", "key", "value", "timestamp_ms as timestamp", f"{SURE} as doubt")
     return View(rows, lambda: Seen(0, dict.fromkeys(FATES.values(), 0), 0, 0, noted=dict.fromkeys(NOTED, 0)))
 
 
 def _with_one_row(frame: DataFrame) -> DataFrame:
-    """Add a row of nulls: Spark tells nothing of what it observes where there is no row at all."""
+    """Add a row of nulls: Spark reports no observation of a frame without rows."""
     nulls = (f"cast(null as {field.dataType.simpleString()}) as {field.name}" for field in frame.schema.fields)
     return frame.union(frame.sparkSession.range(1).selectExpr(*nulls))
 
@@ -113,7 +113,7 @@ def _timed(kafka: KafkaSource, job: Job, *, any_order: bool) -> tuple[Prepared, 
 
 
 def _known(kafka: KafkaSource, job: Job, *, in_pieces: bool) -> StreamTimes:
-    """Read what has to be known before: only where partitions are read in pieces, or meet after a new key."""
+    """Read what must be known in advance: only needed if partitions are read in pieces, or meet after a new key."""
     several = _is_several(job)
     if not (in_pieces or several):
         return StreamTimes()
@@ -122,12 +122,12 @@ def _known(kafka: KafkaSource, job: Job, *, in_pieces: bool) -> StreamTimes:
 
 
 def _is_several(job: Job) -> bool:
-    """Tell whether the records of several source partitions meet in a task."""
+    """Whether the records of several source partitions meet in a task."""
     return bool(job.store.key_by) and sum(end > start for start, end in job.source.ranges.values()) > 1
 
 
 def _is_in_pieces(job: Job, *, any_order: bool) -> bool:
-    """Tell whether big partitions may be read in pieces: where all that is needed of the order is the stream time, or rows move anyhow."""
+    """Whether large partitions may be read in pieces: if only the stream time depends on the order, or rows are shuffled anyway."""
     store, windows = job.store, windows_of(job.store)
     if store.key_by or windows.kind == SLIDING or not is_in_pieces(job.source):
         return False
@@ -135,7 +135,7 @@ def _is_in_pieces(job: Job, *, any_order: bool) -> bool:
 
 
 def _put(prepared: Prepared, timed: DataFrame, job: Job, *, any_order: bool) -> tuple[DataFrame, Watch]:
-    """Return all that was put into the store, as ``COLUMNS``, and what is counted of it."""
+    """Return everything that was put into the store, as ``COLUMNS``, with the counts taken of it."""
     store, windows = job.store, windows_of(job.store)
     several, in_pieces = _is_several(job), _is_in_pieces(job, any_order=any_order)
     passed_over = f"{store.aggregate.kind in PASSES_NULLS} and v is null"
@@ -158,7 +158,7 @@ def _put(prepared: Prepared, timed: DataFrame, job: Job, *, any_order: bool) -> 
 
 
 def _uncovered(kafka: KafkaSource, job: Job, horizon: Horizon, put: DataFrame) -> dict[str, int]:
-    """Count what may have had records that the input has lost: those before its first one, as far as times grow with offsets."""
+    """Count the windows that may have had records which the input has lost: those before its first one, if times grow with offsets."""
     from pyspark.sql import functions
 
     trimmed = job.source.trimmed
@@ -180,10 +180,10 @@ def _uncovered(kafka: KafkaSource, job: Job, horizon: Horizon, put: DataFrame) -
 
 @dataclass
 class _Found:
-    """What was computed, once all that was put is known.
+    """What was computed, once everything that was put is known.
 
-    :param put: kept by Spark; rows without a key carry the counts of ``kops.spark.stores.windows_folds``
-    :param current: the compacted view of the changelog, where that was read too
+    :param put: cached by Spark; rows without a key carry the counts of ``kops.spark.stores.windows_folds``
+    :param current: the compacted view of the changelog, if that was read too
     """
 
     kafka: KafkaSource
@@ -217,7 +217,7 @@ class _Found:
         return counted.where(f"key is not null and {is_live}").select(*COLUMNS)
 
     def live(self, current: DataFrame) -> DataFrame:
-        """Leave out of a changelog's compacted view what has expired, and note how far the changelog is ahead."""
+        """Remove what has expired from a changelog's compacted view, and record how far the changelog is ahead."""
         self.current = current
         rows, self.of_changelog = watched(
             _with_one_row(current), {"ahead": f"coalesce(max({self._ahead}), 0L)", "unaligned": self._unaligned}
@@ -225,7 +225,6 @@ class _Found:
         return self.horizon.live(rows.where("key is not null"))
 
     def seen(self) -> Seen:
-        """Return what was seen."""
         records, times, keys = self.of_records.get, self.of_time.get, self.of_keys.get
         dropped = {name: records.get(name, 0) for name in FATES.values()}
         is_ahead = self.current is not None and self.of_changelog.get["ahead"] > 0
@@ -244,7 +243,7 @@ class _Found:
 
     @property
     def _unaligned(self) -> str:
-        """Return SQL that counts windows of a fixed size that start elsewhere than the file's."""
+        """Return SQL that counts windows of a fixed size whose starts do not fit the state file's."""
         windows = self.horizon.windows
         if windows.kind != WINDOW:
             return "0L"
@@ -252,7 +251,7 @@ class _Found:
 
     @property
     def _ahead(self) -> str:
-        """Return SQL of how far the time of a key lies after the stream time of its store."""
+        """Return SQL of how far the time of a key is ahead of the stream time of its store."""
         return f"{self.time} - {self.horizon.bound()}"
 
     def _hidden(self) -> int:
@@ -267,5 +266,5 @@ class _Found:
         return self.put.where(f"key is not null and value is not null and {live} and not ({later})").count()
 
     def done(self) -> None:
-        """Let Spark forget what was put."""
+        """Release the cached rows."""
         self.put.unpersist()
