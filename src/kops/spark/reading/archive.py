@@ -1,4 +1,4 @@
-"""Archives of topics as Parquet: a row a record, as the log has it. Written by tasks that read whole batches; read as a DataFrame."""
+"""Archives of topics as Parquet: one row per record of the log. Written by tasks that read whole batches; read as a DataFrame."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from kops.formats.batches.header import Batch
 
 SCHEMA = f"partition int, offset bigint, timestamp_ms bigint, timestamp_type string, {HEADERS}, key binary, value binary"
-"""Of an archive: ``timestamp_ms`` since the epoch (-1 for none), ``timestamp_type`` as ``message.timestamp.type`` names it."""
+"""Of an archive: ``timestamp_ms`` since the epoch (-1 for none), ``timestamp_type`` as in ``message.timestamp.type``."""
 BY: Mapping[str, tuple[str, ...]] = {"day": ("day",), "hour": ("day", "hour")}
-"""What the folders of an archive are named by, in UTC."""
+"""What the directories of an archive are named after, in UTC."""
 _APPENDED = 0x08
 _DAY_MS, _HOUR_MS = 86_400_000, 3_600_000
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-"""0001-01-01 and 9999-12-31, counted from the epoch: timestamps beyond are kept, in the folder of that day."""
+"""0001-01-01 and 9999-12-31, relative to the epoch: records with timestamps beyond are kept, in the directory of that day."""
 
 
 def read_topic(session: SparkSession, topic: str, settings: Mapping[str, str], ranges: Mapping[int, tuple[int, int]]) -> DataFrame:
     """Return the committed records of ranges, with the type of their timestamps.
 
     :param settings: librdkafka's, for which ``connections.can_connect`` is true; secrets included: never to be shown
-    :param ranges: partition -> offsets from, and to before
+    :param ranges: partition -> (first offset, the offset after the last)
     """
     pieces = [
         (partition, first, min(end, first + SPLIT_RECORDS))
@@ -51,7 +51,7 @@ def read_topic(session: SparkSession, topic: str, settings: Mapping[str, str], r
 
 
 def _rows(fetched: Iterable[tuple[bytes, list[Batch]]], partition: int, start: int, end: int) -> Iterator[pyarrow.RecordBatch]:
-    """Make rows of the batches of a range; those of one kind of timestamp at once."""
+    """Make rows of the batches of a range, together for batches with the same kind of timestamp."""
     from itertools import groupby
 
     import pyarrow
@@ -79,9 +79,9 @@ def _rows(fetched: Iterable[tuple[bytes, list[Batch]]], partition: int, start: i
 
 
 def write_archive(records: DataFrame, path: str, by: str) -> dict[int, Held]:
-    """Write records into folders by time, and return what the files hold, read back.
+    """Write records into directories by time, and return what the files hold, read back.
 
-    :param by: of ``BY``
+    :param by: one of ``BY``
     """
     day = f"date_from_unix_date(int(greatest({_FIRST_DAY}, least({_LAST_DAY}, floor(timestamp_ms / {_DAY_MS})))))"
     times = {"day": f"{day} as day", "hour": f"lpad(cast(pmod(floor(timestamp_ms / {_HOUR_MS}), 24) as string), 2, '0') as hour"}
@@ -92,7 +92,7 @@ def write_archive(records: DataFrame, path: str, by: str) -> dict[int, Held]:
 
 
 def read_archive(session: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """Read the records of some runs."""
+    """Read the records of several runs."""
     if not paths:
         return session.createDataFrame([], SCHEMA)
     names = [column.split()[0] for column in ("partition", "offset", "timestamp_ms", "timestamp_type", "headers", "key", "value")]
@@ -104,14 +104,14 @@ def read_archive(session: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 
 def contents_of(rows: DataFrame) -> dict[int, Held]:
-    """Sum an archive up by partition."""
+    """Sum up an archive by partition."""
     return held(rows.selectExpr("partition", "key", "value", "timestamp_ms as timestamp", "coalesce(headers, array()) as headers"))
 
 
 def in_parts(rows: DataFrame, partitions: Sequence[int]) -> DataFrame:
-    """Give each of some partitions a task of its own, by the order in which they are named, sorted by offset.
+    """Give each of these partitions a task of its own, in the given order, sorted by offset.
 
-    Spark sends a row to the task that the hash of a column says. So each partition gets a number whose hash is its task's.
+    Spark assigns a row to a task by the hash of a column. So each partition gets a number whose hash leads to its task.
     """
     from pyspark.sql import functions
 
@@ -126,7 +126,7 @@ def in_parts(rows: DataFrame, partitions: Sequence[int]) -> DataFrame:
 
 
 def records_before(rows: DataFrame, offsets: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], int]:
-    """Return how many records a partition has before some offsets.
+    """Return how many records a partition has before each of these offsets.
 
     :param offsets: partition -> offsets
     :return: (partition, offset) -> records

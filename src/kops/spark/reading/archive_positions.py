@@ -1,4 +1,4 @@
-"""Where the records of some producers stand in a topic, counted from the first."""
+"""Offsets in a topic by the number of records of given producers before them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def positions(
     wanted: Mapping[int, Sequence[int]],
     producers: Sequence[int],
 ) -> dict[tuple[int, int], int]:
-    """Return the offset after so many records of some producers: of the next of theirs, or after the last.
+    """Return the offset after the first n records of these producers: that of their next record, or the one after the last.
 
     :param settings: librdkafka's, secrets included: never to be shown
-    :param tails: partition -> the offsets to look at
+    :param tails: partition -> the offsets to search
     :param wanted: partition -> numbers of records, ascending
-    :return: (partition, records) -> offset, of those that there are
+    :return: (partition, records) -> offset, for those that exist
     """
     places, given, ours = sorted(wanted), dict(settings), frozenset(producers)
 
@@ -53,7 +53,7 @@ def positions(
 def _offsets_of(
     source: BatchConsumer, partition: int, tail: tuple[int, int], wanted: Sequence[int], producers: frozenset[int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield (records, offset); batches are decoded only where compaction has taken records out of them."""
+    """Yield (records, offset); a batch is decoded only if compaction removed records from it."""
     from kops.formats.batches.columns import decode
 
     counted, left, after = 0, list(wanted), None

@@ -20,7 +20,7 @@ class ArchivedTopic:
     """The part of a topic that is read from an archive.
 
     :param paths: of the archive's runs (``kops.spark.reading.archive``)
-    :param ends: partition -> the offset after the last that the archive has; of those where it counts
+    :param ends: partition -> the offset after the last that is in the archive; only partitions for which it is used
     """
 
     topic: str
@@ -28,7 +28,7 @@ class ArchivedTopic:
     ends: Mapping[int, int]
 
     def divided(self, wanted: TopicRange) -> tuple[TopicRange, TopicRange]:
-        """Return what is read of the archive, and what of the topic after it."""
+        """Return what is read from the archive, and what from the topic after it."""
         old, tail = {}, {}
         for partition, (start, end) in wanted.ranges.items():
             cut = max(start, min(end, self.ends.get(partition, start)))
@@ -36,14 +36,14 @@ class ArchivedTopic:
         return replace(wanted, ranges=old), replace(wanted, ranges=tail)
 
     def rows(self, session: SparkSession, old: TopicRange) -> DataFrame:
-        """Return the archive's records of some ranges, as ``KafkaSource.read`` has them but in no order."""
+        """Return the archive's records of these ranges in the format of ``KafkaSource.read``, but unordered."""
         rows = read_archive(session, self.paths).where(within(old.ranges))
         names = [column.split()[0] for column in SCHEMA.split(", ")]
         return rows.select(*names, *([HEADERS.split()[0]] if old.headers else []))
 
 
 def within(ranges: Mapping[int, tuple[int, int]]) -> str:
-    """Return SQL of whether a record is in one of some ranges."""
+    """Return SQL of whether a record is in one of these ranges."""
     several = [
         f"(partition = {partition} and offset >= {start} and offset < {end})"
         for partition, (start, end) in sorted(ranges.items())
@@ -53,7 +53,7 @@ def within(ranges: Mapping[int, tuple[int, int]]) -> str:
 
 
 def file_bytes(session: SparkSession, paths: Sequence[str]) -> int:
-    """Return the size of an archive's files, which are not read for it."""
+    """Return the size of an archive's files, without reading them."""
     from pyspark.sql import functions
 
     total = 0
@@ -64,10 +64,10 @@ def file_bytes(session: SparkSession, paths: Sequence[str]) -> int:
 
 
 def from_time_on(rows: DataFrame, ends: Mapping[int, int], milliseconds: int) -> dict[int, int]:
-    """Return the first offset with a timestamp from a time on, of partitions that have one.
+    """Return the first offset with this timestamp or a later one, for partitions that have one.
 
     :param rows: of an archive
-    :param ends: partition -> the offset up to which is looked
+    :param ends: partition -> the offset up to which to search
     """
     from pyspark.sql import functions
 

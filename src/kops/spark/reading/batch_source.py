@@ -1,7 +1,6 @@
 """Ranges of Kafka topics as DataFrames, read by Python tasks as whole record batches.
 
-It gives the rows of ``source.KafkaSource`` at a fraction of the cost, and its tasks can make fewer rows of them before
-any goes to the JVM.
+Returns the rows of ``source.KafkaSource`` at a fraction of the cost, and its tasks can reduce them to fewer rows before any go to the JVM.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
     from kops.formats.batches.columns import RecordColumns
 
 _UNREADABLE = "unreadable"
-"""A file without words beside those of ``watch.reporting``."""
+"""An empty file next to those of ``watch.reporting``."""
 Reduce = Callable[["Iterator[RecordColumns]", int], "Iterator[pyarrow.Table]"]
-"""From the records of a partition, some megabytes at a time, and its number to the tables that go to the JVM."""
+"""From the records of a partition, some megabytes at a time, and its number, to the tables that go to the JVM."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class BatchSource:
     """Reads topics with ``batch_consumer``.
 
     :param settings: librdkafka's, for which ``connections.can_connect`` is true; secrets included: never to be shown
-    :param progress_folder: of this machine, where tasks report how many records they have read, for ``watch.records_reported``
+    :param progress_folder: on this machine, where tasks report how many records they have read, for ``watch.records_reported``
     """
 
     session: SparkSession
@@ -44,7 +43,7 @@ class BatchSource:
     progress_folder: str | None = None
 
     def read(self, wanted: TopicRange) -> DataFrame:
-        """Return the records, as ``KafkaSource.read`` does."""
+        """Return the records in the format of ``KafkaSource.read``."""
         return self.reduced(wanted, f"{SCHEMA}, {HEADERS}" if wanted.headers else SCHEMA, AsRows(wanted.headers))
 
     def newest(self, wanted: TopicRange) -> DataFrame:
@@ -52,14 +51,14 @@ class BatchSource:
         return self.reduced(wanted, f"{SCHEMA}, {HEADERS}", Newest())
 
     def contents(self, wanted: TopicRange) -> dict[int, Content]:
-        """Return how many records there are and what they hash to, by partition, as ``stage.contents_of`` does."""
+        """Return the number of records and their hashes by partition, as ``stage.contents_of`` does."""
         return added_contents(self.reduced(wanted, CONTENT_SCHEMA, Contents()).collect())
 
     def reduced(self, wanted: TopicRange, schema: str, reduce: Reduce) -> DataFrame:
         """Return what tasks make of the records.
 
-        :param schema: of what ``reduce`` gives
-        :param reduce: runs in the tasks, for each range that one reads
+        :param schema: of what ``reduce`` returns
+        :param reduce: runs in tasks, for each range that one reads
         """
         parts = list(_parts(wanted))
         if not parts:
@@ -71,10 +70,10 @@ class BatchSource:
         return self.by_task(len(parts), schema, run)
 
     def by_task(self, count: int, schema: str, run: Callable[[int, Read], Iterator[pyarrow.Table]]) -> DataFrame:
-        """Return what so many tasks give.
+        """Return the results of this many tasks.
 
-        :param schema: of what ``run`` gives
-        :param run: runs in the tasks, for the number of each, with what reads pieces of topics
+        :param schema: of what ``run`` returns
+        :param run: runs in tasks, with the number of each and a function that reads pieces of topics
         """
         settings, folder = dict(self.settings), self.progress_folder
 
@@ -91,12 +90,12 @@ class BatchSource:
 
     @property
     def met_unreadable(self) -> bool:
-        """Return whether a task met a batch that is damaged or of an old format, which Spark's own source may read."""
+        """Whether a task met a batch that is damaged or of an old format, which Spark's own source may be able to read."""
         return self.progress_folder is not None and Path(self.progress_folder, _UNREADABLE).exists()
 
 
 def noting_unreadable(records: Iterator[RecordColumns], folder: str | None) -> Iterator[RecordColumns]:
-    """Pass records on; where a batch cannot be read, leave a note in the folder before the task fails: Spark tells no error's type."""
+    """Pass records on; if a batch cannot be read, leave a file in the directory before the task fails: Spark hides the error's type."""
     try:
         yield from records
     except UnreadableBatch:
@@ -107,9 +106,9 @@ def noting_unreadable(records: Iterator[RecordColumns], folder: str | None) -> I
 
 @dataclass(frozen=True)
 class Piece:
-    """What a task reads of a partition: from an offset up to another, without it.
+    """What a task reads of a partition: from ``start`` up to, but not including, ``end``.
 
-    :param trimmed: the application has read records before the first, which are gone
+    :param trimmed: whether the application has read earlier records, which are gone
     """
 
     topic: str
@@ -120,9 +119,9 @@ class Piece:
     trimmed: bool = False
 
     def records(self, settings: Mapping[str, str], folder: str | None = None) -> Iterator[RecordColumns]:
-        """Yield the records, over a connection of their own.
+        """Yield the records, over a connection of its own.
 
-        :param folder: where to note what was seen on the way, for ``input_seen.seen_of``
+        :param folder: where to record what was seen on the way, for ``input_seen.seen_of``
         """
         from kops.gateways.wire.batch_consumer import BatchConsumer
 
@@ -141,7 +140,6 @@ Read = Callable[[Piece], "Iterator[RecordColumns]"]
 
 
 def _parts(wanted: TopicRange) -> Iterator[Piece]:
-    """Yield what each task reads."""
     for partition, (start, end) in sorted(wanted.ranges.items()):
         step = SPLIT_RECORDS if wanted.split else max(1, end - start)
         for first in range(start, end, step):
@@ -150,15 +148,15 @@ def _parts(wanted: TopicRange) -> Iterator[Piece]:
 
 @dataclass(frozen=True)
 class AsRows:
-    """Makes a row of each record; runs in the tasks.
+    """Makes a row of each record; runs in tasks.
 
-    :param headers: with their headers
+    :param headers: whether to include their headers
     """
 
     headers: bool = False
 
     def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
-        """Yield tables of ``SCHEMA``, and ``HEADERS`` where wanted."""
+        """Yield tables of ``SCHEMA``, and ``HEADERS`` if requested."""
         import pyarrow
 
         for columns in records:
@@ -176,7 +174,7 @@ class AsRows:
 
 @dataclass(frozen=True)
 class Newest:
-    """Makes a row of the last record of each key, of what is held at once; runs in the tasks."""
+    """Makes a row of the last record of each key, among those held at once; runs in tasks."""
 
     def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
         """Yield tables of ``SCHEMA`` and ``HEADERS``."""
@@ -185,7 +183,7 @@ class Newest:
 
 @dataclass(frozen=True)
 class Contents:
-    """Adds up how many records there are and what they hash to; runs in the tasks."""
+    """Adds up the number of records and their hashes; runs in tasks."""
 
     def __call__(self, records: Iterator[RecordColumns], partition: int) -> Iterator[pyarrow.Table]:
         """Yield a row of ``stage.CONTENT_SCHEMA`` now and then."""
@@ -206,7 +204,6 @@ class Contents:
 
 
 def partition_column(partition: int, count: int) -> pyarrow.Array:
-    """Return a column that holds one partition's number."""
     import numpy
     import pyarrow
 
@@ -214,7 +211,7 @@ def partition_column(partition: int, count: int) -> pyarrow.Array:
 
 
 def header_column(columns: RecordColumns) -> pyarrow.Array:
-    """Return the headers of each record; null where there are none, as Spark's own source has it."""
+    """Return the headers of each record; null if it has none, as in Spark's own source."""
     import numpy
     import pyarrow
 

@@ -1,8 +1,8 @@
 """Bytes to values and back as Spark SQL, so that rows stay in the JVM.
 
-Kafka's number serializers write big-endian two's complement and IEEE 754 bits: ``Double.doubleToLongBits``, which has
-one NaN, and ``Float.floatToRawIntBits``, which keeps each. Spark has neither function for bytes, so a number goes through
-its hexadecimal digits, and through ``java.lang.Double`` for the bits.
+Kafka's number serializers write big-endian two's complement and IEEE 754 bits: ``Double.doubleToLongBits``, which has one NaN, and
+``Float.floatToRawIntBits``, which keeps each. Spark has neither function for bytes, so a number is converted through its hexadecimal
+digits, and through ``java.lang.Double`` for the bits.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ WIDENS = {
     "string": ("string",),
     "binary": ("binary",),
 }
-"""What Java converts without being asked (JLS 5.1.2), by the type that comes out."""
+"""Java's implicit conversions (JLS 5.1.2), by resulting type."""
 
 
 @dataclass(frozen=True)
 class Decoding:
     """How a column of bytes is decoded.
 
-    :param value: SQL of the value; null where the bytes are null or wrong
-    :param is_wrong: SQL that is true where the bytes are not of the format, with ``{value}`` for the column that holds the value;
-        None when all bytes are right
+    :param value: SQL of the value; null if the bytes are null or wrong
+    :param is_wrong: SQL that is true if the bytes are not in the format, with ``{value}`` for the column that holds the value; None if all
+        bytes are valid
     """
 
     value: str
@@ -58,13 +58,13 @@ def sql_type(form: Form) -> str:
 
 
 def decoding(column: str, form: Form, *, lenient: bool = False) -> Decoding:
-    """Return how the bytes of a column are decoded.
+    """Return how to decode the bytes of a column.
 
-    Of formats that need Python, ``registered.with_read`` has added the columns that are named here.
+    For formats that need Python, ``registered.with_read`` has added the columns used here.
 
-    :param lenient: a text that is not UTF-8 is no error: what is wrong becomes U+FFFD, as ``StringDeserializer`` does
+    :param lenient: whether a text that is not UTF-8 is accepted: invalid bytes become U+FFFD, as in ``StringDeserializer``
 
-    :raises ConfigError: when the schema is not one
+    :raises ConfigError: when the schema is not valid
     """
     name = form.name
     if form.is_only_read:
@@ -78,7 +78,7 @@ def decoding(column: str, form: Form, *, lenient: bool = False) -> Decoding:
     if name in ("string", "uuid"):
         text = f"cast({column} as string)"
         right = f"is_valid_utf8({text})" if name == "string" else f"{text} rlike '{_UUID}'"
-        # UUID.toString gives lower case, whatever was read.
+        # UUID.toString returns lower case, whatever was read.
         return Decoding(f"lower({text})" if name == "uuid" else text, f"{column} is not null and not ({right})")
     return _number(column, name)
 

@@ -1,4 +1,4 @@
-"""How many records a partition has and what they hash to, by which what was written is compared with what was to be."""
+"""The number of records in a partition and a hash of them, to compare what was written with what was to be written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row
 
 CONTENT_SCHEMA = "partition int, records bigint, tombstones bigint, high bigint, low bigint, earliest bigint, latest bigint"
-"""Of rows that make a ``Content``."""
+"""The columns of rows that make a ``Content``."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class Content:
 
     @property
     def fingerprint(self) -> list[int]:
-        """Return what two equal contents have in common, as JSON."""
+        """Return the values, as JSON, in which two equal contents agree."""
         return [self.records, self.high, self.low]
 
 
 def added_contents(rows: Sequence[Row]) -> dict[int, Content]:
-    """Join rows of ``CONTENT_SCHEMA``, of which a partition may have several."""
+    """Merge rows of ``CONTENT_SCHEMA``, of which a partition may have several."""
     return {number: _content([row for row in rows if row.partition == number]) for number in {row.partition for row in rows}}
 
 

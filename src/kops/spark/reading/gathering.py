@@ -1,4 +1,4 @@
-"""One row of each key, of the tables that a task reads one after another, without holding more than fits."""
+"""One row per key from the tables that a task reads one after another, within its memory."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     import pyarrow
 
 GATHERED_RECORDS = 1_000_000
-"""Records that are aggregated at once; of half as many keys a task lets go, so it holds about 100 MB."""
+"""Records that are aggregated at once; a task passes on its rows once they have half as many keys, so it holds about 100 MB."""
 GATHERED_BYTES = 128 << 20
 WHOLE_RECORDS = 1_500_000
-"""Keys of a partition that a task holds at once."""
+"""Maximum number of keys of a partition that a task holds at once."""
 WHOLE_BYTES = 128 << 20
 
 
 def gathered(tables: Iterable[pyarrow.Table], merge: Callable[[pyarrow.Table], pyarrow.Table]) -> Iterator[pyarrow.Table]:
-    """Merge tables into few, holding no more than fits.
+    """Merge tables into few, within memory.
 
-    :param merge: makes one row of each key of a table
+    :param merge: makes one row per key of a table
     """
     import pyarrow
 
@@ -37,10 +37,10 @@ def gathered(tables: Iterable[pyarrow.Table], merge: Callable[[pyarrow.Table], p
 
 
 def whole(tables: Iterable[pyarrow.Table], merge: Callable[[pyarrow.Table], pyarrow.Table]) -> pyarrow.Table | None:
-    """Merge all tables into one; None when it does not fit.
+    """Merge all tables into one; None if it does not fit into memory.
 
-    :param tables: at least one, that may be empty
-    :param merge: makes one row of each key of a table
+    :param tables: at least one, possibly empty
+    :param merge: makes one row per key of a table
     """
     import pyarrow
 
@@ -65,12 +65,12 @@ def newest_of_each_key(table: pyarrow.Table) -> pyarrow.Table:
 
 
 def row_of_each_key(table: pyarrow.Table, by: Sequence[str], which: str, *more: tuple[str, str]) -> pyarrow.Table:
-    """Return the number of the first or last row of each key.
+    """Return the index of the first or last row of each key.
 
     :param by: the columns of the key
     :param which: ``min`` or ``max``
     :param more: further columns to aggregate, and how
-    :return: ``by``, ``row_min`` or ``row_max``, and what pyarrow calls the others
+    :return: ``by``, ``row_min`` or ``row_max``, and pyarrow's names for the others
     """
     import numpy
     import pyarrow

@@ -1,4 +1,4 @@
-"""Looks through a topic for offsets without a record, and for aborted transactions, by the headers of its batches only."""
+"""Scans a topic for offsets without a record, and for aborted transactions, by the headers of its batches only."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kops.gateways.wire.batch_consumer import BatchConsumer
 from kops.spark.reading.input_seen import InputSeen
 
 MOST_BYTES = 128 << 20
-"""At most this much is fetched, compressed: a fraction of a second on one machine."""
+"""Maximum number of bytes fetched, compressed: a fraction of a second on one machine."""
 
 
 def scan(settings: Mapping[str, str], topic: str, ranges: Mapping[int, tuple[int, int]]) -> dict[int, InputSeen]:
-    """Return what was seen of partitions, up to the first gap of each; of those that there was no room for, nothing.
+    """Return what was seen in partitions, up to the first gap of each; partitions beyond the byte limit are left out.
 
     :param settings: librdkafka's, for which ``connections.can_connect`` is true
     :param ranges: partition -> (first offset, the offset after the last)

@@ -1,4 +1,4 @@
-"""What tasks note of the pieces of topics that they read as whole batches, beside the records themselves: gaps, and the latest time."""
+"""What tasks record about the pieces of topics that they read as whole batches, besides the records: gaps, and the latest timestamp."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _FOLDER = "seen"
 
 @dataclass(frozen=True)
 class InputSeen:
-    """A range of a partition that was read whole.
+    """A range of a partition that was read completely.
 
-    :param gaps: the first ranges of offsets without a record, which is not a transaction's marker
-    :param latest: the greatest timestamp of its records in milliseconds since the epoch; None: it has none
-    :param aborted: a transaction was aborted there
+    :param gaps: the first ranges of offsets without a record, other than transaction markers
+    :param latest: the greatest timestamp of its records in milliseconds since the epoch; None: there is none
+    :param aborted: whether a transaction was aborted there
     """
 
     gaps: tuple[tuple[int, int], ...] = ()
@@ -31,12 +31,11 @@ class InputSeen:
 
 @dataclass
 class Noting:
-    """Passes records on, and remembers the greatest timestamp."""
+    """Passes records on, and keeps the greatest timestamp."""
 
     latest: int | None = None
 
     def over(self, records: Iterator[RecordColumns]) -> Iterator[RecordColumns]:
-        """Yield the records."""
         for columns in records:
             latest = int(columns.timestamps.max())
             self.latest = latest if self.latest is None else max(self.latest, latest)
@@ -44,7 +43,7 @@ class Noting:
 
 
 def note(folder: str, place: tuple[str, int, int, int], seen: InputSeen) -> None:
-    """Note what was seen of a piece; runs in the tasks.
+    """Record what was seen in a piece; runs in tasks.
 
     :param place: topic, partition, first offset, and the one after the last
     """
@@ -55,7 +54,7 @@ def note(folder: str, place: tuple[str, int, int, int], seen: InputSeen) -> None
 
 
 def seen_of(folder: str, topic: str, partition: int, start: int, end: int) -> InputSeen | None:
-    """Return what tasks noted of a range; None where they have not read all of it so."""
+    """Return what tasks recorded about a range; None unless they have read all of it in this way."""
     at, latest, aborted = start, None, False
     gaps: list[tuple[int, int]] = []
     for first, last, seen in sorted(_noted(folder, topic, partition), key=lambda piece: piece[:2]):

@@ -1,6 +1,6 @@
-"""Numbered texts on any file system that Spark reaches: the newest is the one with the highest number.
+"""Numbered texts on any file system that Spark can reach: the newest is the one with the highest number.
 
-Spark's committer moves a text to its place when it is whole, so a killed writer leaves none.
+Spark's committer moves a text into place when it is complete, so a killed writer leaves none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NUMBERED = re.compile(r"/(\d+)/[^/]+$")
 
 
 def newest_manifest(session: SparkSession, path: str) -> tuple[int, str | None]:
-    """Return the highest number below a path, and its text; 0 and None when there is none."""
+    """Return the highest number below a path, and its text; 0 and None if there is none."""
     from pyspark.errors import AnalysisException
 
     try:
@@ -32,7 +32,7 @@ def newest_manifest(session: SparkSession, path: str) -> tuple[int, str | None]:
 
 
 def write_manifest(session: SparkSession, path: str, number: int, text: str) -> None:
-    """Write a text under a number that nobody has."""
+    """Write a text under a number that is not taken."""
     rows = session.createDataFrame([(text,)], "value string").coalesce(1)
     with explained(f"write {path}"):
         rows.write.mode("errorifexists").text(f"{path}/{number:06}")

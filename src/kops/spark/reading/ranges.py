@@ -1,4 +1,4 @@
-"""What is read of a topic, and the columns in which it comes."""
+"""The offset ranges to read of a topic, and the columns of the result."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 SCHEMA = "key binary, value binary, partition int, offset bigint, timestamp_ms bigint"
 HEADERS = "headers array<struct<key: string, value: binary>>"
 SPLIT_RECORDS = 4_000_000
-"""Bigger partitions are read by several tasks."""
+"""Larger partitions are read by several tasks."""
 
 
 @dataclass(frozen=True)
 class TopicRange:
-    """What is read of a topic: whole offset ranges, decided before.
+    """What is read of a topic: whole offset ranges, fixed in advance.
 
     :param ranges: partition -> (first offset, the offset after the last)
-    :param read_committed: leave out what transactions aborted
+    :param read_committed: leave out aborted transactions
     :param headers: read the headers too
-    :param split: let big partitions be read by several tasks
-    :param without: partition -> offsets that are left out
-    :param begins: partition -> where the application began to read it, of those where that was not at offset 0
+    :param split: let several tasks read a large partition
+    :param without: partition -> offsets to leave out
+    :param begins: partition -> the offset where the application started to read it, if that was not 0
     """
 
     topic: str
@@ -38,17 +38,17 @@ class TopicRange:
 
     @property
     def records(self) -> int:
-        """Return how many offsets the ranges have."""
+        """Return the number of offsets in the ranges."""
         return sum(end - start for start, end in self.ranges.values())
 
     @property
     def trimmed(self) -> dict[int, tuple[int, int]]:
-        """Return the ranges that begin after what the application has read first."""
+        """Return the ranges that begin after the first offset that the application has read."""
         return {number: (start, end) for number, (start, end) in self.ranges.items() if start > self.begins.get(number, 0)}
 
 
 def without(rows: DataFrame, offsets: Mapping[int, Iterable[int]]) -> DataFrame:
-    """Leave some offsets of partitions out, and the order of the others as it is."""
+    """Leave out some offsets of partitions; the order of the others does not change."""
     import numpy
 
     left_out = {partition: numpy.array(sorted(some), numpy.int64) for partition, some in offsets.items()}

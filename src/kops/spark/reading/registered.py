@@ -1,6 +1,6 @@
-"""Keys and values that Python decodes, in batches of Arrow columns.
+"""Keys and values that are decoded in Python, in batches of Arrow columns.
 
-Those whose schemas a registry keeps, by the schemas that were looked up before; and those in the formats of plugins.
+Those with schemas in a registry, by schemas that were looked up before; and those in the formats of plugins.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from kops.spark.reading.source import KafkaSource
 
 BY_PYTHON = ("avro", "protobuf")
-"""Formats that Spark SQL has no function for without further jars; of JSON it has."""
+"""Formats for which Spark SQL needs further jars; for JSON it does not."""
 READ, IS_WRONG = "_read", "_wrong"
-"""Behind the name of a column of bytes: what they mean, and whether they are not of the format."""
+"""Suffixes of the name of a column of bytes: for the decoded value, and for whether the bytes are not in the format."""
 _ID = "cast(conv(hex(substring({0}, 2, 4)), 16, -10) as bigint)"
 
 
 @dataclass(frozen=True)
 class Met:
-    """A schema id that records have, and the first record that has it."""
+    """A schema id that occurs in records, and the first record that has it."""
 
     id: int
     partition: int
@@ -51,7 +51,7 @@ def ids_met(kafka: KafkaSource, wanted: TopicRange, part: str) -> list[Met]:
 
 
 def is_framed(column: str) -> str:
-    """Return SQL of whether bytes begin as those of the wire format."""
+    """Return SQL of whether bytes begin as in the wire format."""
     return f"(length({column}) >= 5 and substring({column}, 1, 1) = x'00')"
 
 
@@ -62,10 +62,10 @@ def has_known_id(column: str, form: Form) -> str:
 
 
 def with_read(records: DataFrame, forms: Mapping[str, Form]) -> DataFrame:
-    """Add ``READ`` and ``IS_WRONG`` columns of the columns of bytes whose formats need Python.
+    """Add ``READ`` and ``IS_WRONG`` columns for the columns of bytes whose formats need Python.
 
     :param forms: by column
-    :raises Disagreement: when one column cannot hold what different schemas say
+    :raises Disagreement: when one column cannot hold the values of all schemas
     """
     needed = {column: form for column, form in forms.items() if needs_python(form)}
     if not needed:
@@ -82,12 +82,12 @@ def with_read(records: DataFrame, forms: Mapping[str, Form]) -> DataFrame:
 
 
 def needs_python(form: Form) -> bool:
-    """Tell whether Spark SQL has no function for a format."""
+    """Whether Spark SQL has no function for a format."""
     return form.plugin or form.name in BY_PYTHON
 
 
 def _column_of(form: Form) -> tuple[Type, Decode]:
-    """Return the type of a column and the function that decodes for it. A plugin's value is a text: JSON of what is none."""
+    """Return the type of a column and its decoding function. A plugin's value becomes a text: JSON, unless it is one already."""
     if not form.plugin:
         kind, decode = column_of(form)
         return kind, lambda data: decode(data) if data else WRONG

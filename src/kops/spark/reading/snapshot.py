@@ -19,7 +19,7 @@ _HASH = "xxhash64(key, value is null, value, timestamp, headers)"
 class Held:
     """What a snapshot holds of one partition.
 
-    :param tombstones: only a versioned store's are kept
+    :param tombstones: kept only for a versioned store
     :param with_headers: records that have headers
     :param high: and ``low``: sum of the hashes of the records, the same in any order
     :param earliest: and ``latest``: timestamps, milliseconds since the epoch
@@ -35,17 +35,16 @@ class Held:
 
     @property
     def fingerprint(self) -> list[int]:
-        """Return what two equal contents have in common, as JSON."""
+        """Return the values, as JSON, in which two equal contents agree."""
         return [self.records, self.high, self.low]
 
 
 def snapshot_view(records: DataFrame, *, versioned: bool = False) -> DataFrame:
     """Return what a store restores from a changelog.
 
-    Of each key the last record, unless that deletes it. A versioned store has a record for each version of a key, and deletions
-    among them.
+    The last record of each key, unless that is a tombstone. A versioned store has a record per version of a key, including tombstones.
 
-    :param records: as ``KafkaSource.read`` gives them, with headers
+    :param records: in the format of ``KafkaSource.read``, with headers
     """
     from pyspark.sql import functions
 
@@ -69,12 +68,11 @@ def write_snapshot(view: DataFrame, path: str) -> dict[int, Held]:
 
 
 def read_snapshot(session: SparkSession, path: str) -> DataFrame:
-    """Read a snapshot's files."""
     return session.read.schema(SCHEMA).parquet(path)
 
 
 def held(view: DataFrame) -> dict[int, Held]:
-    """Sum a view up by partition."""
+    """Sum up a view by partition."""
     from pyspark.sql import functions
 
     columns = (

@@ -1,4 +1,4 @@
-"""Frozen ranges of Kafka topics as DataFrames."""
+"""Fixed ranges of Kafka topics as DataFrames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kops.spark.reading.batch_source import BatchSource
 
 
-# With the client's defaults (500 records a poll, 1 MiB a fetch) Spark's reader takes 9.2 s for 10 million records, with these 5.5 s.
+# With the client's defaults (500 records per poll, 1 MiB per fetch) Spark's reader takes 9.2 s for 10 million records, with these 5.5 s.
 _FAST = {
     "kafka.max.poll.records": "20000",
     "kafka.max.partition.fetch.bytes": str(8 << 20),
@@ -31,8 +31,8 @@ class KafkaSource:
     """Reads topics through Spark's own Kafka source.
 
     :param settings: of Kafka's Java client, secrets included: never to be shown
-    :param batches: reads whole record batches instead, where its tasks can make few rows of them; None where they cannot connect
-    :param archives: what is read of archives, by topic
+    :param batches: reads whole record batches instead, where its tasks can reduce them to few rows; None if tasks cannot connect
+    :param archives: what is read from archives, by topic
     """
 
     session: SparkSession
@@ -41,7 +41,7 @@ class KafkaSource:
     archives: Mapping[str, ArchivedTopic] = field(default_factory=dict)
 
     def read(self, wanted: TopicRange) -> DataFrame:
-        """Return the records, with ``timestamp_ms`` in milliseconds since the epoch: those of an archive first."""
+        """Return the records, with ``timestamp_ms`` in milliseconds since the epoch; those from an archive come first."""
         if not wanted.without:
             return self._whole(wanted)
         return without(self._whole(wanted), wanted.without)
@@ -61,7 +61,7 @@ class KafkaSource:
         return in_parts(rows, sorted(partition for partition, (start, end) in wanted.ranges.items() if start < end))
 
     def has_archived(self, topics: Iterable[TopicRange]) -> bool:
-        """Tell whether any of some topics is read of an archive too, which only Spark's own tasks do."""
+        """Whether any of these topics is also read from an archive, which only Spark's own tasks do."""
         return any(wanted.topic in self.archives for wanted in topics)
 
     def _of_topic(self, wanted: TopicRange) -> DataFrame:
@@ -87,6 +87,6 @@ class KafkaSource:
         return reader.load().selectExpr(*columns, *(["headers"] if wanted.headers else []))
 
     def newest(self, wanted: TopicRange) -> DataFrame:
-        """Return the records, their headers too, of which a key's older ones may be left out."""
+        """Return the records, with headers; older records of a key may be left out."""
         whole = replace(wanted, headers=True)
         return self.batches.newest(whole) if self.batches else self.read(whole)

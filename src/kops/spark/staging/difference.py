@@ -1,4 +1,4 @@
-"""What a changelog holds now, what it should hold, and what to append so that it does. DataFrame to DataFrame."""
+"""What a changelog holds now, what it should hold, and what to append to get there. DataFrame to DataFrame."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SURE, MIXED, ROUNDED, TIMED, EMPTIED = range(5)
-"""What is known of a row, in the column ``doubt``: exact; of records whose order is not known; a sum that may have been rounded; a
+"""What is known about a row, in the column ``doubt``: exact; from records whose order is not known; a sum that may have been rounded; a
 timestamp that another order of two topics would change; a group of a table that is empty, and may never have been filled."""
 COLUMNS = ("partition", "key", "value", "timestamp", "doubt")
-"""Of what a store should hold."""
+"""The columns of what a store should hold."""
 APPENDED = ("added", "changed", "removed", "erased")
-"""What a row of a stage is. Erased: a key that should not be there, and of which the log has no record at all; a tombstone
-tells a local store that remembers it from before the log was emptied."""
+"""The action of a row of a stage. Erased: a key that should not be there, and of which the log has no record at all; the tombstone is for
+local stores that still have the key from before the log was emptied."""
 STAGE_COLUMNS = (
     "partition",
     "key",
@@ -28,7 +28,7 @@ STAGE_COLUMNS = (
     "action",
 )
 
-# The 64-bit hashes of records are added in halves, so that nothing wraps and every Spark gives the same number.
+# The 64-bit hashes of records are added in halves, so that nothing overflows and every Spark computes the same number.
 _HASH = "xxhash64(key, value is null, value, timestamp)"
 HIGH, LOW = f"shiftrightunsigned({_HASH}, 32)", f"{_HASH} & 4294967295"
 
@@ -49,10 +49,10 @@ def compacted_view(records: DataFrame) -> DataFrame:
 def difference(expected: DataFrame, current: DataFrame, *, empty: bytes | None = None) -> DataFrame:
     """Return the rows that differ, as ``STAGE_COLUMNS``.
 
-    A key in the wrong partition is one to remove there, and one to add where it belongs.
+    A key in the wrong partition is removed there and added where it belongs.
 
     :param expected: partition, key, value (null: should not be there), timestamp, and a ``doubt`` (``aggregates``), if any
-    :param empty: a value that may be there although it is not expected: that of a group that is empty
+    :param empty: a value that may be there although it is not expected: that of an empty group
     """
     from pyspark.sql import functions
 
@@ -106,9 +106,9 @@ def all_added(expected: DataFrame) -> DataFrame:
 def to_append(stage: DataFrame, *, backwards: bool = False, keep: Sequence[str] = ()) -> DataFrame:
     """Return the records to append: partition, key, value (null: a tombstone), timestamp, action.
 
-    A tombstone carries the time of the record that deleted the key, or else of the record that it removes.
+    A tombstone has the timestamp of the record that deleted the key, or otherwise of the record that it removes.
 
-    :param backwards: those that take the stage back
+    :param backwards: return the records that undo the stage
     :param keep: further columns of the stage to keep
     """
     new, old = ("before", "after") if backwards else ("after", "before")
@@ -124,9 +124,9 @@ def to_append(stage: DataFrame, *, backwards: bool = False, keep: Sequence[str] 
 
 
 def summed(records: DataFrame, actions: Sequence[str] = ()) -> DataFrame:
-    """Return, for each partition, how many records there are and a sum of their hashes that no order changes.
+    """Return per partition the number of records, and a sum of their hashes that does not depend on their order.
 
-    :param actions: to count as well, when the records have an ``action``
+    :param actions: actions to count too, if the records have an ``action``
     """
     from pyspark.sql import functions
 

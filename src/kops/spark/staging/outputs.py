@@ -1,4 +1,4 @@
-"""The newest record of each key of an output topic beside what was computed for a store. DataFrame to DataFrame."""
+"""Compares the newest record of each key of an output topic with what was computed for a store. DataFrame to DataFrame."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     from kops.spark.reading.source import KafkaSource
 
 SAME, OTHER, EXTRA, SILENT = "equal", "differing", "extra", "silent"
-"""What the topic says of a key: its newest record is what was computed; it is not; the key was not computed; nothing is certain."""
+"""What the topic shows for a key: its newest record is what was computed; it is not; the key was not computed; nothing is certain."""
 
 
 def judged_keys(kafka: KafkaSource, stage: str, changelog: TopicRange, output: TopicRange) -> DataFrame:
-    """Return every key that was computed, or that the output topic has, with what the topic says of it.
+    """Return every key that was computed, or that the output topic has, with its verdict.
 
-    A key with records in several partitions of the topic, or that was computed for several partitions, says nothing: which of its
-    records is the newest, or is meant, is not known.
+    A key with records in several partitions of the topic, or that was computed for several partitions, proves nothing: it is not known
+    which
+    of its records is the newest, or is meant.
 
-    :param stage: of the difference to the changelog; all of the computed keys that are not in it are in the changelog as computed
+    :param stage: of the difference to the changelog; computed keys that are not in it are in the changelog as computed
     :return: partition (of the changelog; null: not computed), key, verdict, value, timestamp, written_value, written_timestamp
     """
     from pyspark.sql import functions
@@ -54,7 +55,7 @@ def judged_keys(kafka: KafkaSource, stage: str, changelog: TopicRange, output: T
 
 
 def verdicts(keys: DataFrame) -> dict[int | None, dict[str, int]]:
-    """Count the verdicts on keys by partition; None: those that were not computed."""
+    """Count the verdicts on keys by partition; None: keys that were not computed."""
     found: dict[int | None, dict[str, int]] = {}
     for row in keys.groupBy("partition", "verdict").count().collect():
         found.setdefault(row.partition, {})[row.verdict] = row["count"]
@@ -62,5 +63,5 @@ def verdicts(keys: DataFrame) -> dict[int | None, dict[str, int]]:
 
 
 def contradicting(keys: DataFrame, limit: int) -> list[Row]:
-    """Return the first keys of which the topic has another value, or which were not computed."""
+    """Return the first keys for which the topic has another value, or which were not computed."""
     return keys.where(f"verdict in ('{OTHER}', '{EXTRA}')").orderBy("verdict", "partition", "key").limit(limit).collect()

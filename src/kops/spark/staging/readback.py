@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def unlike(kafka: KafkaSource, tail: TopicRange, wanted: DataFrame, fingerprints: Mapping[int, list[int]]) -> dict[int, str]:
-    """Return the partitions whose tail is not what was to be written, and how.
+    """Return the partitions whose tail is not what was to be written, with the reason.
 
-    Numbers and sums of hashes first; only a partition where they differ is compared record by record, by the last one of
-    each key, since a retried task may have written the same record twice.
+    Compares counts and sums of hashes first; only a partition where they differ is compared record by record, by the last record of each
+    key, because a retried task may have written the same record twice.
 
     :param tail: of the changelog
     :param wanted: partition, key, value, timestamp

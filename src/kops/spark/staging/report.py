@@ -1,4 +1,4 @@
-"""What a report shows of a stage: when the keys that differ last changed."""
+"""What a report shows about a stage: when the keys that differ last changed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Times:
-    """Counts of keys by the time of the record that they should have, or that goes away.
+    """Counts of keys by the timestamp of the record that they should have, or that is removed.
 
     :param earliest: and ``latest``: milliseconds since the epoch
-    :param counts: number of the bucket and action -> keys; all buckets are of one length
+    :param counts: bucket number and action -> keys; all buckets have the same length
     """
 
     earliest: int
@@ -24,7 +24,7 @@ class Times:
 
 
 def times_of(session: SparkSession, stage: str, buckets: int) -> Times | None:
-    """Return when the keys of a stage changed; None when there are none."""
+    """Return when the keys of a stage changed; None if there are none."""
     from pyspark.sql import functions
 
     from kops.spark.staging.stage import read_stage

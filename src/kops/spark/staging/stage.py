@@ -1,4 +1,4 @@
-"""The stage: what will be appended, and what was there before, as Parquet that a later run or an undo reads again."""
+"""The stage: what will be appended, and what was there before, as Parquet that a later run or an undo reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SCHEMA = (
 class Staged:
     """A stage by changelog partition.
 
-    :param actions: partition -> how many keys are added, changed, removed, erased
+    :param actions: partition -> number of keys that are added, changed, removed, erased
     """
 
     contents: dict[int, Content]
@@ -39,9 +39,9 @@ class Staged:
 def write_stage(stage: DataFrame, path: str) -> Staged:
     """Write the rows of a stage and sum them up.
 
-    On this machine the tasks write the files themselves: Spark's own Parquet writer, and reading its files again for the
-    sums, take 3 s more for a million keys, most of it for compiling code that is used once. Elsewhere only Spark knows how
-    a path is reached.
+    On this machine the tasks write the files themselves: Spark's own Parquet writer, and reading its files again for the sums, take 3 s
+    more
+    for a million keys, most of it to compile code that is used once. Elsewhere only Spark knows how to reach a path.
     """
     session = stage.sparkSession
     if by_tasks(session, path):
@@ -54,7 +54,7 @@ def write_stage(stage: DataFrame, path: str) -> Staged:
 
 
 def staged_of(rows: Sequence[Row]) -> Staged:
-    """Join the sums of the parts of a stage (``stage_files.SUMS_SCHEMA``)."""
+    """Merge the sums of the parts of a stage (``stage_files.SUMS_SCHEMA``)."""
     actions = {
         number: {name: sum(row[name] for row in rows if row.partition == number) for name in APPENDED}
         for number in {row.partition for row in rows}
@@ -63,16 +63,16 @@ def staged_of(rows: Sequence[Row]) -> Staged:
 
 
 def by_tasks(session: SparkSession, path: str) -> bool:
-    """Tell whether all tasks run on this machine and reach a stage by its path."""
+    """Whether all tasks run on this machine and reach a stage by its path."""
     return not is_connected(session) and (session.conf.get("spark.master") or "").startswith("local") and "://" not in path
 
 
 @contextmanager
 def _observed(stage: DataFrame) -> Iterator[DataFrame]:
-    """Make what observes the rows of a stage know its counts after they were written.
+    """Make sure that observations of a stage's rows have their counts after the rows were written.
 
-    Spark Connect 4.0 tells of a write only what was observed last, but of a query everything; so there the rows are computed by one that
-    counts them, and kept by the executors until they are written.
+    For a write, Spark Connect 4.0 reports only the last observation, but for a query all of them; so there a query computes and counts the
+    rows, and the executors keep them until they are written.
     """
     if not is_connected(stage.sparkSession):
         yield stage
@@ -88,7 +88,6 @@ def _observed(stage: DataFrame) -> Iterator[DataFrame]:
 
 
 def read_stage(session: SparkSession, path: str) -> DataFrame:
-    """Read a stage back."""
     return session.read.schema(_SCHEMA).parquet(path)
 
 
@@ -98,7 +97,7 @@ def contents_of(records: DataFrame) -> dict[int, Content]:
 
 
 def differing_rows(session: SparkSession, path: str, limit: int, where: str) -> list[Row]:
-    """Return the first rows of a stage of which a condition (Spark SQL) holds, by partition and key."""
+    """Return the first rows of a stage that meet a condition (Spark SQL), by partition and key."""
     return read_stage(session, path).where(where).orderBy("partition", "key").limit(limit).collect()
 
 
@@ -116,16 +115,16 @@ def _written_by_tasks(stage: DataFrame, path: str) -> list[Row]:
 
 
 def make_folder(path: str) -> None:
-    """Make the folder of a stage that tasks write, empty."""
+    """Create the directory of a stage that tasks write, empty."""
     shutil.rmtree(path, ignore_errors=True)
     Path(path).mkdir(parents=True)
 
 
 def stage_view(kafka: KafkaSource, view: DataFrame, changelog: TopicRange | None, path: str) -> Staged:
-    """Stage what a changelog lacks to hold a view.
+    """Stage the difference between a changelog and a view that it should hold.
 
     :param view: partition, key, value, timestamp
-    :param changelog: what it holds now; None when there is nothing
+    :param changelog: what it holds now; None if it is empty
     """
     expected: Any = view.select("partition", "key", "value", "timestamp")
     if changelog is None or not changelog.records:
@@ -134,7 +133,7 @@ def stage_view(kafka: KafkaSource, view: DataFrame, changelog: TopicRange | None
 
 
 def stage_difference_of(kafka: KafkaSource, one: TopicRange, other: TopicRange, path: str) -> Staged:
-    """Stage what one changelog holds and another does not; of different numbers of partitions, wherever a key lies."""
+    """Stage what one changelog holds and another does not; if their numbers of partitions differ, wherever a key is."""
     views = [compacted_view(kafka.read(wanted)) for wanted in (one, other)]
     if len(one.ranges) != len(other.ranges):
         views = [view.selectExpr("0 as partition", "key", "value", "timestamp", "odd") for view in views]

@@ -1,4 +1,4 @@
-"""Files of a stage as the tasks of this machine write them: one a task, whole or not there."""
+"""Files of a stage as the tasks of this machine write them: one per task, complete or absent."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 _ADDED = ("records", "tombstones", "high", "low")
 SUMS_SCHEMA = ", ".join(["partition int", *(f"{name} bigint" for name in (*_ADDED, "earliest", "latest", *APPENDED))])
-"""What ``write_file`` tells of its rows by partition: ``kops.spark.reading.contents.Content``, and the number of each action."""
+"""What ``write_file`` reports about its rows by partition: ``kops.spark.reading.contents.Content``, and the count of each action."""
 _ROW_GROUP = 200_000
 
 
 def write_file(batches: Iterable[pyarrow.RecordBatch], folder: str) -> Iterable[pyarrow.RecordBatch]:
-    """Write a task's part of a stage, and give the sums of what it holds.
+    """Write a task's part of a stage, and return the sums of what it holds.
 
-    The name is the task's, so a second attempt takes the place of the first.
+    The file is named after the task, so a second attempt replaces the first.
 
     :param batches: ``STAGE_COLUMNS`` with the timestamp to append, and both halves of its hash
     """
@@ -51,12 +51,12 @@ def write_file(batches: Iterable[pyarrow.RecordBatch], folder: str) -> Iterable[
 
 
 def files_of(path: str) -> list[str]:
-    """Return the files of a stage on this machine, each of which a task can take."""
+    """Return the files of a stage on this machine; a task can read each."""
     return sorted(map(str, Path(path).glob("part-*.parquet")))
 
 
 def records_to_append(file: str, *, backwards: bool = False) -> Iterator[pyarrow.RecordBatch]:
-    """Yield the records that a file of a stage says are to be appended: what ``difference.to_append`` makes of its rows."""
+    """Yield the records to append according to a file of a stage: what ``difference.to_append`` makes of its rows."""
     import pyarrow
     from pyarrow import compute, parquet
 
@@ -72,7 +72,7 @@ def records_to_append(file: str, *, backwards: bool = False) -> Iterator[pyarrow
 
 
 def _gathered(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.Table]:
-    """Join batches into tables of a row group each."""
+    """Merge batches into tables of one row group each."""
     import pyarrow
 
     held: list[pyarrow.RecordBatch] = []
@@ -88,7 +88,7 @@ def _gathered(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.Table]
 
 
 def _counted(table: pyarrow.Table) -> pyarrow.Table:
-    """Return one row for each that is appended, with a 1 for what it is."""
+    """Return one row for each record to append, with a 1 for its action."""
     import pyarrow
     from pyarrow import compute
 
@@ -109,7 +109,7 @@ def _counted(table: pyarrow.Table) -> pyarrow.Table:
 
 
 def _summed(table: pyarrow.Table) -> pyarrow.Table:
-    """Return one row a partition, with the columns of ``SUMS_SCHEMA``."""
+    """Return one row per partition, with the columns of ``SUMS_SCHEMA``."""
     added = [(name, "sum") for name in (*_ADDED, *APPENDED)]
     grouped = table.group_by("partition").aggregate([*added, ("earliest", "min"), ("latest", "max")])
     kinds = {"earliest": "min", "latest": "max"}

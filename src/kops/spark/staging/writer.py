@@ -1,7 +1,7 @@
-"""Writes records to a changelog from Spark's tasks: explicit partition, explicit timestamp, and no headers but where they are asked for.
+"""Writes records to a changelog from Spark's tasks: explicit partition, explicit timestamp, and no headers unless requested.
 
-Spark's own Kafka sink cannot set a timestamp, and the timestamp is state. For an at-least-once application the producer
-is idempotent and without transactions, because it restores ``read_uncommitted`` and would restore what was aborted.
+Spark's own Kafka sink cannot set a timestamp, and the timestamp is state. For an at-least-once application the producer is idempotent and
+without transactions, because the application restores ``read_uncommitted`` and would restore aborted records.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Report = tuple[int, int, "str | None"]
-"""Records written, records refused, and the first reason."""
+"""Records written, records rejected, and the first reason."""
 REPORT_SCHEMA = "partition int, written bigint, failed bigint, error string"
 _CANCELLED = "cancelled as part of cancellation of all jobs"
-"""On Ctrl-C PySpark cancels all jobs and then raises; where that is lost in a callback, this is what is left of it."""
+"""On Ctrl-C PySpark cancels all jobs and then raises; if that exception is lost in a callback, this text is all that remains of it."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Target:
     :param transactional_id: prefix of the tasks' transactional ids; None: no transactions
     :param partitions: of the topic
     :param in_order: write the records of a partition in the order of their timestamps
-    :param headers: the records have headers, as those of joins and of suppress do
+    :param headers: whether the records have headers, as those of joins and of suppress do
     """
 
     topic: str
@@ -45,9 +45,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Written:
-    """What the tasks say of one partition.
+    """What the tasks report about one partition.
 
-    :param failed: records that the broker refused
+    :param failed: records that the broker rejected
     :param error: the first reason
     """
 
@@ -57,11 +57,11 @@ class Written:
 
 
 def write_stage(session: SparkSession, path: str, target: Target, *, backwards: bool = False) -> dict[int, Written]:
-    """Write what a stage says is to be appended, and return what became of it, by partition.
+    """Write the records to append according to a stage; return the result by partition.
 
     Tasks of this machine read the files of a stage themselves, so that nothing goes through the JVM.
 
-    :param backwards: write what takes the stage back
+    :param backwards: write what undoes the stage
     """
     from kops.spark.staging.difference import to_append
     from kops.spark.staging.stage import by_tasks, read_stage
@@ -79,13 +79,13 @@ def write_stage(session: SparkSession, path: str, target: Target, *, backwards: 
 
 
 def write_records(records: DataFrame, target: Target) -> dict[int, Written]:
-    """Write records (partition, key, value, timestamp, headers where the target has them) and return what became of them, by partition.
+    """Write records (partition, key, value, timestamp; headers if the target has them) and return the result by partition.
 
     :raises MissingRequirement: when the machines that run the tasks lack a Python module
     """
     chosen = records.select("partition", "key", "value", "timestamp", *(["headers"] if target.headers else []))
     if not _any_order(target):
-        # Always the same number of tasks, so that a run after a crash has the transactional ids of that one and fences what it left open.
+        # Always the same number of tasks, so that a run after a crash has the same transactional ids and fences the crashed run's.
         chosen = chosen.repartition(target.partitions, "partition")
     if target.in_order:
         chosen = chosen.sortWithinPartitions("partition", "timestamp", "key")
@@ -93,12 +93,12 @@ def write_records(records: DataFrame, target: Target) -> dict[int, Written]:
 
 
 def _any_order(target: Target) -> bool:
-    """Return whether any task may write any record."""
+    """Whether any task may write any record."""
     return target.transactional_id is None and not target.in_order
 
 
 def _written(frame: DataFrame, target: Target, records_of: Callable[[Iterable[Any]], Iterator[Any]]) -> dict[int, Written]:
-    """Run the tasks that write, each what ``records_of`` makes of its batches."""
+    """Run the tasks that write; each writes what ``records_of`` makes of its batches."""
 
     def write(batches: Iterable[pyarrow.RecordBatch]) -> Iterable[pyarrow.RecordBatch]:
         import pyarrow
@@ -123,14 +123,14 @@ def _written(frame: DataFrame, target: Target, records_of: Callable[[Iterable[An
 
 
 def writes_time_zero(target: Target) -> bool:
-    """Return whether a timestamp of 0 can be written: to librdkafka it means now."""
+    """Whether a timestamp of 0 can be written: librdkafka takes it for "now"."""
     from kops.gateways.wire.connections import can_connect
 
     return _whole_batches(target) and can_connect(target.settings)
 
 
 def _whole_batches(target: Target) -> bool:
-    """Return whether records are encoded as columns, which have neither transactions nor headers."""
+    """Whether records are encoded as columns, which supports neither transactions nor headers."""
     return target.transactional_id is None and not target.headers
 
 
@@ -158,7 +158,6 @@ def _write_batches(batches: Iterable[Any], target: Target) -> dict[int, Report]:
 
 
 def _own_transactional_id(target: Target) -> str | None:
-    """Return the transactional id of this task."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
