@@ -1,4 +1,4 @@
-"""Reads frozen ranges of offsets, without joining a group and without committing."""
+"""Reads fixed offset ranges, without joining a group and without committing."""
 
 from __future__ import annotations
 
@@ -33,23 +33,21 @@ T = TypeVar("T")
 
 
 class Records:
-    """The records of a cluster."""
-
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def read(self, ranges: Ranges, *, isolation: str = READ_COMMITTED, timeout: float | None = None) -> RangeReader[Record]:
         """Return the records of some ranges, as batches to iterate over once.
 
-        Each partition comes in the order of its offsets; partitions are mixed.
+        Each partition's records come in the order of their offsets; partitions are interleaved.
 
         :param isolation: ``read_committed`` leaves out aborted and open transactions, ``read_uncommitted`` does not
-        :param timeout: seconds to wait for the next record; the connection's when None
+        :param timeout: seconds to wait for the next record; None: the connection's
         """
         return self._reader(ranges, isolation, timeout, as_records)
 
     def values(self, ranges: Ranges, *, isolation: str = READ_COMMITTED, timeout: float | None = None) -> RangeReader[bytes | None]:
-        """Return the values alone, several times as fast as :meth:`read`."""
+        """Return only the values, several times as fast as :meth:`read`."""
         from confluent_kafka import Message
 
         return self._reader(ranges, isolation, timeout, lambda messages: list(map(Message.value, messages)))
@@ -57,9 +55,9 @@ class Records:
     def parts(
         self, ranges: Ranges, names: Sequence[str], *, isolation: str = READ_COMMITTED, timeout: float | None = None
     ) -> RangeReader[tuple[Any, ...]]:
-        """Return some parts of each record, faster than :meth:`read` by as many as are left out.
+        """Return some fields of each record; the fewer, the faster than :meth:`read`.
 
-        :param names: of fields of ``Record``, but for ``log_append_time``
+        :param names: of fields of ``Record``, except ``log_append_time``
         """
         return self._reader(ranges, isolation, timeout, parts_reader(names))
 
@@ -69,7 +67,7 @@ class Records:
     def follow(
         self, starts: Mapping[TopicPartition, int], *, isolation: str = READ_COMMITTED, whole: str | None = None
     ) -> Iterator[list[Record]]:
-        """Return the records from some offsets on, also those that are still to come; see ``records_follow.follow``."""
+        """Return the records from these offsets on, including future ones; see ``records_follow.follow``."""
         from kops.gateways.kafka.records_follow import follow
 
         return follow(self._client, starts, isolation, whole=whole)
@@ -77,23 +75,22 @@ class Records:
     def as_group(
         self, group_id: str, topic: str, ends: Mapping[TopicPartition, int] | None, *, isolation: str = READ_COMMITTED, single: bool = False
     ) -> GroupReader:
-        """Return the records of a topic from where a group is, as its member; see ``records_group.GroupReader``."""
+        """Return the records of a topic from the group's position on, read as a member; see ``records_group.GroupReader``."""
         from kops.gateways.kafka.records_group import GroupReader
 
         return GroupReader(self._client, group_id, topic, isolation, ends, single=single)
 
     def sender(self, topic: str, *, partitioner: str, acks: str, largest: int) -> Sender:
-        """Return what sends records to a topic; see ``producing_stream.Sender``."""
         from kops.gateways.kafka.producing_stream import Sender
 
         return Sender(self._client, topic, partitioner=partitioner, acks=acks, largest=largest)
 
 
 class RangeReader(Generic[T]):
-    """Batches of records, and afterwards where the reading stopped.
+    """Batches of records; afterwards it also has the offset that was reached.
 
-    :param shape: makes what is given of messages of confluent-kafka, of each one
-    :ivar records: number of records given so far
+    :param shape: converts a list of confluent-kafka messages to the items of a batch
+    :ivar records: number of records returned so far
     """
 
     def __init__(self, client: Client, ranges: Ranges, isolation: str, timeout: float, shape: Callable[[list[Any]], list[T]]) -> None:
@@ -111,19 +108,19 @@ class RangeReader(Generic[T]):
 
     @property
     def done(self) -> int:
-        """Return how many of the ranges' offsets are behind, records or not; ``total`` in the end."""
+        """Return how many of the ranges' offsets have been passed, with or without a record; equals ``total`` at the end."""
         return sum(position - self._wanted[partition].start for partition, position in self._next.items())
 
     @property
     def stable_until(self) -> dict[TopicPartition, int]:
-        """Return the partitions whose end an open transaction kept from being read, and the offset where it begins."""
+        """Return the partitions whose end could not be read because of an open transaction, and the offset where it begins."""
         return {p: position for p, position in self._next.items() if p not in self._open and position < self._wanted[p].end}
 
     def __iter__(self) -> Iterator[list[T]]:
         """Read; closing the iterator closes the connection.
 
-        :raises TimedOut: when nothing comes within the timeout, saying how far the reading got
-        :raises OperationFailed: when records of a range are gone
+        :raises TimedOut: when nothing arrives within the timeout; states how far the reading got
+        :raises OperationFailed: when records of a range no longer exist
         """
         if not self._open:
             return
@@ -142,7 +139,7 @@ class RangeReader(Generic[T]):
     def _batches(self, consumer: Consumer) -> Iterator[list[T]]:
         heard = time.monotonic()
         while self._open:
-            # Asking for no more than can come returns as soon as it has come.
+            # A request for no more than can arrive returns as soon as that has arrived.
             left = sum(wanted.end - self._next[partition] for partition, wanted in self._open.items())
             before = self.done
             messages = consumer.consume(min(BATCH, max(left, 1)), POLL_SECONDS)
@@ -160,9 +157,9 @@ class RangeReader(Generic[T]):
                 raise self._nothing_came()
 
     def _in_the_middle(self, messages: list[Any]) -> tuple[list[T], list[TopicPartition]] | None:
-        """Return a batch in which all is wanted and nothing ends, as nearly all are; None for any other.
+        """Return a batch in which every message is in range and no partition ends, as in almost all; None for any other.
 
-        What decides are the last messages of each partition, so the others are not looked at one by one.
+        Only the last message of each partition is checked, not each message.
         """
         if not messages or len({partition.topic for partition in self._open}) != 1:
             return None
@@ -181,7 +178,7 @@ class RangeReader(Generic[T]):
         return self._shape(messages), []
 
     def _take(self, messages: list[Any]) -> tuple[list[T], list[TopicPartition]]:
-        """Return the records among some messages that are wanted, and the partitions that are finished with them."""
+        """Return the messages that are in range, as items of a batch, and the partitions that are now complete."""
         batch: list[Any] = []
         ends = {(partition.topic, partition.partition): wanted.end for partition, wanted in self._open.items()}
         reached: dict[tuple[str, int], int] = {}
@@ -211,7 +208,7 @@ class RangeReader(Generic[T]):
         return self._shape(batch), finished
 
     def _ends_in_transaction(self, partition: TopicPartition, position: int) -> bool:
-        """Tell whether a partition that ends below the wanted offset has an open transaction there.
+        """Whether a partition that ends below the requested offset has an open transaction there.
 
         The other reason is a new leader that does not know yet how far the log goes; it will.
         """
@@ -222,7 +219,7 @@ class RangeReader(Generic[T]):
         return stable <= position < offsets.bounds([partition])[partition].log_end_offset
 
     def _fail(self, error: Any, place: tuple[str | None, int | None], offset: int | None) -> None:
-        """Raise what reading does not outlive."""
+        """Raise an error that reading cannot recover from."""
         if error.name() in PASSING:
             self._trouble = error
         else:
@@ -245,7 +242,7 @@ class RangeReader(Generic[T]):
 
 
 def _readers() -> tuple[Callable[[Any], int], Callable[[Any], Any]]:
-    """Return what reads a message's partition and its error: methods of the class, called by ``map`` without a look-up a message."""
+    """Return readers of a message's partition and error: methods of the class, which ``map`` calls without a lookup per message."""
     from confluent_kafka import Message
 
     return Message.partition, Message.error

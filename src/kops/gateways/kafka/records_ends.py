@@ -1,4 +1,4 @@
-"""The first or last records of partitions, whatever gaps compaction and transactions have left there."""
+"""The first or last records of partitions, across gaps left by compaction and transactions."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def read_last(
 def read_first(
     records: Records, bounds: Mapping[TopicPartition, Bounds], count: int, isolation: str, on_read: OnRead = lambda _: None
 ) -> dict[TopicPartition, list[Record]]:
-    """Return the first records of each partition, at most ``count`` each, passing over the gaps that compaction and transactions leave.
+    """Return the first records of each partition, at most ``count`` each, skipping the gaps that compaction and transactions leave.
 
-    Where too few come, four times as many offsets are read, and so on, until there are enough or the log ends.
+    If there are too few, four times as many offsets are read, and so on, until there are enough or the log ends.
 
-    :param bounds: where the log begins and ends for this reading; with ``read_committed`` at the last stable offset
+    :param bounds: where the log begins and ends for this purpose; with ``read_committed`` it ends at the last stable offset
     """
     found = _widening(records, bounds, count, isolation, on_read, backwards=False)
     return {partition: some[:count] for partition, some in found.items()}
@@ -50,7 +50,7 @@ def _widening(
             for record in batch:
                 kept = read[TopicPartition(record.topic, record.partition)]
                 kept.append(record)
-                if len(kept) > 2 * count:  # memory: no more than is asked for, however wide the search has become
+                if len(kept) > 2 * count:  # memory: keep no more than requested, however wide the search has become
                     del kept[slice(None, -count) if backwards else slice(count, None)]
         for partition, wanted in ranges.items():
             found[partition] = read[partition] + found[partition] if backwards else found[partition] + read[partition]

@@ -1,4 +1,4 @@
-"""Reads from some offsets on, also what is still to come, without joining a group and without committing."""
+"""Reads from given offsets on, including future records, without joining a group and without committing."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from kops.gateways.kafka.records_messages import BATCH, PASSING, POLL_SECONDS, a
 from kops.gateways.kafka.translate import is_authentication, translate
 
 LOOK_SECONDS = 5.0
-"""How often to look whether a topic has got more partitions."""
+"""How often to check whether a topic has more partitions."""
 
 
 def follow(client: Client, starts: Mapping[TopicPartition, int], isolation: str, *, whole: str | None = None) -> Iterator[list[Record]]:
-    """Yield records as they come, and an empty batch now and then while none comes; it never ends.
+    """Yield records as they arrive, and an empty batch now and then while none do; never ends.
 
-    Brokers that go and come back are waited for.
+    Waits for brokers that are temporarily down.
 
-    :param whole: a topic whose further partitions are read too, from their first record on, once it has some
-    :raises Unreachable: when no broker has answered for the time limit of a request, or who we are is refused
-    :raises OperationFailed: when the records to be read next are gone
+    :param whole: a topic whose future partitions are read too, from their first record on
+    :raises Unreachable: when no broker has answered within the time limit of a request, or our credentials are rejected
+    :raises OperationFailed: when the records to be read next no longer exist
     """
     trouble: list[Any] = []
     growth = _Growth(client, whole, starts) if whole is not None else None
@@ -52,14 +52,14 @@ def follow(client: Client, starts: Mapping[TopicPartition, int], isolation: str,
             elif is_authentication(trouble[-1]):
                 raise translate(trouble[-1], "read records", client.connection.bootstrap_servers)
             elif time.monotonic() - heard > client.timeout:
-                Offsets(client).bounds(list(starts)[:1])  # raises when it is the brokers that are silent, not the producers
+                Offsets(client).bounds(list(starts)[:1])  # raises if the brokers are silent, and not just the producers
                 trouble.clear()
     finally:
         consumer.close()
 
 
 class _Growth:
-    """Looks, now and then and beside the reading, for further partitions of a topic."""
+    """Checks periodically, in a thread of its own, for new partitions of a topic."""
 
     def __init__(self, client: Client, topic: str, known: Iterable[TopicPartition]) -> None:
         self._offsets = Offsets(client)
@@ -69,7 +69,7 @@ class _Growth:
         self._looking: Future[tuple[TopicPartition, ...]] | None = None
 
     def seen(self) -> list[TopicPartition]:
-        """Return the partitions that are new; nothing is waited for."""
+        """Return the new partitions, without waiting."""
         if self._looking is None:
             if time.monotonic() - self._looked > LOOK_SECONDS:
                 self._looking = in_thread(lambda: self._offsets.partitions_or_errors([self._topic])[0].get(self._topic, ()))
@@ -77,7 +77,7 @@ class _Growth:
         if not self._looking.done():
             return []
         found, self._looking, self._looked = self._looking, None, time.monotonic()
-        if found.exception() is not None:  # silent brokers are the reader's to tell
+        if found.exception() is not None:  # the reader reports silent brokers
             return []
         new = [partition for partition in found.result() if partition not in self._known]
         self._known.update(new)

@@ -1,4 +1,4 @@
-"""Reads as a member of a group, and commits on request: the only reader of kops that joins a group."""
+"""Reads as a member of a group, and commits on request: the only reader in kops that joins a group."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kops.gateways.kafka.translate import is_authentication, translate
 
 
 class GroupReader:
-    """Batches of records from where a group is; from the log start where it has no commit.
+    """Batches of records from the group's position; from the log start if it has no commit.
 
-    :param ends: end of each partition when the reading began; None to go on for ever
-    :param single: give records one by one, so that a reading that is ended has gone no further than what was taken
-    :ivar positions: the offset after the last record that was given, of the partitions that are ours now
+    :param ends: end of each partition when the reading began; None: read forever
+    :param single: return records one by one, so that the position is never beyond the records taken if the reading is interrupted
+    :ivar positions: the offset after the last record returned, for the partitions currently assigned to us
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class GroupReader:
         )
 
     def __iter__(self) -> Iterator[list[Record]]:
-        """Join and read; empty batches while nothing comes.
+        """Join and read; yields empty batches while nothing arrives.
 
-        :raises TimedOut: when the group gives us no partition in time
+        :raises TimedOut: when the group assigns us no partition in time
         """
         self._consumer.subscribe([self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
         started = heard = time.monotonic()
@@ -72,17 +72,17 @@ class GroupReader:
             for part in [[record] for record in batch] if self._single else [batch]:
                 self.positions |= {TopicPartition(record.topic, record.partition): record.offset + 1 for record in part}
                 yield part
-        # Behind the last record there may be markers of transactions: the group need not read those again.
+        # The last record may be followed by transaction markers, which the group need not read again.
         self.positions |= {partition: self._at_end[partition] for partition in self._ours if self._at_end.get(partition)}
 
     def written(self) -> None:
-        """Note that all that was given so far is where it should go: it may be committed."""
+        """Mark everything returned so far as written: it may be committed."""
         self._written = dict(self.positions)
 
     def commit(self) -> None:
         """Commit what was written and is not committed yet, and wait for it.
 
-        :raises KopsError: when the group does not take them
+        :raises KopsError: when the group rejects the offsets
         """
         from confluent_kafka import KafkaException
 
@@ -99,12 +99,10 @@ class GroupReader:
         self._committed |= new
 
     def close(self) -> None:
-        """Leave the group."""
         self._consumer.close()
 
     @property
     def committed(self) -> dict[TopicPartition, int]:
-        """Return what was committed."""
         return dict(self._committed)
 
     def _finished(self) -> bool:

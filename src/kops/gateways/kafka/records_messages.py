@@ -13,7 +13,7 @@ from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.translate import translate
 
 BATCH = 500
-"""More at once are slower: their objects no longer fit the caches (twice the CPU at 10,000, measured)."""
+"""Larger batches are slower: their objects no longer fit into the caches (twice the CPU at 10,000, measured)."""
 POLL_SECONDS = 0.1
 SPEED = {
     "check.crcs": True,
@@ -24,14 +24,14 @@ SPEED = {
     "queued.min.messages": 100_000,
     "queued.max.messages.kbytes": 16 * 1024,
 }
-"""With its own default of a second, librdkafka pauses that long whenever its queue is full: a quarter of the speed (measured)."""
+"""With its default of a second, librdkafka pauses that long whenever its queue is full: a quarter of the speed (measured)."""
 _LOG_APPEND_TIME = 2
 PASSING = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED")
-"""Errors that reading outlives: brokers that come back, and a group that is named but never used."""
+"""Errors that reading recovers from: brokers that come back, and a group that is named but never used."""
 
 
 def speed(client: Client, wanted: Mapping[str, Any] = SPEED) -> dict[str, Any]:
-    """Return settings that make reading fast, but for those that the person has chosen (-X, or the context's)."""
+    """Return settings that make reading fast, except those that the user has set (-X, or in the context)."""
     return {name: value for name, value in wanted.items() if name not in client.settings}
 
 
@@ -49,7 +49,7 @@ def settings(client: Client, isolation: str) -> dict[str, Any]:
 
 
 def broken(client: Client, error: Any, place: tuple[str | None, int | None], offset: int | None) -> KopsError:
-    """Return the error for what reading does not outlive."""
+    """Return the error when reading cannot recover."""
     where = f"read {place[0]}:{place[1]}"
     if error.name() != "_AUTO_OFFSET_RESET":
         return translate(error, f"{where} at offset {offset}", client.connection.bootstrap_servers)
@@ -63,7 +63,6 @@ def broken(client: Client, error: Any, place: tuple[str | None, int | None], off
 
 
 def as_record(message: Any) -> Record:
-    """Return a message of confluent-kafka as a record."""
     kind, timestamp = message.timestamp()
     return Record(
         message.topic(),
@@ -78,12 +77,11 @@ def as_record(message: Any) -> Record:
 
 
 def as_records(messages: list[Any]) -> list[Record]:
-    """Return messages of confluent-kafka as records."""
     return [as_record(message) for message in messages]
 
 
 def parts_reader(names: Sequence[str]) -> Callable[[list[Any]], list[tuple[Any, ...]]]:
-    """Return what reads some parts of messages, as :func:`as_record` has them; none is processed in Python, except times and headers."""
+    """Return a function that reads some fields of messages, as in :func:`as_record`; only times and headers are processed in Python."""
     from confluent_kafka import Message
 
     readers: dict[str, Callable[[Any], Any]] = {
@@ -112,7 +110,6 @@ def _headers(message: Any) -> tuple[tuple[str, bytes | None], ...]:
 
 
 def librdkafka_partition(partition: TopicPartition, offset: int | None = None) -> Any:
-    """Return a partition as confluent-kafka takes it."""
     from confluent_kafka import TopicPartition as Librdkafka
 
     return Librdkafka(partition.topic, partition.partition) if offset is None else Librdkafka(partition.topic, partition.partition, offset)

@@ -1,4 +1,4 @@
-"""Which Kafka release first has a request, to say so where brokers are older."""
+"""The first Kafka release that has a request, for errors with older brokers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from kops.core.errors import BrokersTooOld
 
 OLDEST = "2.8"
-"""The oldest Apache Kafka that kops is for: the first whose brokers give topics ids and tell their registered brokers."""
+"""The oldest Apache Kafka that kops supports: the first whose brokers give topics ids and report their registered brokers."""
 TOO_OLD = ("UNSUPPORTED_VERSION", "_UNSUPPORTED_FEATURE")
-"""What the clients say of a request, or a version of one, that a broker does not know."""
+"""The clients' messages about a request, or a version of one, that a broker does not support."""
 
 _SINCE = {
     "OffsetFetch": "2.5",
@@ -27,7 +27,7 @@ _SINCE = {
     "ShareGroupDescribe": "4.1",
     "StreamsGroupDescribe": "4.1",
 }
-"""By the request's name, the release in which it can be used as kops does, without early access."""
+"""By request name, the first release in which kops' use of it works, without early access."""
 _NAME = re.compile(r"'(\w+?)(?:Request)?' Kafka protocol")
 
 
@@ -35,7 +35,7 @@ def too_old(doing: str, error: Any, release: str) -> BrokersTooOld:
     """Return the error for a request that the brokers do not know.
 
     :param error: kafka-python's ``IncompatibleBrokerVersion``, which names the request
-    :param release: of the brokers, as their requests tell it
+    :param release: of the brokers, inferred from their requests
     """
     named = _NAME.search(str(error))
     since = _SINCE.get(named[1] if named else "")

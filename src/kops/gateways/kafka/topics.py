@@ -14,7 +14,7 @@ from kops.gateways.kafka.topics_read import TopicsRead
 VISIBLE_POLL_SECONDS = 0.05
 
 Changes = Mapping[str, "str | None"]
-"""Settings by name: the value to set, None to take the topic's own value away."""
+"""Settings by name: the value to set, or None to remove the topic's own value."""
 
 
 class Topics(TopicsRead):
@@ -23,9 +23,10 @@ class Topics(TopicsRead):
     def create(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> dict[str, KopsError | None]:
         """Create topics in one request, and wait until the cluster shows them with their leaders.
 
-        Brokers with ZooKeeper still call a topic existing for a moment that they no longer show: it is being deleted, and asked for again.
+        ZooKeeper-based brokers may briefly report that a topic exists which they no longer list: it is being deleted, so the request is
+        repeated.
 
-        :param topics: no name twice
+        :param topics: without duplicate names
         :param validate_only: let the broker check them, and create nothing
         :returns: by name, the error or None
         """
@@ -72,7 +73,7 @@ class Topics(TopicsRead):
         return errors | {name: TimedOut(f"topic {name} was deleted, but still shows after {timeout:g} s") for name in late}
 
     def alter(self, changes: Mapping[str, Changes], *, validate_only: bool = False) -> dict[str, KopsError | None]:
-        """Change settings of topics in one request, leaving all others as they are. The brokers show it soon after, each in its time.
+        """Change settings of topics in one request, leaving all others unchanged. Brokers show the change soon after, each at its own time.
 
         :param validate_only: let the broker check them, and change nothing
         :returns: by name, the error or None
@@ -87,7 +88,7 @@ class Topics(TopicsRead):
     def add_partitions(self, totals: Mapping[str, int], *, validate_only: bool = False) -> dict[str, KopsError | None]:
         """Add partitions to topics, and wait until the cluster shows them with their leaders.
 
-        :param totals: partitions in all, by topic
+        :param totals: total number of partitions, by topic
         :param validate_only: let the broker check them, and change nothing
         :returns: by name, the error or None
         """

@@ -1,4 +1,4 @@
-"""Topics and their settings as they are."""
+"""Topics and their current settings."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kops.core.topics.names import topics_not_found
 from kops.gateways.kafka.client import Client, in_thread
 
 SETTINGS_BATCH = 500
-"""Topics in one DescribeConfigs request: an answer of about 2 MB."""
+"""Topics per DescribeConfigs request: an answer of about 2 MB."""
 
 _URL_SAFE = str.maketrans("+/", "-_")
 """librdkafka writes topic ids in plain base64, Kafka (``Uuid.toString``) in its URL-safe form."""
 _NO_ID = "A" * 22
-"""The zero id: of brokers that give topics no ids (before Kafka 2.8, or with an older inter.broker.protocol.version; other makers)."""
+"""The zero id: from brokers that give topics no ids (before Kafka 2.8, or with an older inter.broker.protocol.version; other vendors)."""
 _SOURCES = {
     "DYNAMIC_TOPIC_CONFIG": "topic",
     "DYNAMIC_BROKER_CONFIG": "broker",
@@ -26,7 +26,7 @@ _SOURCES = {
     "DEFAULT_CONFIG": "default",
 }
 _UNITS = {".hours": MILLISECONDS["h"], ".minutes": MILLISECONDS["m"]}
-"""A topic counts in milliseconds where a broker may count in these: log.retention.hours, log.roll.hours."""
+"""Topics use milliseconds for these settings, for which brokers may use other units: log.retention.hours, log.roll.hours."""
 
 
 class TopicsRead:
@@ -35,21 +35,21 @@ class TopicsRead:
     def __init__(self, client: Client) -> None:
         self._client = client
         self.any_without_id = False
-        """Whether a topic was described to which the brokers give no id: that it was recreated is not to be seen."""
+        """Whether the brokers gave no id for a topic that was described: then it cannot be seen whether it was recreated."""
 
     def names(self) -> list[str]:
-        """Return the names of all topics that we may see, sorted, internal ones included."""
+        """Return the names of all topics visible to us, sorted, including internal ones."""
         with self._client.asking_about_topics:
             metadata = self._client.wait(in_thread(lambda: self._client.admin.list_topics(timeout=self._client.timeout)), "list the topics")
         return sorted(metadata.topics)
 
     def describe(self, names: Iterable[str] | None = None) -> dict[str, Topic]:
-        """Return topics by name, in the order asked for, all in one request; every topic when ``names`` is None.
+        """Return topics by name, in the given order, in one request; every topic if ``names`` is None.
 
-        :raises NotFound: when any of the names does not exist; names all of them
+        :raises NotFound: when any of the names does not exist; lists all of them
         """
         if names is None:
-            return self.existing(self.names())  # one that is deleted meanwhile is left out
+            return self.existing(self.names())  # a topic that is deleted meanwhile is left out
         wanted = list(dict.fromkeys(names))
         found = self.existing(wanted)
         missing = [name for name in wanted if name not in found]
@@ -58,7 +58,7 @@ class TopicsRead:
         return found
 
     def existing(self, names: Iterable[str]) -> dict[str, Topic]:
-        """Return those of the topics that exist, by name, all in one request."""
+        """Return the topics that exist, by name, in one request."""
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return {}
@@ -72,7 +72,7 @@ class TopicsRead:
         return found
 
     def rights(self, names: Iterable[str]) -> dict[str, frozenset[str] | None]:
-        """Return what we may do with each of some topics that exist (``WRITE``, ``DELETE``, ...); None where the brokers do not tell."""
+        """Return our permissions on existing topics (``WRITE``, ``DELETE``, ...); None if the brokers do not report them."""
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return {}
@@ -86,7 +86,7 @@ class TopicsRead:
         return {name: frozenset(one.name for one in operations) if operations else None for name, operations in authorized.items()}
 
     def settings(self, names: Iterable[str], *, missing_ok: bool = False) -> dict[str, dict[str, Setting]]:
-        """Return the effective settings of topics: all of them, with where each value comes from.
+        """Return the effective settings of topics: all of them, with the source of each value.
 
         :param missing_ok: leave out a topic that does not exist, or was deleted since it was listed
         :raises NotFound: when a topic does not exist
@@ -98,7 +98,7 @@ class TopicsRead:
         return self._describe_configs(resources, "describe the settings of topic", missing_ok=missing_ok)
 
     def broker_settings(self, broker_id: int) -> dict[str, Setting]:
-        """Return the settings of one broker, where the defaults of new topics come from."""
+        """Return the settings of one broker, from which new topics get their defaults."""
         from confluent_kafka.admin import ConfigResource, ResourceType
 
         resource = ConfigResource(ResourceType.BROKER, str(broker_id))
@@ -150,7 +150,7 @@ def _setting(entry: Any) -> Setting:
 
 
 def _inherited(synonyms: Mapping[str, Any]) -> str | None:
-    """Return the value that a setting would have if the topic set none: the first that does not come from the topic."""
+    """Return the value that a setting would have if the topic set none: the first one that does not come from the topic."""
     from confluent_kafka.admin import ConfigSource
 
     below = (one for one in synonyms.values() if ConfigSource(one.source) is not ConfigSource.DYNAMIC_TOPIC_CONFIG)

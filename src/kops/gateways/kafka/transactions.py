@@ -1,6 +1,6 @@
-"""Transactions that are open in partitions: which producer, which transactional id, since when.
+"""Transactions that are open in partitions: by which producer, with which transactional id, since when.
 
-confluent-kafka has none of these requests (KIP-664), kafka-python 3 has all of them.
+confluent-kafka supports none of these requests (KIP-664), kafka-python 3 all of them.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ class Transactions:
         self._wire = Wire(client)
 
     def open_in(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Open | KopsError]:
-        """Return the transactions that are open in some partitions, the one that begins first in front, or why they are not known.
+        """Return the transactions that are open in partitions, the one that begins first at the front, or why they are not known.
 
-        The first one holds the last stable offset. Needs READ on the topics, and DESCRIBE on transactional ids: those that may not be
-        seen are left out by the brokers without a word.
+        The first one determines the last stable offset. Needs READ on the topics, and DESCRIBE on transactional ids: the brokers silently
+        leave
+        out those that may not be seen.
 
         :raises Unreachable: when no broker answers
-        :raises ConfigError: when kafka-python cannot connect the way that this connection says
+        :raises ConfigError: when kafka-python does not support this connection's settings
         """
         found = self._open_in(sorted(set(partitions)))
         hanging = {partition for partition, answer in found.items() if not isinstance(answer, KopsError) and _hanging(answer)}
-        # Between the two requests a transaction may have ended: then the coordinator says so, and the partition now has it no more.
+        # A transaction may end between the two requests: then the coordinator reports that, and the partition no longer has it.
         again = self._producers(sorted(hanging)) if hanging else {}
         return {**found, **{partition: _still(found[partition], again[partition]) for partition in hanging}}
 
@@ -50,7 +51,7 @@ class Transactions:
         }
 
     def _producers(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, list[Any] | KopsError]:
-        """Return the producers with an open transaction in each partition, in the order of where it begins."""
+        """Return the producers with an open transaction in each partition, ordered by where it begins."""
 
         def ask(some: Collection[TopicPartition]) -> Mapping[Any, Any]:
             from kafka.structs import TopicPartition as KafkaPython
@@ -62,7 +63,7 @@ class Transactions:
         return {partition: _transactional(answer, partition) for partition, answer in _each_or_all(ask, partitions).items()}
 
     def _by_producer(self, producer_ids: Collection[int]) -> dict[int, tuple[str, Any]]:
-        """Return transactional id and description (None when it cannot be read) by producer id, of those that may be seen."""
+        """Return transactional id and description (None if it cannot be read) by producer id, for those that may be seen."""
         listed = self._wire.ask(
             "list the transactions", lambda admin: admin.list_transactions(producer_id_filters=sorted(producer_ids)), patient=True
         )
@@ -79,7 +80,7 @@ class Transactions:
 
 
 def _each_or_all(ask: Callable[[Collection[T]], Mapping[Any, Any]], wanted: Collection[T]) -> dict[T, Mapping[Any, Any] | KopsError]:
-    """Ask for all at once; when one of them spoils the answer, for each alone."""
+    """Query all at once; if one of them makes the request fail, each separately."""
     if not wanted:
         return {}
     try:
@@ -108,7 +109,7 @@ def _hanging(found: Open) -> bool:
 
 
 def _still(found: Open | KopsError, again: list[Any] | KopsError) -> Open | KopsError:
-    """Return the transactions without those that seemed to hang and are over."""
+    """Return the transactions without those that seemed to hang and have ended."""
     if isinstance(found, KopsError) or isinstance(again, KopsError):
         return again if isinstance(again, KopsError) else found
     left = {(state.producer_id, state.current_transaction_start_offset) for state in again}

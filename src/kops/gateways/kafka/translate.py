@@ -45,7 +45,7 @@ _LEADER_MOVED = (
     *("KAFKA_STORAGE_ERROR", "REPLICA_NOT_AVAILABLE"),
 )
 _NO_LEADER = ("LEADER_NOT_AVAILABLE", "_NOENT")
-"""What metadata says, not a broker that was asked; the second is librdkafka's word where it goes for all partitions."""
+"""Errors that come from metadata, not from a broker that was queried; librdkafka reports the second one if it applies to all partitions."""
 _CLIENT_SETTING = ("_INVALID_ARG", "_CONF")
 _RESOLVED = "`kops context show --resolved` says where"
 
@@ -61,7 +61,7 @@ _KINDS: tuple[tuple[tuple[str, ...], type[KopsError], str], ...] = (
     (_CLIENT_SETTING, ConfigError, "see -X and the context's settings"),
 )
 _OF_KAFKA_PYTHON = {"KafkaTimeoutError": "_TIMED_OUT", "KafkaConnectionError": "_TRANSPORT", "NodeNotReadyError": "_TRANSPORT"}
-"""What kafka-python raises without a broker having said it, in librdkafka's words."""
+"""Errors that kafka-python raises by itself, with librdkafka's names."""
 
 
 def is_unreachable(error: Any) -> bool:
@@ -85,12 +85,12 @@ def is_moving(error: Any) -> bool:
 
 
 def coordinator_moves(error: KopsError | None) -> bool:
-    """Tell the same of a translated error."""
+    """Whether a translated error means the same."""
     return error is not None and error.details.get("kafka_error") in _COORDINATOR_MOVES
 
 
 def leader_moved(error: KopsError) -> bool:
-    """Whether a broker was asked that is not the leader of the partition, or has just become it."""
+    """Whether the broker that was queried is not the leader of the partition, or has only just become it."""
     return error.details.get("kafka_error") in _LEADER_MOVED
 
 

@@ -1,4 +1,4 @@
-"""A registry of schemas with Confluent's API (Confluent, Apicurio, Karapace, Redpanda)."""
+"""A schema registry with Confluent's API (Confluent, Apicurio, Karapace, Redpanda)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _CONFLICT, _UNPROCESSABLE, _OK = 401, 403
 
 
 class IncompatibleSchema(KopsError):
-    """The registry refuses a schema for the compatibility level of its subject."""
+    """The registry rejects a schema because of the compatibility level of its subject."""
 
     slug = "incompatible_schema"
 
 
 class SchemaRegistry:
-    """The registry of a connection, over one session. A schema never changes under its id, so each is asked for once.
+    """The registry of a connection, over one session. A schema never changes under its id, so each is requested once.
 
     :raises ConfigError: when the connection has no registry
     """
@@ -51,18 +51,18 @@ class SchemaRegistry:
         self._settings = http_settings(connection, "registry")
         self._session = requests.Session()
         self._session.headers["Accept"] = ACCEPT
-        self._session.auth = no_login  # else requests would send what ~/.netrc has for this host
+        self._session.auth = no_login  # otherwise requests would send the ~/.netrc credentials for this host
         self._schemas: dict[int, RegisteredSchema] = {}
 
     @property
     def shown_url(self) -> str:
-        """Return its address, without a login that it may contain."""
+        """Return its address, without any credentials that it may contain."""
         return shown_login_free(self._url)
 
     def schema(self, schema_id: int) -> RegisteredSchema:
-        """Return a schema with all that it refers to.
+        """Return a schema with all its references.
 
-        :raises NotFound: when the registry has none of that id
+        :raises NotFound: when the registry has no schema with that id
         :raises Unreachable: when the registry does not answer
         """
         if schema_id not in self._schemas:
@@ -73,9 +73,9 @@ class SchemaRegistry:
         return self._schemas[schema_id]
 
     def version_of(self, place: str) -> int:
-        """Return the id of a version of a subject.
+        """Return the schema id of a version of a subject.
 
-        :param place: SUBJECT, whose latest version is taken, or SUBJECT:VERSION; a subject may have colons itself
+        :param place: SUBJECT for its latest version, or SUBJECT:VERSION; the subject may contain colons
         :raises NotFound: when there is none
         """
         subject, colon, version = place.rpartition(":")
@@ -85,10 +85,10 @@ class SchemaRegistry:
         return int(self.ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}", what, needs="id")["id"])
 
     def referenced(self, references: Any) -> tuple[tuple[str, str], ...]:
-        """Return name and text of the schemas that references lead to, each after those that it refers to itself.
+        """Return name and text of the referenced schemas, each after those that it references itself.
 
-        :param references: as the registry's interface has them
-        :raises NotFound: when one of them is not there
+        :param references: in the format of the registry's API
+        :raises NotFound: when one of them does not exist
         """
         found: dict[tuple[str, str], tuple[str, str]] = {}
         self._collect(references or [], found)
@@ -107,13 +107,13 @@ class SchemaRegistry:
     def ask(self, method: str, path: str, what: str, body: Any = None, *, needs: str | list[Any] | None = None) -> Any:
         """Return the JSON of an answer.
 
-        :param what: is asked for, for errors
+        :param what: what is requested, for errors
         :param body: to send as JSON
-        :param needs: a key that the answer has to have; a list: the answer has to be one
+        :param needs: a key that the answer must have; a list: the answer must be one
         :raises NotFound: when the registry has no such thing
-        :raises IncompatibleSchema: when it refuses a schema for another (409)
-        :raises UsageProblem: when it does not take a schema for one (422)
-        :raises KopsError: for every other answer that is none
+        :raises IncompatibleSchema: when it rejects a schema as incompatible with another (409)
+        :raises UsageProblem: when it does not accept a schema as valid (422)
+        :raises KopsError: for every other error
         """
         import requests
 
@@ -134,7 +134,7 @@ class SchemaRegistry:
         except ValueError:
             found = None
         if answer.is_redirect:
-            # A followed DELETE would come back as a GET, whose answer says nothing about the deletion.
+            # A redirected DELETE would become a GET, whose answer says nothing about the deletion.
             there = shown_login_free(str(answer.headers.get("Location", "")))
             raise OperationFailed(f"the schema registry at {self.shown_url} points to {there}", hint="set registry_url to where it is")
         if answer.status_code != _OK:
@@ -166,7 +166,7 @@ class SchemaRegistry:
 
 
 def shown_login_free(url: str) -> str:
-    """Return an address without the login and the query that it may contain."""
+    """Return an address without any credentials and query."""
     return re.sub(r"//[^/@]*@", "//", url).split("?", 1)[0]
 
 

@@ -25,7 +25,7 @@ class Subjects:
         return sorted(map(str, self.registry.ask("GET", "/subjects", "the list of subjects", needs=[])))
 
     def versions(self, subject: str) -> list[int]:
-        """Return the versions of a subject, without those that are deleted; none of one that is not there."""
+        """Return the versions of a subject, without deleted ones; empty if it does not exist."""
         try:
             found = self.registry.ask("GET", f"{_path(subject)}/versions", f"subject {subject}", needs=[])
         except NotFound:
@@ -41,14 +41,14 @@ class Subjects:
         return _version(self.registry.ask("GET", f"{_path(subject)}/versions/{version}", what, needs="schema"))
 
     def newest(self, subject: str) -> SchemaVersion | None:
-        """Return the latest version of a subject; None when there is none."""
+        """Return the latest version of a subject; None if there is none."""
         try:
             return self.version(subject)
         except NotFound:
             return None
 
     def find(self, subject: str, schema: Schema) -> SchemaVersion | None:
-        """Return the version of a subject that has a schema; None when none has.
+        """Return the version of a subject that has this schema; None if there is none.
 
         :raises UsageProblem: when it is not a schema
         """
@@ -64,7 +64,7 @@ class Subjects:
         return sorted((str(each["subject"]), int(each["version"])) for each in found)
 
     def level(self, subject: str) -> tuple[str, bool]:
-        """Return the compatibility level of a subject, and whether it is its own and not the registry's."""
+        """Return the compatibility level of a subject, and whether it is its own rather than the registry's."""
         for path, own in ((f"/config/{quote(subject, safe='')}", True), ("/config", False)):
             try:
                 body = self.registry.ask("GET", path, f"compatibility level of {subject}")
@@ -74,7 +74,7 @@ class Subjects:
         return "NONE", False
 
     def compatible(self, subject: str, schema: Schema, version: int | str) -> tuple[bool, list[str]]:
-        """Return whether a schema is compatible with a version by the level of the subject, and what the registry says against it.
+        """Return whether a schema is compatible with a version at the level of the subject, and the registry's objections.
 
         :raises UsageProblem: when it is not a schema
         """
@@ -90,13 +90,13 @@ class Subjects:
         return int(self.registry.ask("POST", f"{_path(subject)}/versions", f"the schema for {subject}", schema.as_json(), needs="id")["id"])
 
     def delete(self, subject: str, version: int) -> None:
-        """Delete a version softly: the schema stays readable by its id."""
+        """Soft-delete a version: the schema remains readable by its id."""
         self.registry.ask("DELETE", f"{_path(subject)}/versions/{version}", f"version {version} of subject {subject}")
 
     def whole(self, schema: Schema) -> RegisteredSchema:
-        """Return a schema with the texts of its references, as formats read it; its id is 0.
+        """Return a schema with the texts of its references, as formats need it; its id is 0.
 
-        :raises UsageProblem: when a reference is not there
+        :raises UsageProblem: when a reference does not exist
         """
         try:
             referenced = self.registry.referenced([each.as_json() for each in schema.references])

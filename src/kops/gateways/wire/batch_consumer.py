@@ -1,6 +1,6 @@
-"""Fetches whole record batches through kafka-python's connections: as they are, or decoded into columns.
+"""Fetches whole record batches through kafka-python's connections: unchanged, or decoded into columns.
 
-Spark's own source makes an object of each record first; this costs a fifth of it. It never joins a group and commits nothing.
+Spark's own source creates an object per record first; this costs a fifth of that. It never joins a group and commits nothing.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from kops.gateways.wire.connections import (
 from kops.gateways.wire.kafka_python import request_class
 
 HELD_SECONDS = 600.0
-"""How much longer a fetch is tried again while a quota holds it back: one below the size of a batch does so forever."""
+"""How much longer a fetch is retried while a quota throttles it: a quota below the size of a batch does so forever."""
 
 _RETRY_SECONDS = 0.1
 _WAIT_MILLISECONDS = 500
 _PARTITION_BYTES = 8 << 20
 _FETCH_VERSIONS = {"min_version": 4, "max_version": 11}
-"""Of the Fetch requests: from the one that carries record batches of magic 2 to the last that names topics and has no sessions' epochs."""
+"""Of Fetch requests: from the first that carries record batches of magic 2 to the last that names topics and has no session epochs."""
 _CONSUMER = -1
 
 
@@ -42,7 +42,7 @@ class RecordsLost(ValueError):
 
 @dataclass(frozen=True)
 class _Answer:
-    """What a fetch brought: the bytes of the batches, and the aborted transactions among them."""
+    """The result of a fetch: the bytes of the batches, and the aborted transactions among them."""
 
     data: bytes
     aborted: tuple[tuple[int, int], ...] = ()
@@ -52,10 +52,10 @@ class BatchConsumer:
     """Reads ranges of one topic.
 
     :param settings: librdkafka's, for which ``connections.can_connect`` is true
-    :param read_committed: leave out what transactions aborted
+    :param read_committed: leave out aborted transactions
 
-    ``gaps`` are the offsets without a record that it has met; transactions' markers are none, as they are batches of their own. ``aborted``
-    tells whether one of these said that its transaction was aborted, where uncommitted records are read.
+    ``gaps`` are the offsets without a record found so far, except transaction markers, which are batches of their own. ``aborted`` is
+    whether one of the markers aborted its transaction, if uncommitted records are read.
     """
 
     def __init__(self, topic: str, settings: Mapping[str, Any], *, read_committed: bool = False) -> None:
@@ -67,13 +67,12 @@ class BatchConsumer:
         self._refresh()
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def read(self, partition: int, start: int, end: int) -> Iterator[RecordColumns]:
-        """Yield the records with start <= offset < end, in their order, as they come: some megabytes at a time.
+        """Yield the records with start <= offset < end, in order, as they arrive: some megabytes at a time.
 
-        :raises kops.formats.batches.header.UnreadableBatch: when a batch is damaged or of an old format; else as ``batches``
+        :raises kops.formats.batches.header.UnreadableBatch: when a batch is damaged or of an old format; otherwise as ``batches``
         :raises kops.formats.batches.header.HugeBatch: when a batch takes too much memory
         """
         for data, batches in self.batches(partition, start, end):
@@ -86,7 +85,7 @@ class BatchConsumer:
                 raise HugeBatch(f"{self.topic}:{partition}: {huge}") from huge
 
     def batches(self, partition: int, start: int, end: int) -> Iterator[tuple[bytes, list[Batch]]]:
-        """Yield what each fetch brought of the batches with records from ``start`` to before ``end``; the outer ones may reach beyond.
+        """Yield, per fetch, the batches with records from ``start`` up to ``end``; the first and last may extend beyond.
 
         :raises RecordsLost: when the log begins after ``start``
         :raises TimeoutError: when the leader does not answer, or the records do not become readable, in time
@@ -112,7 +111,7 @@ class BatchConsumer:
                 yield answer.data, kept
 
     def _fetch(self, partition: int, offset: int) -> _Answer | None:
-        """Ask the leader once; None when it is to be asked again."""
+        """Fetch from the leader once; None if the request is to be repeated."""
         from kafka.errors import KafkaError
 
         node = self._leader(partition)
@@ -147,7 +146,7 @@ class BatchConsumer:
         response = self._client.send_and_receive(node, request, timeout_ms=REQUEST_MILLISECONDS)
         if response.error_code:
             raise for_code(response.error_code)(f"fetching {self.topic}:{partition}")
-        if not response.responses:  # what a quota holds back
+        if not response.responses:  # throttled by a quota
             return _Answer(b"")
         answer = response.responses[0].partitions[0]
         if answer.error_code:

@@ -1,8 +1,8 @@
 """Produces whole record batches, encoded from Arrow columns, to one topic.
 
-One request for each leader is in flight. A broker that restarts forgets a producer whose records are older than
-``producer.id.expiration.ms`` (a day), as it goes by the records' timestamps: a batch that is sent to it again is there twice, which a
-changelog takes.
+One request per leader is in flight. A broker that restarts forgets a producer whose records are older than
+``producer.id.expiration.ms`` (a day), because it uses the records' timestamps: a batch that is resent to it is then written twice, which is
+harmless in a changelog.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from kops.gateways.wire.connections import PATIENCE_SECONDS, REQUEST_MILLISECOND
 from kops.gateways.wire.producer import Answer, IdempotentProducer, answers_of, later_sequence
 
 REQUEST_RECORDS = 200_000
-"""Records gathered before they are sent: larger batches are cheaper to write, and to read ever after."""
+"""Records collected before they are sent: larger batches are cheaper to write, and to read ever after."""
 REQUEST_BYTES = 16 << 20
-"""Of the batches of one request. A broker ends the connection at ``socket.request.max.bytes``, 100 MiB by default."""
+"""The batches of one request. A broker closes the connection at ``socket.request.max.bytes``, 100 MiB by default."""
 _RETRY_SECONDS = 0.1
 
 
 @dataclass
 class Report:
-    """What became of the records of one partition."""
+    """The outcome for the records of one partition."""
 
     written: int = 0
     failed: int = 0
@@ -40,16 +40,16 @@ class _Batch:
 
     @property
     def size(self) -> int:
-        """Return about how many bytes it takes."""
+        """Return its approximate size in bytes."""
         return int(self.columns.sizes.sum()) + HEADER_BYTES
 
 
 def write_batches(batches: Iterator[Any], topic: str, settings: Mapping[str, Any]) -> dict[int, Report]:
-    """Write Arrow batches (partition, key, value, timestamp) and return what became of them, by partition.
+    """Write Arrow batches (partition, key, value, timestamp) and return the outcome by partition.
 
     :param settings: librdkafka's
     :raises kafka.errors.KafkaError: when the brokers cannot be reached
-    :raises TimeoutError: when a batch was not acknowledged in time; sending it all again is safe for state
+    :raises TimeoutError: when a batch was not acknowledged in time; sending everything again is safe for state
     """
     import pyarrow
 
@@ -69,8 +69,6 @@ def write_batches(batches: Iterator[Any], topic: str, settings: Mapping[str, Any
 
 
 class BatchProducer(IdempotentProducer):
-    """Writes whole batches to one topic."""
-
     def __init__(self, topic: str, settings: Mapping[str, Any]) -> None:
         super().__init__(connected(settings))
         self.topic = topic
@@ -80,7 +78,7 @@ class BatchProducer(IdempotentProducer):
         self._become(patiently(self._identify, wait=_RETRY_SECONDS))
 
     def write(self, table: Any) -> None:
-        """Write the records of an Arrow table (partition, key, value, timestamp), in their order within each partition."""
+        """Write the records of an Arrow table (partition, key, value, timestamp), in order within each partition."""
         import pyarrow.compute
 
         partition_column = table.column("partition")
@@ -94,7 +92,7 @@ class BatchProducer(IdempotentProducer):
             self._deliver(round_)
 
     def _deliver(self, columns: Mapping[int, Columns]) -> None:
-        """Send one batch to each of some partitions, again until each is acknowledged or refused."""
+        """Send one batch to each of these partitions, repeatedly until each is acknowledged or rejected."""
         pending = {number: [self._next(number, part)] for number, part in columns.items() if not self._refused(number, part)}
         patience = Patience()
         while pending:
@@ -112,7 +110,7 @@ class BatchProducer(IdempotentProducer):
                 self._refresh(self.topic)
 
     def _settle(self, pending: dict[int, list[_Batch]], number: int, answer: Answer) -> None:
-        """Take one answer: the batch is written, goes again, goes again in halves, or is refused."""
+        """Process one answer: the batch is written, retried, retried in halves, or rejected."""
         queue, report = pending[number], self.reports.setdefault(number, Report())
         batch = queue[0]
         if answer.error is None:
@@ -133,7 +131,7 @@ class BatchProducer(IdempotentProducer):
         return _Batch(columns, self._numbered(self.topic, number, len(columns)).sequence)
 
     def _refused(self, number: int, columns: Columns) -> bool:
-        """Count records of a partition that refused one before: its sequence is broken, so nothing more goes there."""
+        """Count records for a partition that rejected one before: its sequence is broken, so nothing more is sent there."""
         report = self.reports.setdefault(number, Report())
         if report.error is not None:
             report.failed += len(columns)
@@ -157,7 +155,7 @@ class BatchProducer(IdempotentProducer):
                 except KafkaError as error:
                     if not is_passing(error):
                         raise
-                    if len(some) > 1:  # the broker may take smaller ones only, and says so by ending the connection
+                    if len(some) > 1:  # the broker may accept smaller requests only, and shows that by closing the connection
                         self._request_bytes = max(1, sum(batch.size for batch in some.values()) // 2)
                     break
         return answers
@@ -169,7 +167,7 @@ class BatchProducer(IdempotentProducer):
         )
 
     def _identify(self) -> Any:
-        """Get a producer id."""
+        """Request a producer id."""
         from kafka.errors import for_code
 
         answer = self._client.send_and_receive(self._client.least_loaded_node(), self._identity_request(), timeout_ms=REQUEST_MILLISECONDS)
@@ -179,7 +177,7 @@ class BatchProducer(IdempotentProducer):
 
 
 def _requests(batches: Mapping[int, _Batch], limit: int) -> Iterator[dict[int, _Batch]]:
-    """Yield the batches in requests of at most ``limit`` bytes; one that is larger goes alone."""
+    """Yield the batches in requests of at most ``limit`` bytes; a larger batch is sent on its own."""
     some: dict[int, _Batch] = {}
     size = 0
     for number, batch in batches.items():
@@ -193,7 +191,7 @@ def _requests(batches: Mapping[int, _Batch], limit: int) -> Iterator[dict[int, _
 
 
 def _rounds(partitions: Mapping[int, Columns]) -> Iterator[dict[int, Columns]]:
-    """Yield a batch of each partition at a time, until all are through."""
+    """Yield one batch per partition at a time, until all are sent."""
     queues = {number: split(columns) for number, columns in partitions.items()}
     while queues:
         found = {number: next(queue, None) for number, queue in queues.items()}

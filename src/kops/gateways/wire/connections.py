@@ -1,4 +1,4 @@
-"""Connections to brokers through kafka-python: what librdkafka's properties are in its terms, and how long a request is tried again."""
+"""Connections to brokers through kafka-python: librdkafka's properties in its terms, and how long a request is retried."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kops.gateways.wire.kafka_python import connections, token_provider
 from kops.gateways.wire.malloc_tuning import keep_freed_memory
 
 PATIENCE_SECONDS = 120.0
-"""How long a request is tried again, as ``delivery.timeout.ms`` of the Java producer."""
+"""How long a request is retried, like ``delivery.timeout.ms`` of the Java producer."""
 REQUEST_MILLISECONDS = 30_000
 
 _NAMES = {
@@ -35,15 +35,15 @@ _TUNING = frozenset({
     "topic.metadata.propagation.max.ms", "topic.metadata.refresh.fast.interval.ms", "topic.metadata.refresh.interval.ms",
     "topic.metadata.refresh.sparse",
 })  # fmt: skip
-"""Properties of librdkafka that change how it works and not what it may read or write: they are left out here."""
-_LARGEST_ANSWER = 1 << 30  # one record batch may be larger than what a fetch asks for
+"""librdkafka properties that change how it works, but not what it may read or write: they are ignored here."""
+_LARGEST_ANSWER = 1 << 30  # a single record batch may be larger than what a fetch requests
 _POLL_MILLISECONDS = 1000
 
 T = TypeVar("T")
 
 
 def not_honoured(settings: Mapping[str, Any]) -> list[str]:
-    """Return the properties of a connection in librdkafka's terms that a task's connection would not keep to."""
+    """Return the librdkafka properties of a connection that a task's connection would not honour."""
     others = sorted(set(settings) - {"bootstrap.servers", *_NAMES, *_TLS, *_TUNING})
     if settings.get("sasl.mechanism") != "OAUTHBEARER":
         return others
@@ -51,14 +51,14 @@ def not_honoured(settings: Mapping[str, Any]) -> list[str]:
 
 
 def can_connect(settings: Mapping[str, Any]) -> bool:
-    """Return whether a task can connect as librdkafka's properties say; confluent-kafka and Spark's own source are the other ways."""
+    """Whether a task can connect as librdkafka's properties require; the alternatives are confluent-kafka and Spark's own source."""
     return not not_honoured(settings)
 
 
 def client_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return a connection in kafka-python's terms, secrets included: never to be shown.
 
-    :param settings: librdkafka's, as ``kops.config.librdkafka`` gives them; those that kafka-python has no name for are left out
+    :param settings: librdkafka's, as returned by ``kops.config.librdkafka``; those without an equivalent in kafka-python are ignored
     :raises ConfigError: when a certificate or key cannot be used
     """
     named = {_NAMES[key]: value for key, value in settings.items() if key in _NAMES}
@@ -72,12 +72,12 @@ def client_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tls(settings: Mapping[str, Any]) -> ssl.SSLContext:
     try:
-        authorities = settings.get("ssl.ca.pem")  # where ssl.truststore.certificates of Java's properties lands
+        authorities = settings.get("ssl.ca.pem")  # where ssl.truststore.certificates of Java's properties ends up
         context = ssl.create_default_context(cadata=authorities, cafile=None if authorities else settings.get("ssl.ca.location"))
         if settings.get("ssl.endpoint.identification.algorithm", "https") != "https":
             context.check_hostname = False
         if certificate := settings.get("ssl.certificate.location"):
-            # Without a password OpenSSL would ask for one on the terminal, in the middle of a command.
+            # Without a password OpenSSL would prompt for one on the terminal, in the middle of a command.
             context.load_cert_chain(certificate, settings.get("ssl.key.location"), settings.get("ssl.key.password") or "")
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError; a ValueError: no PEM in ssl.ca.pem
         raise ConfigError(f"the TLS files of this context cannot be used: {error}", hint="see `kops context show --resolved`") from error
@@ -85,7 +85,7 @@ def _tls(settings: Mapping[str, Any]) -> ssl.SSLContext:
 
 
 def connected(settings: Mapping[str, Any], milliseconds: int = REQUEST_MILLISECONDS) -> Any:
-    """Return a client that knows the brokers.
+    """Return a client that is connected to the cluster.
 
     :param settings: librdkafka's, secrets included
     :param milliseconds: how long to wait for the first broker
@@ -100,7 +100,7 @@ def connected(settings: Mapping[str, Any], milliseconds: int = REQUEST_MILLISECO
 
 
 def leader(client: Any, topic: str, partition: int) -> int | None:
-    """Return the broker that leads a partition; None while there is none, or none is known."""
+    """Return the broker that leads a partition; None if there is none, or it is not known."""
     from kafka.structs import TopicPartition
 
     found = client.cluster.leader_for_partition(TopicPartition(topic, partition))
@@ -108,7 +108,7 @@ def leader(client: Any, topic: str, partition: int) -> int | None:
 
 
 def refresh(client: Any, topic: str, milliseconds: int = REQUEST_MILLISECONDS // 10) -> None:
-    """Learn the leaders of a topic again; brokers that are away are asked again later."""
+    """Refresh the leaders of a topic; brokers that are unreachable are queried again later."""
     cluster = client.cluster
     future = cluster.add_topic(topic)
     if future.is_done:
@@ -117,10 +117,10 @@ def refresh(client: Any, topic: str, milliseconds: int = REQUEST_MILLISECONDS //
 
 
 def await_quota(client: Any, node: int | None = None) -> float:
-    """Wait until a broker takes requests again: one whose quota holds requests back has said for how long, and is not lost.
+    """Wait until a broker accepts requests again: a broker whose quota throttles us has announced for how long, and is not lost.
 
-    :param node: the broker; when None, any of them
-    :returns: seconds that it took, which count for no time-out
+    :param node: the broker; None: any of them
+    :returns: seconds waited, which do not count towards time-outs
     """
     began = time.monotonic()
     while delay := min(map(client.throttle_delay, _nodes(client, node)), default=0):
@@ -133,43 +133,42 @@ def _nodes(client: Any, node: int | None) -> list[int]:
 
 
 class Patience:
-    """How long something is tried again, since it began or last got on."""
+    """How long something is retried, since it started or last made progress."""
 
     def __init__(self, seconds: float = PATIENCE_SECONDS) -> None:
         self._seconds = seconds
         self.renew()
 
     def renew(self) -> None:
-        """Begin again: it got on."""
+        """Restart the time limit after progress."""
         self._deadline = time.monotonic() + self._seconds
 
     def extend(self, seconds: float) -> None:
-        """Leave out a time that does not count, such as that of a quota."""
+        """Exclude a time that does not count, such as that of a quota."""
         self._deadline += seconds
 
     @property
     def waited(self) -> float:
-        """Return the seconds that count so far."""
+        """Return the seconds counted so far."""
         return time.monotonic() - self._deadline + self._seconds
 
     @property
     def is_over(self) -> bool:
-        """Return whether to give up."""
         return time.monotonic() > self._deadline
 
 
 def is_passing(error: BaseException) -> bool:
-    """Return whether an error of Kafka's may be gone at the next try."""
+    """Whether a Kafka error may be gone on the next attempt."""
     from kafka.errors import KafkaError
 
     return isinstance(error, KafkaError) and bool(error.retriable or error.invalid_metadata)
 
 
 def patiently(make: Callable[[], T], *, again: Callable[[BaseException], bool] = is_passing, wait: float = 1.0) -> T:
-    """Do what needs a broker, and do it again while that may help.
+    """Call something that needs a broker, and retry while that may help.
 
-    :param again: tells of which errors; others, and the last one, are raised
-    :param wait: seconds between two tries
+    :param again: which errors to retry; others, and the last one, are raised
+    :param wait: seconds between attempts
     """
     patience = Patience()
     while True:

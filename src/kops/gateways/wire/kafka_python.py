@@ -1,7 +1,7 @@
-"""What kops uses of kafka-python below its documented classes: requests as such, coordinators, connections.
+"""The parts of kafka-python that kops uses below its documented classes: raw requests, coordinators, connections.
 
-Nothing else touches these parts. ``tests/unit/gateways/wire/test_kafka_python.py`` checks that the installed release has them; it does not
-start a broker. This module is among those that Spark's workers are given, so it imports nothing of the other gateways.
+Nothing else uses these parts. ``tests/unit/gateways/wire/test_kafka_python.py`` checks that the installed release has them, without a
+broker. This module is one of those that are sent to Spark's workers, so it imports nothing of the other gateways.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REQUESTS = {
     "ProduceRequest": "producer",
     "TxnOffsetCommitRequest": "producer",
 }
-"""The requests that kops makes itself, and the module of ``kafka.protocol`` that has each."""
+"""The requests that kops sends itself, and the module of ``kafka.protocol`` that defines each."""
 REQUEST_MODULES = tuple(sorted({f"kafka.protocol.{module}" for module in REQUESTS.values()}))
 CONNECTION_MODULE = "kafka.net.compat"
 
@@ -45,12 +45,12 @@ def request_class(name: str) -> Any:
 
 
 def run(admin: KafkaAdminClient, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> Any:
-    """Run a coroutine function in the loop of an admin client, and return what it returns."""
+    """Run a coroutine function in the event loop of an admin client."""
     return admin._manager.run(function, *arguments)
 
 
 def send(admin: KafkaAdminClient, request: Any, broker: int | None = None) -> Any:
-    """Begin to send a request, in the loop of an admin client; to be awaited for its answer.
+    """Start to send a request, in the event loop of an admin client; await the result for its answer.
 
     :param broker: None for any
     """
@@ -58,12 +58,12 @@ def send(admin: KafkaAdminClient, request: Any, broker: int | None = None) -> An
 
 
 def known_brokers(admin: KafkaAdminClient) -> list[Any]:
-    """Return the brokers of the last metadata, each with ``node_id``, ``host``, ``port`` and ``rack``."""
+    """Return the brokers in the latest metadata, each with ``node_id``, ``host``, ``port`` and ``rack``."""
     return list(admin._manager.cluster.brokers())
 
 
 def broker_release(admin: KafkaAdminClient) -> str:
-    """Return the release of the broker that the client first reached, as its request versions tell it, such as ``4.0``."""
+    """Return the release of the broker that the client first reached, inferred from its request versions, such as ``4.0``."""
     return str(admin._manager.broker_version_data.broker_version_str)
 
 
@@ -76,19 +76,19 @@ async def by_coordinator(admin: KafkaAdminClient, group_ids: Iterable[str]) -> d
 
 
 def forget_coordinators(admin: KafkaAdminClient) -> None:
-    """Have coordinators looked up again: kafka-python keeps for ever what it found once, and they move."""
+    """Make the client look up coordinators again: kafka-python caches them forever, and they move."""
     admin._manager.cluster._coordinators.clear()
 
 
 def message_class(fields: dict[str, Any]) -> Any:
     """Return the class of a message that kafka-python does not have.
 
-    :param fields: the message as Kafka's own JSON describes it
+    :param fields: the message as in Kafka's own JSON
     """
     from kafka.protocol.api_message import ApiMessage
 
     class DescribeGroupsRequest(ApiMessage):  # type: ignore[misc]  # kafka-python is untyped, and loads the fields of a class by its name
-        """Has the fields of another message than its name says."""
+        """Has the fields of another message than its name implies."""
 
         @classmethod
         def json_patch(cls, json: Any) -> Any:  # noqa: ARG003 - what the name says
@@ -99,14 +99,14 @@ def message_class(fields: dict[str, Any]) -> Any:
 
 @cache
 def undecoded_offset_fetch(version: int) -> Any:
-    """Return the class of an OffsetFetch request whose answer comes as it is: its ``data`` are the bytes after the header."""
+    """Return the class of an OffsetFetch request whose answer is not decoded: its ``data`` are the bytes after the header."""
     from kafka.protocol.api_header import RequestHeader
     from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
 
     class Answer:
-        """Bytes, in the place of a decoded message."""
+        """Bytes in place of a decoded message."""
 
-        throttle_time_ms = 0  # of interest to who sends many more requests
+        throttle_time_ms = 0  # only matters to clients that send many more requests
 
         def __init__(self, data: bytes) -> None:
             self.data = data
@@ -133,7 +133,7 @@ def undecoded_offset_fetch(version: int) -> Any:
 
 
 def token_provider(token: Callable[[], str]) -> Any:
-    """Return what gives kafka-python its OAuth tokens."""
+    """Return the object from which kafka-python gets its OAuth tokens."""
     from kafka.net.sasl.oauth import AbstractTokenProvider
 
     class Provider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python is untyped
@@ -144,21 +144,21 @@ def token_provider(token: Callable[[], str]) -> Any:
 
 
 def connections(**settings: Any) -> Any:
-    """Return a client that only has connections to brokers, and sends what it is given."""
+    """Return a client that only maintains connections to brokers, and sends what it is given."""
     from kafka.net.compat import KafkaNetClient
 
     return KafkaNetClient(**settings)
 
 
 def kafka_error() -> type[Exception]:
-    """Return the class of kafka-python's errors, for those who catch them outside of the gateways."""
+    """Return the base class of kafka-python's errors, for code outside the gateways that catches them."""
     from kafka.errors import KafkaError
 
     return KafkaError  # type: ignore[no-any-return]  # kafka-python is untyped
 
 
 def socket_factory() -> Any:
-    """Return the base class of what makes sockets; a subclass that has ``SCHEMES`` is found by the scheme of ``proxy_url``."""
+    """Return the base class of socket factories; kafka-python finds a subclass with ``SCHEMES`` by the scheme of ``proxy_url``."""
     from kafka.net.inet import KafkaNetSocket
 
     return KafkaNetSocket

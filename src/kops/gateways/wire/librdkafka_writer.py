@@ -1,4 +1,4 @@
-"""Writes Arrow batches of records through confluent-kafka: in transactions, with headers, or where only librdkafka can connect."""
+"""Writes Arrow batches of records through confluent-kafka: in transactions, with headers, or if only librdkafka can connect."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
 _TRANSACTION_RECORDS = 200_000
 _TRANSACTION_BYTES = (1 << 20, 64 << 20)
-"""The first transaction has at most the first number of bytes, and none more than the second. Each takes as much time as the brokers let
-it, and is to be over well before ``transaction.timeout.ms``, 60 s: the next holds twice as much after a short one, and half after a long
-one."""
+"""The first transaction has at most the first number of bytes, and none more than the second. Each takes as long as the brokers need, and
+should end well before ``transaction.timeout.ms``, 60 s: after a short one the next holds twice as much, after a long one half."""
 _SHORT_SECONDS, _LONG_SECONDS = 3.0, 12.0
 _COORDINATOR_SECONDS = 60.0
 _PRODUCER = {
@@ -36,7 +35,7 @@ class LibrdkafkaWriter:
     """Writes to one topic.
 
     :param settings: librdkafka's, secrets included
-    :param transactional_id: None for no transactions
+    :param transactional_id: None: no transactions
     """
 
     def __init__(self, topic: str, settings: Mapping[str, Any], transactional_id: str | None = None) -> None:
@@ -51,9 +50,9 @@ class LibrdkafkaWriter:
         self._producer = Producer(own)
 
     def write(self, batches: Iterable[Any]) -> dict[int, tuple[int, int, str | None]]:
-        """Produce all batches (partition, key, value, timestamp, and headers if any), and wait for their acknowledgement.
+        """Produce all batches (partition, key, value, timestamp, and headers if any), and wait until they are acknowledged.
 
-        :return: by partition the records written, the records refused, and the first reason
+        :return: by partition the records written, the records rejected, and the first reason
         :raises TimeoutError: when records are not acknowledged in time
         :raises ValueError: when a record has the timestamp 0
         """
@@ -107,7 +106,7 @@ class LibrdkafkaWriter:
         self._open = 0
 
     def _produce(self, batch: Any) -> None:
-        """Hand one Arrow batch to librdkafka, waiting whenever its queue is full."""
+        """Pass one Arrow batch to librdkafka, waiting whenever its queue is full."""
         partitions, keys, values, timestamps, *rest = (column.to_pylist() for column in batch.columns)
         if any(timestamp <= 0 for timestamp in timestamps):
             raise ValueError("a record has the timestamp 0, which librdkafka takes for now")

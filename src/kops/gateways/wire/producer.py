@@ -1,7 +1,7 @@
-"""An idempotent producer of whole record batches (KIP-98) through kafka-python: what it sends, and what the answers mean.
+"""An idempotent producer of whole record batches (KIP-98) through kafka-python: its requests, and the meaning of the answers.
 
-A producer id, and a sequence number for each partition: a batch whose answer was lost is sent again and recognised by the broker, and the
-order stays. ``batch_producer`` writes one topic with it, ``transactions`` adds transactions and positions.
+A producer id, and a sequence number per partition: a batch whose answer was lost is resent and recognized by the broker, and the order is
+kept. ``batch_producer`` writes one topic with it, ``transactions`` adds transactions and positions.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from kops.gateways.wire.kafka_python import request_class
 
 TRANSACTION_MILLISECONDS = 60_000
 _PRODUCE_VERSIONS = {"min_version": 3, "max_version": 9}
-"""Of the Produce requests: from the one that carries record batches of magic 2 to the last that names topics."""
+"""Of Produce requests: from the first that carries record batches of magic 2 to the last that names topics."""
 _ALL_IN_SYNC_REPLICAS = -1
 _SEQUENCES = 0x7FFF_FFFF
-"""Sequence numbers begin again at 0 after the largest int32."""
+"""Sequence numbers restart at 0 after the largest int32."""
 _TOO_LARGE = ("MESSAGE_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
 _WRITTEN_ALREADY = "DUPLICATE_SEQUENCE_NUMBER"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a broker says of a batch.
+    """A broker's answer about a batch.
 
-    :param error: one of ``kafka.errors``; None for a batch that is written, now or when it was sent before
-    :param text: the broker's own words
+    :param error: one of ``kafka.errors``; None if the batch is written, now or when it was first sent
+    :param text: the broker's own message
     """
 
     error: Any = None
@@ -37,17 +37,16 @@ class Answer:
 
     @property
     def is_too_large(self) -> bool:
-        """Return whether the broker may take parts of the batch."""
+        """Whether the broker may accept the batch in parts."""
         return self.error is not None and self.error.message in _TOO_LARGE
 
     @property
     def reason(self) -> str:
-        """Return why the batch is not written."""
         return self.text or str(self.error.description)
 
 
 def answers_of(response: Any) -> dict[int, Answer]:
-    """Return what became of the batches of a Produce request to one topic, by partition."""
+    """Return the answers about the batches of a Produce request to one topic, by partition."""
     return {one.index: _answer(one.error_code, getattr(one, "error_message", None)) for one in response.responses[0].partition_responses}
 
 
@@ -59,7 +58,7 @@ def _answer(code: int, text: str | None) -> Answer:
 
 
 def later_sequence(sequence: int, records: int) -> int:
-    """Return the sequence number of the record that comes so many after another."""
+    """Return the sequence number of the record that comes this many after another."""
     return sequence + records & _SEQUENCES
 
 
@@ -79,26 +78,25 @@ class IdempotentProducer:
 
     @property
     def producer_id(self) -> int:
-        """Return who writes."""
         return self._identity.producer_id
 
     def close(self) -> None:
-        """Close the connections; brokers give up an open transaction in time."""
+        """Close the connections; brokers abort an open transaction once it times out."""
         self._client.close()
 
     def _identity_request(self) -> Any:
-        """Ask for a producer id; it ends what another producer of the same transactional id left open."""
+        """Request a producer id, which ends what another producer of the same transactional id left open."""
         request = request_class("InitProducerIdRequest")
         identity = {"transactional_id": self.transactional_id, "transaction_timeout_ms": TRANSACTION_MILLISECONDS}
         return request(**identity, producer_id=-1, producer_epoch=-1, min_version=0, max_version=4)
 
     def _become(self, answer: Any) -> None:
-        """Take the producer id of an answer; the sequence numbers begin with it."""
+        """Use the producer id of an answer; the sequence numbers start with it."""
         self._identity = Producer(answer.producer_id, answer.producer_epoch, 0, transactional=self.transactional_id is not None)
         self._sequences = {}
 
     def _numbered(self, topic: str, partition: int, records: int) -> Producer:
-        """Return who writes the next batch of a partition, with the batch's sequence number."""
+        """Return the producer's identity for the next batch of a partition, with the batch's sequence number."""
         sequence = self._sequences.get((topic, partition), 0)
         self._sequences[topic, partition] = later_sequence(sequence, records)
         return replace(self._identity, sequence=sequence)

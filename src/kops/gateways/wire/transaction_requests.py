@@ -1,4 +1,4 @@
-"""The requests of a transaction (KIP-98, KIP-447), of the versions before KIP-890, which every broker since 0.11 takes."""
+"""The requests of a transaction (KIP-98, KIP-447), in versions before KIP-890, which every broker since 0.11 supports."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _VERSIONS = {"min_version": 0, "max_version": 3}
 
 @dataclass(frozen=True)
 class Position:
-    """How far a replay is.
+    """The progress of a replay.
 
     :param offset: the next one of the source
-    :param note: what belongs to it
+    :param note: stored with it
     """
 
     offset: int
@@ -25,12 +25,12 @@ class Position:
 
 @dataclass(frozen=True)
 class Names:
-    """What the brokers know a writer by.
+    """The names by which brokers know a writer.
 
-    :param group: its committed offset is the position, and says how far the records came
-    :param topic: of the partition, ``anchor``, under which the position is committed: any that the cluster has
+    :param group: its committed offset is the position, which shows how far records were written
+    :param topic: of the partition, ``anchor``, under which the position is committed: any topic in the cluster
     :param transactional_id: None for a writer without transactions
-    :param progress_topic: where transactions note the position too, under the group's name; None for nowhere
+    :param progress_topic: where transactions store the position too, with the group's name as key; None: nowhere
     """
 
     group: str
@@ -41,14 +41,14 @@ class Names:
 
 
 def committed_position(names: Names) -> Any:
-    """Ask how far the records came."""
+    """Request the committed position."""
     request = request_class("OffsetFetchRequest")
     topic = request.OffsetFetchRequestTopic(name=names.topic, partition_indexes=[names.anchor])
     return request(group_id=names.group, topics=[topic], require_stable=True, min_version=1, max_version=7)
 
 
 def take(names: Names, who: Producer, topic: str, partition: int) -> Any:
-    """Take a partition into the transaction."""
+    """Add a partition to the transaction."""
     request = request_class("AddPartitionsToTxnRequest")
     wanted = request.AddPartitionsToTxnTopic(name=topic, partitions=[partition])
     return request(
@@ -61,13 +61,13 @@ def take(names: Names, who: Producer, topic: str, partition: int) -> Any:
 
 
 def take_offsets(names: Names, who: Producer) -> Any:
-    """Take the group's offsets into the transaction."""
+    """Add the group's offsets to the transaction."""
     request = request_class("AddOffsetsToTxnRequest")
     return request(**_identity(names, who), group_id=names.group, **_VERSIONS)
 
 
 def commit_in_transaction(names: Names, who: Producer, position: Position) -> Any:
-    """Commit the position with the transaction."""
+    """Commit the position in the transaction."""
     request = request_class("TxnOffsetCommitRequest")
     topics = _topics(request, "TxnOffsetCommitRequest", names, position)
     no_member = {"generation_id": -1, "member_id": "", "group_instance_id": None}

@@ -1,6 +1,6 @@
-"""Transactions of whole record batches (KIP-98), with the position that they reach inside of them (KIP-447), through kafka-python.
+"""Transactions of whole record batches (KIP-98), including the position that they reach (KIP-447), through kafka-python.
 
-One request a step, answered before the next; only batches go several at a time.
+One request per step, answered before the next; only batches are sent concurrently.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kops.gateways.wire.producer import Answer, IdempotentProducer, answers_of
 from kops.gateways.wire.transaction_requests import Names, Position
 
 _RETRY_SECONDS = 0.02
-_IN_FLIGHT = 4  # one below what kafka-python lets a connection have, and within the five that brokers remember of a producer
+_IN_FLIGHT = 4  # one below kafka-python's limit per connection, and within the five that brokers remember per producer
 _THROTTLED_SECONDS = 1.0
 _TRANSACTION, _GROUP = 1, 0
 _AGAIN = (
@@ -36,13 +36,13 @@ Encode = Callable[[Producer], bytes]
 
 
 class BrokenTransaction(Exception):
-    """The transaction cannot continue; what it holds is to be sent again."""
+    """The transaction cannot continue; its contents must be sent again."""
 
 
 class RefusedBatch(Exception):
-    """The broker does not take a batch.
+    """The broker rejects a batch.
 
-    :ivar too_large: it may take parts of it
+    :ivar too_large: whether it may accept the batch in parts
     """
 
     def __init__(self, topic: str, partition: int, answer: Answer) -> None:
@@ -51,7 +51,7 @@ class RefusedBatch(Exception):
 
 
 class BatchWriter(IdempotentProducer):
-    """Writes batches, and commits how far it came.
+    """Writes batches, and commits its progress.
 
     :param settings: librdkafka's
     """
@@ -69,11 +69,11 @@ class BatchWriter(IdempotentProducer):
 
     @property
     def throttled(self) -> bool:
-        """Return whether a quota lets so little through that transactions are to be kept short, and so within their time."""
+        """Whether a quota throttles us so much that transactions must be kept short to stay within their time limit."""
         return self._throttled_seconds >= _THROTTLED_SECONDS
 
     def begin(self) -> Position | None:
-        """Become the only writer of this name, undo what it left open, and return how far it came."""
+        """Become the only writer with this name, abort what it left open, and return its progress."""
         self._in_flight.clear()
         kind = _TRANSACTION if self.transactional_id else None
         self._become(self._ask(kind, self._identity_request, lambda answer: answer.error_code))
@@ -81,7 +81,7 @@ class BatchWriter(IdempotentProducer):
         return self.position()
 
     def position(self) -> Position | None:
-        """Return how far records were written, waiting for a transaction that is being decided."""
+        """Return how far records were written, waiting for a transaction that is being completed."""
 
         def error(answer: Any) -> int:
             return int(answer.error_code or answer.topics[0].partitions[0].error_code)
@@ -90,10 +90,10 @@ class BatchWriter(IdempotentProducer):
         return None if found.committed_offset < 0 else Position(found.committed_offset, found.metadata or "")
 
     def send(self, topic: str, partition: int, records: int, encode: Encode) -> None:
-        """Send a batch; of what becomes of it ``flush`` tells.
+        """Send a batch; ``flush`` reports its outcome.
 
-        :raises BrokenTransaction: when all since the last commit is to be sent again
-        :raises RefusedBatch: when the broker does not take a batch that was sent before
+        :raises BrokenTransaction: when everything since the last commit must be sent again
+        :raises RefusedBatch: when the broker rejects a batch that was sent before
         """
         if self.transactional_id is not None and (topic, partition) not in self._in_transaction:
             self._take(topic, partition)
@@ -106,14 +106,14 @@ class BatchWriter(IdempotentProducer):
         self._in_flight.append((self._post(topic, partition, batch), topic, partition))
 
     def flush(self) -> None:
-        """Wait until all that was sent is acknowledged; see ``send``."""
+        """Wait until everything that was sent is acknowledged; see ``send``."""
         while self._in_flight:
             self._await_oldest()
 
     def commit(self, position: Position) -> None:
-        """Commit what was sent, and the position with it; without transactions, the position after it.
+        """Commit what was sent, together with the position; without transactions, the position afterwards.
 
-        :raises BrokenTransaction: when it is not known whether it was committed; ``begin`` tells
+        :raises BrokenTransaction: when it is not known whether it was committed; ``begin`` shows that
         """
         self.flush()
         if self.transactional_id is not None and self.names.progress_topic is not None:
@@ -126,7 +126,7 @@ class BatchWriter(IdempotentProducer):
         self._in_transaction = set()
 
     def _note(self, topic: str, position: Position) -> None:
-        """Write the position as a record of the transaction: committed offsets expire, the newest record of a compacted topic does not."""
+        """Write the position as a record of the transaction: committed offsets expire, a compacted topic keeps the newest record."""
         try:
             self.send(topic, 0, 1, partial(_position_batch, self.names.group, position))
             self.flush()
@@ -134,7 +134,7 @@ class BatchWriter(IdempotentProducer):
             raise ValueError(f"how far it came cannot be noted in {topic}: {refused}") from refused
 
     def abort(self) -> None:
-        """Give up what was sent since the last commit."""
+        """Discard what was sent since the last commit."""
         while self._in_flight:
             future, *_ = self._in_flight.popleft()
             self._client.poll(timeout_ms=REQUEST_MILLISECONDS, future=future)
@@ -163,10 +163,10 @@ class BatchWriter(IdempotentProducer):
         self._ask(_TRANSACTION, lambda: requests.end(self.names, self._identity, committed=committed), lambda answer: answer.error_code)
 
     def _ask(self, kind: int | None, request: Callable[[], Any], code_of: Callable[[Any], int]) -> Any:
-        """Ask a coordinator, repeatedly where that may help.
+        """Send a request to a coordinator, and retry where that may help.
 
-        :param kind: of coordinator; None asks any broker
-        :raises BrokenTransaction: when it says that this writer, or its transaction, is not what it takes it for
+        :param kind: of coordinator; None: any broker
+        :raises BrokenTransaction: when the coordinator does not recognize this writer, or its transaction is in another state
         """
         from kafka.errors import KafkaError, for_code
 
@@ -228,7 +228,6 @@ class BatchWriter(IdempotentProducer):
         return self._client.send(leader, self._produce_request(topic, {partition: batch}))
 
     def _await_oldest(self) -> None:
-        """Wait for the answer to the oldest batch in flight."""
         future, topic, partition = self._in_flight.popleft()
         self._answered(future, topic, partition)
 
@@ -250,7 +249,7 @@ class BatchWriter(IdempotentProducer):
         raise BrokenTransaction(f"{topic}:{partition}: {answer.error.message}")
 
     def _deliver(self, topic: str, partition: int, batch: bytes) -> None:
-        """Send a batch until it is acknowledged: the broker recognises it by its sequence number."""
+        """Send a batch until it is acknowledged: the broker recognizes it by its sequence number."""
 
         def broken(error: BaseException) -> bool:
             return isinstance(error, BrokenTransaction)
