@@ -64,7 +64,7 @@ class Workers:
             wait = min(2 * wait, _LONGEST_WAIT)
 
     def _notify_once(self, text: str) -> None:
-        """Say why a request is repeated, once for all requests that are in flight."""
+        """Report why a request is repeated, once for all requests in flight."""
         now = time.monotonic()
         if now - self._notified.get(text, -_LONG_AGO) > _LONG_AGO:
             self._notify(text)

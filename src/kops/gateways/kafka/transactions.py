@@ -29,8 +29,7 @@ class Transactions:
         """Return the transactions that are open in partitions, the one that begins first at the front, or why they are not known.
 
         The first one determines the last stable offset. Needs READ on the topics, and DESCRIBE on transactional ids: the brokers silently
-        leave
-        out those that may not be seen.
+        leave out those that may not be seen.
 
         :raises Unreachable: when no broker answers
         :raises ConfigError: when kafka-python does not support this connection's settings

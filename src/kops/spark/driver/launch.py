@@ -89,8 +89,7 @@ def launch_jvm(
     :param settings: Spark's settings; passed in a file of mode 0600, never on the command line
     :param jars: added to the class path besides PySpark's own
     :param archives: directory for the class archive, and the JVM's working directory: Spark creates a directory ``artifacts`` wherever it
-        is
-        started (``ArtifactManager``), which must not be the user's; None: no archive
+        is started (``ArtifactManager``), which must not be the user's; None: no archive
     :param memory: heap of the JVM in Java's notation, such as ``2g``
     :param log: receives the JVM's stdout and stderr; None: a temporary file
     :raises MissingRequirement: when there is no Java

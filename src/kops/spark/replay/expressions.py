@@ -1,4 +1,4 @@
-"""Records on their way: decoded, chosen, changed and routed by Spark SQL. DataFrame to DataFrame, each row by itself."""
+"""Records in transit: decoded, chosen, changed and routed by Spark SQL. DataFrame to DataFrame, each row by itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 COLUMNS = ("partition", "offset", "topic", "target_partition", "key", "value", "timestamp_ms", "headers")
-"""Of the rows that are sent."""
+"""The columns of the rows that are sent."""
 _HEADERS = "array<struct<key: string, value: binary>>"
 _RECORD = ("partition", "offset", "key", "value", "timestamp_ms", "headers")
 _PLACES = {None: "partition", "keep": "partition", "key": "cast(null as int)"}
@@ -22,10 +22,11 @@ _PARTS = ("struct", "array", "map")
 
 
 def decoded(records: DataFrame, topic: str, key: Form, value: Form, *, skip: bool, more: Sequence[str] = ()) -> DataFrame:
-    """Add what expressions see: ``key`` and ``value`` decoded, ``timestamp``, ``topic``; keep the bytes as ``_key`` and ``_value``.
+    """Add what expressions refer to: ``key`` and ``value`` decoded, ``timestamp``, ``topic``; keep the bytes as ``_key`` and ``_value``.
 
-    :param records: as ``BatchSource.read`` gives them, with headers; what of key, value, timestamp_ms and headers is not there is not added
-    :param skip: leave out what is not of its format; else such a record ends the job
+    :param records: as returned by ``BatchSource.read``, with headers; nothing is added for missing ones of key, value, timestamp_ms,
+        headers
+    :param skip: leave out records that are not in the declared formats; otherwise such a record fails the job
     :param more: columns of the records to keep
     :raises UsageProblem: when the schema of a format is not valid
     """
@@ -63,8 +64,8 @@ def changed(
     """Choose and change records.
 
     :param assignments: ``key``, ``value``, ``timestamp`` -> expression
-    :param headers: name -> expression; all see the record as it was
-    :raises UsageProblem: when Spark does not take an expression, or its type does not fit
+    :param headers: name -> expression; all expressions refer to the record as it was
+    :raises UsageProblem: when Spark does not accept an expression, or its type does not fit
     """
     seen = _chosen(seen, where)
     new = {"key": "_key", "value": "_value", "timestamp_ms": "timestamp_ms", **_assigned(seen, assignments, key, value)}
@@ -92,9 +93,9 @@ def new_content(
     key: Form,
     value: Form,
 ) -> DataFrame:
-    """Choose records, and compute what is new of them and no more, as ``columns.send_changed`` takes it.
+    """Choose records, and compute only their new content, in the format of ``columns.send_changed``.
 
-    :param partition: an expression; None where none is to be computed
+    :param partition: an expression; None: the partition is not computed
     """
     from kops.spark.replay.columns import HEADER, literal
 
@@ -111,7 +112,7 @@ def new_content(
 
 
 def _assigned(seen: DataFrame, assignments: Mapping[str, str], key: Form, value: Form) -> dict[str, str]:
-    """Return what becomes of those of a record's columns ``key``, ``value`` and ``timestamp_ms`` that are set."""
+    """Return the new values of those of the columns ``key``, ``value`` and ``timestamp_ms`` that are set."""
     forms = {"key": key, "value": value}
     found = {name: _bytes(seen, name, assignments[name], form) for name, form in forms.items() if name in assignments}
     if "timestamp" in assignments:
@@ -142,7 +143,7 @@ def _number(seen: DataFrame, expression: str) -> str:
 
 
 def placed(seen: DataFrame, topic: str | None, partition: str | None) -> tuple[DataFrame, str | None, str | None]:
-    """Say where each record goes by what it was before it is changed; return what ``routed`` takes then."""
+    """Decide where each record goes by its content before the changes; return the arguments for ``routed``."""
     named = {"_to_topic": topic and _topic(seen, topic)}
     if partition not in _PLACES:
         named["_to_partition"] = _number(seen, str(partition))
@@ -152,10 +153,10 @@ def placed(seen: DataFrame, topic: str | None, partition: str | None) -> tuple[D
 
 
 def routed(records: DataFrame, topic: str | None, partition: str | None, target: str) -> DataFrame:
-    """Say where each record goes, and keep what is sent (``COLUMNS``).
+    """Decide where each record goes, and keep only what is sent (``COLUMNS``).
 
-    :param topic: an expression; None when all go to ``target``
-    :param partition: ``keep``, ``key`` or an expression; with ``key`` the writer fills it in
+    :param topic: an expression; None if all go to ``target``
+    :param partition: ``keep``, ``key`` or an expression; for ``key`` the writer computes it
     """
     chosen = _PLACES.get(partition) or _number(records, str(partition))
     to = _topic(records, topic) if topic is not None else f"'{target}'"
@@ -172,10 +173,10 @@ def routed(records: DataFrame, topic: str | None, partition: str | None, target:
 
 
 def by_function(records: DataFrame, reference: str, topic: str) -> DataFrame:
-    """Let a function change the records: it gets and gives partition, offset, key, value, timestamp_ms, headers.
+    """Let a function change the records: it receives and returns partition, offset, key, value, timestamp_ms, headers.
 
     :param reference: ``module:function``
-    :raises ConfigError: when it cannot be imported, or gives something else
+    :raises ConfigError: when it cannot be imported, or returns something else
     """
     module, colon, name = reference.partition(":")
     if not (module and colon and name):

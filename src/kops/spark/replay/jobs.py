@@ -1,4 +1,4 @@
-"""What a replay sends: a partition of the source at a time, by a task that sends and commits by itself."""
+"""What a replay sends: one partition of the source per task, which sends and commits by itself."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 OUTCOME = "partition int, reached bigint, records bigint, fingerprint string, producers array<bigint>, error string, at bigint"
 KEPT = "what was committed is in the target, and `kops replay resume ID` continues after it; --debug shows all that Spark said"
-"""The hint where sending tasks fail."""
+"""The hint for when sending tasks fail."""
 ROWS_AT_ONCE = 50_000
-"""Rows that are encoded at once."""
+"""Rows that are encoded together."""
 _ABORT_SECONDS = 10
 
 
 @dataclass(frozen=True)
 class PartitionRange:
-    """A partition of the source: offsets ``start`` to before ``end``."""
+    """A range of a partition of the source: offsets ``start`` up to, but not including, ``end``."""
 
     partition: int
     start: int
@@ -45,12 +45,12 @@ class Job:
     :param source: topic; ``source_settings`` and ``target_settings``: librdkafka's, secrets included: never shown
     :param name: of the replay: prefix of groups and transactional ids
     :param anchor: topic of the target cluster under whose partition 0 positions are committed
-    :param transactional: commit records and position together
+    :param transactional: whether records and position are committed together
     :param rate: records per second of one task
-    :param most: records to send of one range
+    :param most: maximum number of records to send from one range
     :param inflated: see ``formats.batches.copy.fingerprint``
-    :param known: progress of partitions that were begun before, where their groups are gone
-    :param progress_topic: where transactions store their progress too; None for nowhere
+    :param known: progress of partitions that were started before, if their groups no longer exist
+    :param progress_topic: where transactions store their progress too; None: nowhere
     """
 
     source: str
@@ -77,7 +77,7 @@ class Outcome:
     """How sending a range of a partition went.
 
     :param reached: the next offset of the source
-    :param error: why it was not all; None when it was
+    :param error: why it was not sent completely; None if it was
     :param at: the offset of the record that the target rejected
     """
 
@@ -98,7 +98,7 @@ def group_of(name: str, partition: int) -> str:
 def send_rows(rows: DataFrame, job: Job, parts: Sequence[PartitionRange]) -> list[Outcome]:
     """Send rows: partition, offset, topic, target_partition, key, value, timestamp_ms, headers.
 
-    :param rows: of each part in a task of its own, by the order of ``parts``, in the order of their offsets
+    :param rows: each part in a task of its own, in the order of ``parts``, sorted by offset
     """
 
     def send(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -114,7 +114,7 @@ def send_rows(rows: DataFrame, job: Job, parts: Sequence[PartitionRange]) -> lis
 def _slices_of_rows(
     batches: Iterable[pyarrow.RecordBatch], part: PartitionRange, start: int, destinations: Destinations
 ) -> Iterator[RowSlice]:
-    """Make slices of the rows from an offset on; a slice ends where a record of the source ends, which may yield several rows."""
+    """Make slices of the rows from an offset on; a slice never ends within a record of the source, which may yield several rows."""
     import numpy
     import pyarrow
 
@@ -145,7 +145,7 @@ def _slice(table: pyarrow.Table, start: int, end: int, destinations: Destination
 
 
 def _refuse_misplaced(rows: pyarrow.Table, destinations: Destinations) -> None:
-    """Refuse rows for partitions that do not exist, naming the first.
+    """Reject rows for partitions that do not exist, naming the first.
 
     :raises MisplacedRecord: before any of them is sent
     """
@@ -196,7 +196,7 @@ def send_partition(
             sender.run(slices_from)
     except (RecordRefused, MisplacedRecord) as refused:
         error, at = str(refused), refused.offset
-    except (kafka_error(), OSError, ValueError, Overtaken) as failure:  # time-outs and damaged batches among them
+    except (kafka_error(), OSError, ValueError, Overtaken) as failure:  # including time-outs and damaged batches
         error = f"{type(failure).__name__}: {reasons_of(failure)}"
     finally:
         _abort(writer)
@@ -207,9 +207,9 @@ def send_partition(
 
 @contextlib.contextmanager
 def _aborted_on_hangup() -> Iterator[None]:
-    """Abort what is open when kops ends meanwhile, instead of leaving it to the time-out of the transaction.
+    """Abort the open transaction if kops ends meanwhile, instead of leaving it to the transaction's time-out.
 
-    PySpark's daemon sends its workers SIGHUP when its JVM has ended. SIGALRM ends those that no broker answers by then.
+    PySpark's daemon sends its workers SIGHUP when its JVM has ended. SIGALRM ends those that no broker has answered by then.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -227,7 +227,7 @@ def _aborted_on_hangup() -> Iterator[None]:
 
 
 def _abort(writer: BatchWriter) -> None:
-    """Abort what is open, so that readers of what is committed need not wait for its time-out."""
+    """Abort the open transaction, so that ``read_committed`` readers need not wait for its time-out."""
     with contextlib.suppress(Exception):
         writer.abort()
 

@@ -1,4 +1,4 @@
-"""Dead letters as DataFrames: where each came from and why it is one, which are sent back, and what they are then."""
+"""Dead letters as DataFrames: where each came from and why, which are sent back, and their content then."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COUNTER = "kops-redrive-attempts"
 """The header that counts how often a record was sent back."""
 SEND, PARKED, EXCEEDED, OTHER, NO_ORIGIN, NO_COPY = "send", "parked", "exceeded", "other", "no origin", "no copy"
-"""What becomes of a dead letter; all but the first two are left."""
+"""What becomes of a dead letter; all but the first two stay where they are."""
 _FIELDS = (
     "written_by string, topic string, partition int, offset bigint, timestamp_ms bigint, connector string, task int, `group` string,"
     " stage string, exception string, message string, delivery_count int, cause string, kind string"
@@ -37,10 +37,10 @@ _ISLANDS = "offset - row_number() over (partition by `partition` order by offset
 
 @dataclass(frozen=True)
 class Letters:
-    """Makes a row of each dead letter; runs in the tasks.
+    """Makes a row of each dead letter; runs in tasks.
 
     :param offsets: partition -> a set of offsets
-    :param inside: give those of the sets; else all others
+    :param inside: whether to return the records in these sets, or all others
     """
 
     offsets: Mapping[int, Intervals]
@@ -76,7 +76,7 @@ def _with_letters(table: pyarrow.Table, columns: RecordColumns) -> pyarrow.Table
 
 
 def _count(headers: Sequence[tuple[str, bytes | None]]) -> int:
-    """Return what the counter says; a record that was never sent back has none."""
+    """Return the value of the counter; 0 if the record was never sent back."""
     for name, data in reversed(headers):
         if name == COUNTER and data is not None and data.isdigit():
             return min(int(data), 2**31 - 2)
@@ -86,11 +86,11 @@ def _count(headers: Sequence[tuple[str, bytes | None]]) -> int:
 def judged(
     seen: DataFrame, *, where: str | None, causes: Sequence[str], route: str | None, max_attempts: int, parked: str | None
 ) -> DataFrame:
-    """Say where each goes (``to_topic``), and what becomes of it (``fate``).
+    """Decide where each goes (``to_topic``), and what becomes of it (``fate``).
 
-    :param seen: as ``expressions.decoded`` gives it, with ``dead_letter`` and ``attempts``
-    :param where: a condition that Spark has taken
-    :param causes: texts, of which the cause has one; all when there are none
+    :param seen: as returned by ``expressions.decoded``, with ``dead_letter`` and ``attempts``
+    :param where: a condition that Spark has accepted
+    :param causes: texts, one of which the cause must contain; empty: any cause
     """
     from pyspark.sql import functions
 
@@ -119,9 +119,9 @@ def judged(
 
 @dataclass(frozen=True)
 class Group:
-    """Dead letters of one cause with one fate.
+    """Dead letters with the same cause and fate.
 
-    :param placed: of those that say their partition; ``furthest``: the highest
+    :param placed: number of those that state their partition; ``furthest``: the highest partition
     :param sample: key, value, partition and offset of the first
     """
 
@@ -137,7 +137,7 @@ class Group:
 
 
 def grouped(letters: DataFrame) -> list[Group]:
-    """Count by cause, the most frequent first."""
+    """Count by cause, most frequent first."""
     from pyspark.sql import functions
 
     names = ("dead_letter.kind as kind", "dead_letter.written_by as written_by", "to_topic", "fate")
@@ -170,7 +170,7 @@ def grouped(letters: DataFrame) -> list[Group]:
 
 
 def offsets_chosen(letters: DataFrame) -> dict[int, list[tuple[int, int]]]:
-    """Return the offsets of what is sent or parked, by partition, as intervals without any other record."""
+    """Return the offsets of what is sent or parked, by partition, as intervals that contain no other record."""
     from pyspark.sql import functions
 
     chosen = letters.where(functions.col("fate").isin(SEND, PARKED)).selectExpr("partition", "offset", _ISLANDS)
@@ -182,10 +182,10 @@ def offsets_chosen(letters: DataFrame) -> dict[int, list[tuple[int, int]]]:
 
 
 def sent_back(letters: DataFrame, counts: Mapping[str, int]) -> DataFrame:
-    """Say to which partition each goes (``to_partition``), and take the error headers away; what is parked stays as it is.
+    """Decide which partition each goes to (``to_partition``), and remove the error headers; parked records keep theirs.
 
-    :param letters: as ``judged`` gives them
-    :param counts: partitions of each target
+    :param letters: as returned by ``judged``
+    :param counts: number of partitions of each target
     """
     from pyspark.sql import functions
 
@@ -207,7 +207,7 @@ def sent_back(letters: DataFrame, counts: Mapping[str, int]) -> DataFrame:
 
 
 def unchanged_where_parked(records: DataFrame) -> DataFrame:
-    """Give what is parked its own content back, after others were changed."""
+    """Restore the original content of parked records, after others were changed."""
     from pyspark.sql import functions
 
     before = {"new_key": "_key", "new_value": "_value", "timestamp_ms": "_timestamp_ms", "headers": "_headers"}

@@ -1,4 +1,4 @@
-"""What a replay sends next where each record goes to a place of its own: by its key, or by what an expression said."""
+"""What a replay sends next if each record has its own destination: by its key, or by the result of an expression."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _BITS = 32
 
 @dataclass(frozen=True)
 class RoutedFrames:
-    """Records, each with where it goes.
+    """Records, each with its destination.
 
-    :param topics: which of ``Places.counts``
+    :param topics: index into ``Places.counts``
     """
 
     frames: Frames
@@ -45,7 +45,7 @@ class RoutedFrames:
 
 @dataclass(frozen=True)
 class RoutedSlice(RecordSlice[RoutedFrames]):
-    """Records that go each to its own place."""
+    """Records with one destination each."""
 
     @property
     def size(self) -> int:
@@ -63,7 +63,7 @@ class RoutedSlice(RecordSlice[RoutedFrames]):
 
 @dataclass(frozen=True)
 class KeyedSlice(RecordSlice[RecordColumns]):
-    """Records that go where their keys say."""
+    """Records whose destinations follow from their keys."""
 
     @property
     def size(self) -> int:
@@ -79,7 +79,7 @@ class KeyedSlice(RecordSlice[RecordColumns]):
 
 @dataclass(frozen=True)
 class RowSlice:
-    """Rows that Spark made: offset, topic, target_partition, key, value, timestamp_ms, headers."""
+    """Rows made by Spark: offset, topic, target_partition, key, value, timestamp_ms, headers."""
 
     table: pyarrow.Table
     end: int
@@ -106,7 +106,7 @@ class RowSlice:
                 yield from _encoded(columns_of_table(part), self.destinations, topic, number)
 
     def _cut(self, at: int) -> tuple[Slice, ...]:
-        """Cut where a record of the source ends, as several rows may come of one."""
+        """Cut where a record of the source ends, as several rows may come from one."""
         import numpy
 
         offsets = numpy.asarray(self.table["offset"])
@@ -131,7 +131,7 @@ class RowSlice:
 
 
 def by_key(keys: pyarrow.Array, source: int, count: int) -> pyarrow.Array:
-    """Return the partition of each key as the producer's default partitioner does; without a key that of the source."""
+    """Return the partition of each key, as the producer's default partitioner does; without a key, that of the source."""
     from kops.formats.murmur2_columns import partitions_of
 
     return partitions_of(keys, count).fill_null(source % count)

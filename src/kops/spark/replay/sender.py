@@ -1,4 +1,4 @@
-"""Sends a range of a partition in transactions, each with the progress that it reaches; runs in the tasks."""
+"""Sends a range of a partition in transactions, each with the progress that it reaches; runs in tasks."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from kops.spark.replay.slices import Payload, Slice
 
 TRANSACTION_BYTES = 32 << 20
-"""What a transaction holds, and what is kept for a retry."""
+"""Maximum size of a transaction, and of what is kept for a retry."""
 TRANSACTION_SECONDS = 5.0
-"""How old a transaction becomes: readers of committed data wait for it."""
+"""Maximum age of a transaction: ``read_committed`` readers wait for it."""
 
 SLOW_BYTES = 2 << 20
-"""Size of the first slices, and of those sent while a quota slows it down.
+"""Size of the first slices, and of those sent while a quota throttles the task.
 
-What brokers do not accept within the time of a transaction is lost."""
+What the brokers do not accept within the time limit of a transaction is lost."""
 
 _PAUSE_SECONDS = 0.1
 
@@ -40,7 +40,7 @@ class PartitionProgress:
 
     :param offset: the next one of the source
     :param fingerprint: sum of those of the batches (``formats.batches.copy.fingerprint``)
-    :param producers: ids of those who wrote them
+    :param producers: ids of the producers that wrote them
     """
 
     offset: int
@@ -57,9 +57,9 @@ _OFFSET = attrgetter("offset")
 
 
 def parse_progress(offset: int, note: str) -> PartitionProgress:
-    """Return what a committed position says.
+    """Parse a committed position.
 
-    :raises ValueError: when a replay did not commit it
+    :raises ValueError: when it was not committed by a replay
     """
     try:
         body = json.loads(note)
@@ -106,14 +106,14 @@ def _buffer_of(slices: Iterable[Slice]) -> _TransactionBuffer:
 
 @dataclass
 class PartitionSender:
-    """Sends slices in order; everything since the last commit is kept until it is committed.
+    """Sends slices in order; keeps everything until it is committed.
 
     :param start: and ``end``: offsets of the source
-    :param most: records to send in all; None for all
-    :param rate: records a second; None for as fast as it goes
+    :param most: total number of records to send; None: all
+    :param rate: records per second; None: unlimited
     :param inflated: see ``formats.batches.copy.fingerprint``
-    :param report: takes how many records were handed to the brokers, and whether a quota slows that down
-    :param known: the progress, where the writer's group does not know it
+    :param report: receives the number of records passed to the brokers, and whether a quota throttles them
+    :param known: the progress, if the writer's group does not have it
     """
 
     writer: BatchWriter
@@ -133,8 +133,8 @@ class PartitionSender:
     def run(self, slices_from: Callable[[int], Iterable[Slice]]) -> PartitionProgress:
         """Send what is left, and return what is in the target then.
 
-        :param slices_from: gives the slices from an offset on
-        :raises RecordRefused: when the target rejects a record; what came before it is in the target
+        :param slices_from: returns the slices from an offset on
+        :raises RecordRefused: when the target rejects a record; everything before it is in the target
         """
         self.writer.answered = self._report_progress
         self._begin()
@@ -153,7 +153,7 @@ class PartitionSender:
         return self.most is not None and records >= self.most
 
     def _paced(self, slices: Iterable[Slice]) -> Iterator[Slice]:
-        """Yield slices within the rate, and no more records than the limit."""
+        """Yield slices no faster than the rate, and no more records than the limit."""
         began, given = time.monotonic(), 0
         for each in slices:
             left = None if self.most is None else self.most - self.done.records - self._buffer.records
@@ -258,7 +258,7 @@ class PartitionSender:
                 return False
 
     def _isolate_refused(self, refused: RefusedBatch) -> None:
-        """Find the refused record: halve its slice, or commit what comes before it and give up."""
+        """Find the rejected record: halve its slice, or commit what comes before it and give up."""
         while True:
             kept = self._buffer.slices
             index, why = self._first_refused(kept, refused)
@@ -276,7 +276,7 @@ class PartitionSender:
             raise RecordRefused(culprit.start(), str(why)) from why
 
     def _first_refused(self, buffer: list[Slice], refused: RefusedBatch) -> tuple[int | None, RefusedBatch]:
-        """Send a buffer again, one slice after another."""
+        """Send a buffer again, one slice after another; return the index of the slice that is rejected, if any, and the error."""
         self._begin()
         self._buffer = _buffer_of(buffer)
         for index, each in enumerate(buffer):

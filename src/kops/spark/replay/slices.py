@@ -37,25 +37,25 @@ class Payload:
 
 
 class Slice(Protocol):
-    """Records that follow one another in a partition of the source."""
+    """Consecutive records of a partition of the source."""
 
     @property
     def end(self) -> int:
-        """The offset of the source that comes after them."""
+        """The offset of the source after the last record."""
 
     @property
     def records(self) -> int:
-        """How many there are."""
+        """The number of records."""
 
     @property
     def size(self) -> int:
-        """About how many bytes they take, with the numbers kept of each, which exceed the records themselves if those are small."""
+        """Their approximate size in bytes, including the numbers kept per record, which exceed small records themselves."""
 
     def payloads(self) -> Iterator[Payload]:
         """Yield the batches to send."""
 
     def halves(self) -> tuple[Slice, ...]:
-        """Return both halves; nothing when they cannot be separated."""
+        """Return both halves; empty if they cannot be separated."""
 
     def first(self, count: int) -> Slice:
         """Return the first records."""
@@ -66,12 +66,12 @@ class Slice(Protocol):
 
 @dataclass(frozen=True)
 class Destinations:
-    """Where records go.
+    """The destinations of records.
 
     :param counts: partitions of each topic
-    :param by_key: murmur2 of the key says which partition
-    :param most: bytes of a batch
-    :param codec: that they are compressed by, of ``formats.batches.compression.CODECS``
+    :param by_key: whether murmur2 of the key determines the partition
+    :param most: maximum bytes of a batch
+    :param codec: compression, one of ``formats.batches.compression.CODECS``
     """
 
     topic: str
@@ -88,15 +88,15 @@ class Records(Protocol):
 
     @property
     def offsets(self) -> NDArray[numpy.int64]:
-        """Where they stand in the source."""
+        """Their offsets in the source."""
 
     def where(self: Held, chosen: Any) -> Held:
-        """Return the records that a mask or a slice chooses."""
+        """Return the records selected by a mask or a slice."""
 
 
 @dataclass(frozen=True)
 class WholeBatch:
-    """A batch that is sent as it is."""
+    """A batch that is sent unchanged."""
 
     data: bytes
     batch: Batch
@@ -135,7 +135,7 @@ class WholeBatch:
 
 @dataclass(frozen=True)
 class RecordSlice(ABC, Generic[Held]):
-    """Records of batches of a partition, which can be cut anywhere."""
+    """Records from batches of a partition, which can be cut anywhere."""
 
     held: Held
     partition: int
@@ -181,7 +181,7 @@ class MergedSlice(RecordSlice[Frames]):
 
 
 def bytes_of(frames: Frames) -> int:
-    """Return about how many bytes records take, with the numbers kept of each."""
+    """Return the approximate size of records in bytes, including the numbers kept per record."""
     return int((frames.ends - frames.at).sum()) + 4 * NUMBER_BYTES * len(frames)
 
 
@@ -192,5 +192,5 @@ def merged_payloads(frames: Frames, destinations: Destinations, topic: str, part
 
 
 def reasons_of(error: Any) -> str:
-    """Return what an error of a client says, in one line."""
+    """Return the message of a client's error, on one line."""
     return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,4 +1,4 @@
-"""The tasks of a replay that make no rows of records: to copy a range, to count one, to read a target back.
+"""The tasks of a replay that make no rows of records: they copy a range, count one, or read a target back.
 
 Spark only starts such a task: it reads from the brokers and sends to them by itself.
 """
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SMALL = 64 << 10
-"""Bytes of a batch below which a request of its own costs more than to decode it, and to encode many of them as one."""
+"""Below this size, a request for a single batch costs more than to decode it and encode it together with many others."""
 
 
 def run(session: SparkSession, tasks: Sequence[Callable[[], T]], *, hint: str = KEPT) -> list[T]:
-    """Run calls without arguments in tasks of Spark, and return what they return, in their order.
+    """Run calls without arguments in Spark tasks, and return their results in order.
 
-    When one fails, the others finish, so that what they can send is in the target.
+    If one fails, the others finish, so that what they can send is in the target.
 
-    :param tasks: can be pickled, as what they return can
-    :param hint: where Spark fails
+    :param tasks: must be picklable, as must their results
+    :param hint: for an error in Spark
     :raises OperationFailed: when one raises, or its process ends
     """
     if not tasks:
@@ -75,7 +75,7 @@ class _Failure:
 def _attempted(call: Callable[[], T]) -> T | _Failure:
     try:
         return call()
-    except Exception as error:  # whatever it is, the driver reports it
+    except Exception as error:  # the driver reports it, whatever it is
         return _Failure(f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
@@ -83,7 +83,7 @@ def _attempted(call: Callable[[], T]) -> T | _Failure:
 class _Copy:
     """Sends a part.
 
-    :param progress_folder: of this machine, where it writes how many records it has sent, for ``watch.records_reported``
+    :param progress_folder: on this machine, where it writes the number of records sent, for ``watch.records_reported``
     """
 
     job: Job
@@ -120,7 +120,7 @@ class _Count:
 class Found:
     """What a partition of a target holds.
 
-    :param records: of the replay; ``others``: of anybody else
+    :param records: those of the replay; ``others``: those of other producers
     """
 
     records: int
@@ -130,9 +130,9 @@ class Found:
 
 @dataclass(frozen=True)
 class _ReadBack:
-    """Adds up what some producers have written to a partition, and counts what others wrote.
+    """Adds up what these producers have written to a partition, and counts what others wrote.
 
-    :param tail: the offsets to look at
+    :param tail: the offsets to read
     """
 
     settings: Mapping[str, str] = field(repr=False)
@@ -157,7 +157,7 @@ class _ReadBack:
 
 
 def slices_of(source: BatchConsumer, partition: int, start: int, end: int, destinations: Destinations) -> Iterator[Slice]:
-    """Yield the records of a range: batches as they are where they may be, others opened.
+    """Yield the records of a range: batches unchanged if possible, otherwise decoded.
 
     :raises kops.formats.batches.header.UnreadableBatch: when a batch is damaged
     """
@@ -193,7 +193,7 @@ def slices_of(source: BatchConsumer, partition: int, start: int, end: int, desti
 def copy(session: SparkSession, job: Job, parts: Sequence[PartitionRange], progress_folder: str | None = None) -> list[Outcome]:
     """Send parts without making rows of their records.
 
-    :param progress_folder: where tasks of this machine write how many they have sent
+    :param progress_folder: where tasks on this machine write the number of records sent
     """
     return run(session, [_Copy(job, part, progress_folder) for part in parts])
 
@@ -210,9 +210,9 @@ def found_in(
     *,
     inflated: bool = False,
 ) -> dict[tuple[str, int], Found]:
-    """Return how many committed records of some producers are in partitions, and the sum of their batches' fingerprints.
+    """Return how many committed records of these producers are in partitions, and the sum of their batches' fingerprints.
 
-    :param tails: (topic, partition) -> the offsets to look at
+    :param tails: (topic, partition) -> the offsets to read
     """
     destinations = sorted(tails)
     looks = [_ReadBack(settings, *place, tails[place], frozenset(producers), inflated) for place in destinations]

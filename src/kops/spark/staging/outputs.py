@@ -21,8 +21,7 @@ def judged_keys(kafka: KafkaSource, stage: str, changelog: TopicRange, output: T
     """Return every key that was computed, or that the output topic has, with its verdict.
 
     A key with records in several partitions of the topic, or that was computed for several partitions, proves nothing: it is not known
-    which
-    of its records is the newest, or is meant.
+    which of its records is the newest, or is meant.
 
     :param stage: of the difference to the changelog; computed keys that are not in it are in the changelog as computed
     :return: partition (of the changelog; null: not computed), key, verdict, value, timestamp, written_value, written_timestamp

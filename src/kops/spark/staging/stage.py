@@ -40,8 +40,7 @@ def write_stage(stage: DataFrame, path: str) -> Staged:
     """Write the rows of a stage and sum them up.
 
     On this machine the tasks write the files themselves: Spark's own Parquet writer, and reading its files again for the sums, take 3 s
-    more
-    for a million keys, most of it to compile code that is used once. Elsewhere only Spark knows how to reach a path.
+    more for a million keys, most of it to compile code that is used once. Elsewhere only Spark knows how to reach a path.
     """
     session = stage.sparkSession
     if by_tasks(session, path):

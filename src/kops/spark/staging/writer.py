@@ -85,7 +85,7 @@ def write_records(records: DataFrame, target: Target) -> dict[int, Written]:
     """
     chosen = records.select("partition", "key", "value", "timestamp", *(["headers"] if target.headers else []))
     if not _any_order(target):
-        # Always the same number of tasks: a run after a crash then has the same transactional ids, and fences what the crashed run left open.
+        # Always the same number of tasks: a run after a crash then has the same transactional ids and fences what the crash left open.
         chosen = chosen.repartition(target.partitions, "partition")
     if target.in_order:
         chosen = chosen.sortWithinPartitions("partition", "timestamp", "key")

@@ -27,8 +27,7 @@ def in_order(kept: DataFrame, store: Store) -> DataFrame:
     """Return the records key by key, each key's in the order of offsets.
 
     Without a new key a task reads one whole partition, so nothing is shuffled. With one, the records of several source partitions follow
-    each
-    other partition by partition.
+    each other partition by partition.
     """
     if BASE in kept.columns and not store.key_by:
         kept = kept.repartition("partition", "key")
@@ -58,8 +57,7 @@ Row = tuple[Any, ...]
 _BASE_AT = 4
 Folder = Callable[[bytes, "_Seen"], "tuple[bytes | None, int, bool] | None"]
 """Takes a key and an iterator of (value, timestamp), starting with what the store held before; returns the bytes, the timestamp, and
-whether
-the result is the same in any order."""
+whether the result is the same in any order."""
 
 
 def _folded(kept: DataFrame, store: Store, make_folder: Callable[[], Folder]) -> DataFrame:

@@ -1,8 +1,7 @@
 """From Kafka records to the input of the aggregation: decoded, filtered, with their new key. DataFrame to DataFrame.
 
 The rules are those of ``KStreamAggregate`` and ``KStreamReduce``: a record with a null key or null value is dropped, where the value is
-what
-the deserializer (and then ``mapValues``) made of the bytes; after a new key, a null key is dropped before the repartition topic.
+what the deserializer (and then ``mapValues``) made of the bytes; after a new key, a null key is dropped before the repartition topic.
 """
 
 from __future__ import annotations
