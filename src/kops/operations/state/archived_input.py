@@ -1,4 +1,4 @@
-"""Archives of input topics: what Kafka no longer holds still counts, as if the topics had it."""
+"""Archives of input topics: records that Kafka no longer holds count as if the topics still had them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Archived:
     """An archive of an input topic.
 
-    :param spans: partition -> the offsets that the archive has, of partitions where it counts
+    :param spans: partition -> ranges of offsets that the archive has, for partitions where it counts
     :param logs: partition -> what the topic itself has
-    :param notes: what the person should know, a sentence each
+    :param notes: what the operator should know, one sentence each
     """
 
     place: Place
@@ -36,16 +36,16 @@ class Archived:
 
     @property
     def without_record(self) -> int:
-        """Return how many offsets have no record in the archive."""
+        """The number of offsets that have no record in the archive."""
         ranges = [run.ranges[number] for run in self.archive.runs for number in self.spans if number in run.ranges]
         return sum(end - start for start, end in ranges) - sum(self.archive.records(number) for number in self.spans)
 
 
 def open_archives(engine: Engine, state_file: StateFile, paths: Sequence[str]) -> dict[str, Archived]:
-    """Return archives by their topics, once they are known to be of the input as it is now.
+    """Return archives by topic, after checking that they belong to the input as it is now.
 
-    :raises NotFound: when there is none at a path
-    :raises UsageProblem: when it is of something else
+    :raises NotFound: when there is no archive at a path
+    :raises UsageProblem: when an archive is of something else
     """
     found: dict[str, Archived] = {}
     for path in paths:
@@ -55,7 +55,7 @@ def open_archives(engine: Engine, state_file: StateFile, paths: Sequence[str]) -
             raise UsageProblem(f"{place.path} and {other} are both archives of {archive.topic}", hint="name one for each topic")
         _refuse_unused(state_file, place, archive)
         topic = engine.services.kafka.topics.existing([archive.topic]).get(archive.topic)
-        if topic is not None:  # one that does not exist is reported elsewhere
+        if topic is not None:  # a topic that does not exist is reported elsewhere
             found[archive.topic] = _archived(engine.services, place, archive, topic)
     return found
 
@@ -76,7 +76,7 @@ def _refuse_unused(state_file: StateFile, place: Place, archive: Archive) -> Non
 
 
 def _archived(services: Services, place: Place, archive: Archive, topic: Topic) -> Archived:
-    """Judge an archive by the topic as it is now.
+    """Compare an archive with the topic as it is now.
 
     :raises UsageProblem: when its offsets are not those of the topic
     """
@@ -105,7 +105,7 @@ def _archived(services: Services, place: Place, archive: Archive, topic: Topic) 
 
 
 def with_archives(bounds: Mapping[TopicPartition, Bounds], archived: Mapping[str, Archived]) -> dict[TopicPartition, Bounds]:
-    """Return the bounds of partitions as they are with what archives have before them."""
+    """Return the bounds of partitions, extended by the records that archives have before them."""
     return {
         place: replace(bound, log_start_offset=min(bound.log_start_offset, archived[place.topic].spans[place.partition][0]))
         if place.topic in archived and place.partition in archived[place.topic].spans
@@ -115,13 +115,13 @@ def with_archives(bounds: Mapping[TopicPartition, Bounds], archived: Mapping[str
 
 
 def cleanup_policy(now: str, archived: Archived | None) -> str:
-    """Return how records of a topic may have been deleted: since, or before they were archived."""
+    """Return how records of a topic may have been deleted, since it was archived or before."""
     before = archived.archive.settings.get("cleanup.policy", "") if archived else ""
     return f"{now},{before}" if "compact" in before.split(",") and "compact" not in now.split(",") else now
 
 
 def of_archives(state_file: StateFile, store: Store, archived: Mapping[str, Archived]) -> Exactness:
-    """Judge by what archives leave out: they have what was committed, and an at-least-once application reads the rest too."""
+    """Judge by what archives leave out: they have committed records only; an at-least-once application reads the others too."""
     if state_file.reads_committed:
         return Exactness("A")
     reasons = [

@@ -1,4 +1,4 @@
-"""What a change of an application's state is: topics to create, records to write, offsets to commit. The arguments of its plans."""
+"""What a change of an application's state consists of: topics to create, records to write, offsets to commit. The arguments of plans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from kops.operations.state.internal_topics import TopicChange, changes_json, cha
 GROW = "grow"
 Contents = Mapping[int, Mapping[str, int]]
 """By partition: number of records and tombstones, both halves of the sum of their hashes, and the earliest and latest timestamp
-(``kops.spark.staging.stage.Content``, ``kops.spark.reading.snapshot.Held``)."""
+(``kops.spark.staging.stage.Content``, ``kops.spark.reading.snapshot.Held``).
+"""
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,11 @@ class StoreWrite:
 
     :param stage: path or URI of the staged records
     :param contents: of what is written; empty: nothing is
-    :param backwards: write what takes the stage back
+    :param backwards: write what undoes the stage
     :param in_order: write the records of a partition in the order of their timestamps
-    :param with_headers: the records have headers; they are staged as a snapshot is
+    :param with_headers: the records have headers; they are staged in the format of a snapshot
     :param prior_stage: what a changelog that is recreated held before; empty: nothing, or it is not recreated
-    :param facts: what the plan says besides, such as how exact the result is
+    :param facts: what else the plan shows, such as how exact the result is
     """
 
     changelog: str
@@ -42,11 +43,9 @@ class StoreWrite:
 
     @property
     def records(self) -> int:
-        """Return how many records are written."""
         return sum(content["records"] for content in self.contents.values())
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON."""
         return {
             "changelog": self.changelog,
             "stage": self.stage,
@@ -61,9 +60,9 @@ class StoreWrite:
 
     @classmethod
     def of_json(cls, body: Mapping[str, Any], *, backwards: bool = False) -> StoreWrite:
-        """Read a store back.
+        """Read a store from JSON.
 
-        :param backwards: of the whole plan, as kops 0.1 has it for a rebuild
+        :param backwards: of the whole plan: kops 0.1 records it there for a rebuild
         """
         given = {name: body[name] for name in ("changelog", "stage", "in_order", "with_headers", "prior_stage") if name in body}
         return cls(
@@ -87,12 +86,12 @@ class StateArguments(Arguments):
     :param prior: what was committed for the same partitions before
     :param committed_before: all commits from before a move to another number of partitions
     :param repartitions: the repartition topics among ``topics``
-    :param open: what is left to do before the application is started, a sentence each
+    :param open: what is left to do before the application is started, one sentence each
     :param takes_back: this undoes an earlier change
     :param state_file: path
-    :param offsets_of: whose offsets they are that are committed; another application's with ``--into``
+    :param offsets_of: the application whose offsets are committed; another one with ``--into``
     :param question: what is asked in addition before the plan is approved; None: nothing
-    :param facts: what the plan says besides
+    :param facts: what else the plan shows
     """
 
     application: str
@@ -114,16 +113,14 @@ class StateArguments(Arguments):
 
     @property
     def changelogs(self) -> set[str]:
-        """Return the changelogs of all stores."""
         return {store.changelog for store in self.stores.values()}
 
     @property
     def fresh(self) -> set[str]:
-        """Return the topics that are still to be created, recreated or deleted."""
+        """The topics that are still to be created, recreated or deleted."""
         return {change.name for change in self.topics if not change.done}
 
     def as_json(self) -> Json:
-        """Return them as JSON."""
         return {
             "application": self.application,
             "state_file": self.state_file,
@@ -145,7 +142,7 @@ class StateArguments(Arguments):
 
     @classmethod
     def of_json(cls, body: Json) -> StateArguments:
-        """Read them back, also those of kops 0.1, which leave out what a kind of change has no use for."""
+        """Read the arguments from JSON, including that of kops 0.1, which leaves out fields that a kind of change does not use."""
         backwards = bool(body.get("backwards"))
         before = committed_of_json(body.get("committed_before") or {})
         return cls(
@@ -179,7 +176,6 @@ def arguments_of(plan: Plan) -> StateArguments:
 
 
 def commits_json(commits: Mapping[TopicPartition, Committed | None]) -> dict[str, Any]:
-    """Return commits as JSON."""
     return {str(partition): committed_json(found) for partition, found in commits.items()}
 
 

@@ -1,7 +1,7 @@
-"""The one mutation of an application's state: internal topics, what is in the changelogs, committed offsets. In this order, and read back.
+"""The one mutation of an application's state: internal topics, then contents of changelogs, then committed offsets, all read back.
 
 Rebuilding, recreating changelogs, building another application's state, restoring a snapshot and moving to another number of partitions
-differ in what they plan. What is staged is written again without harm, so a change that was interrupted can be finished.
+differ only in what they plan. Writing staged records again does no harm, so an interrupted change can be finished.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class StateChange(Mutation[StateArguments]):
     leaves_parts: ClassVar[bool] = True
 
     def locks(self, plan: Plan[StateArguments]) -> Iterable[str]:
-        """Name the group: its offsets, its state and its topics are changed by one kops at a time."""
+        """Lock the group: only one kops at a time changes its offsets, its state and its topics."""
         return (plan.arguments.application,)
 
     def covers(self, plan: Plan[StateArguments], earlier: Plan[StateArguments]) -> bool:
-        """Whether every changelog of an earlier plan of this operation was checked again."""
+        """Whether this plan checked every changelog of an earlier plan of this operation again."""
         then = earlier.arguments
         if earlier.operation != plan.operation or then.application != plan.arguments.application:
             return False
@@ -58,7 +58,7 @@ class StateChange(Mutation[StateArguments]):
         return then.changelogs <= seen
 
     def check(self, services: Services, plan: Plan[StateArguments]) -> None:
-        """Refuse when the application runs, has moved on, or its topics changed; and when what is to be written is not there."""
+        """Refuse when the application runs, has moved on, or its topics changed; and when staged records to be written are missing."""
         arguments = plan.arguments
         refuse_running(services, plan)
         refuse_moved(services, plan)
@@ -70,7 +70,7 @@ class StateChange(Mutation[StateArguments]):
                     refuse_incomplete(start_engine(services, arguments.master), store)
 
     def apply(self, services: Services, plan: Plan[StateArguments]) -> Iterator[ItemResult]:
-        """Change the topics, write the stores, let inputs grow, then commit; after a step that failed, nothing more is done."""
+        """Change the topics, write the stores, add partitions to inputs, then commit; stop after a step that failed."""
         arguments, items = plan.arguments, {item.target: item for item in plan.changes}
         starts = log_starts(arguments, plan.guard["changelog_ends"])
         clean = True
@@ -79,7 +79,7 @@ class StateChange(Mutation[StateArguments]):
             _stores(services, arguments, starts, items),
             _grow(services, arguments, items),
         )
-        for step in steps:  # generators, which do nothing until they are asked
+        for step in steps:  # generators, which do nothing until they are iterated
             for result in step if clean else ():
                 clean = clean and result.status in _GOOD
                 yield result
@@ -89,32 +89,32 @@ class StateChange(Mutation[StateArguments]):
             yield from (ItemResult(str(at), Status.SKIPPED) for at in arguments.commit if str(at) in items)
 
     def verify(self, services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read everything back, and look whether the application stood still all the time."""
+        """Read everything back, and check whether the application stood still throughout."""
         return (*_read_back(services, plan, results), *_second_look(services, plan, results))
 
     def invert(self, services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> Plan[StateArguments]:
-        """Return the plan that brings back the topics, the records and the offsets from before."""
+        """Return the plan that restores the topics, the records and the offsets from before."""
         refuse_running(services, plan)
         return plan_undo(services, plan, results)
 
     def can_be_undone(self, plan: Plan[StateArguments]) -> bool:
-        """Tell that inputs that grew stay so, and with them all the rest; and that what an undo lost does not come back."""
+        """Whether a change can be undone: if inputs got partitions, these and all the rest stay; and what an undo lost does not come back."""
         return not plan.losses and not plan.arguments.grow
 
     def traces(self, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - all of it
-        """Look at the changelogs, at the topics that are created or deleted, and at where the application is."""
+        """Read the changelogs, the topics that are created or deleted, and the application's offsets."""
         arguments = plan.arguments
         return Traces(logs=tuple(sorted(arguments.changelogs | {change.name for change in arguments.topics})), group=arguments.application)
 
     def offsets_in_the_middle(self, plan: Plan[StateArguments]) -> dict[str, list[int | None]]:
-        """Return where the application was, and where it was to be moved."""
+        """Return the offsets that the application had, and those that it was to be moved to."""
         between: dict[str, list[int | None]] = {target: [offset] for target, offset in plan.guard["committed"].items()}
         for at, found in plan.arguments.commit.items():
             between.setdefault(str(at), [None]).append(offset_of(found))
         return between
 
     def resume(self, services: Services, plan: Plan[StateArguments]) -> Plan[StateArguments]:
-        """Return the plan for what is left; what is staged is written again: the last record of a key counts, so twice is once.
+        """Return the plan for what is left. Staged records are written again: the last record of a key counts, so twice is like once.
 
         :raises StateMoved: when the application or another tool has moved on since
         """
@@ -126,7 +126,7 @@ class StateChange(Mutation[StateArguments]):
         return now
 
     def messages(self, services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Say what has to be done before the application starts."""
+        """Return what has to be done before the application starts."""
         if any(result.status not in _GOOD for result in results):
             return ("run the same command again, or `kops journal finish`: what is right already is recognised",)
         arguments = plan.arguments
@@ -153,7 +153,7 @@ def _stores(
 
 
 def _grow(services: Services, arguments: StateArguments, items: Mapping[str, Item]) -> Iterator[ItemResult]:
-    """Add partitions last: this alone cannot be undone."""
+    """Add partitions last: only this cannot be undone."""
     if not arguments.grow:
         return
     sizes = {name: len(topic.partitions) for name, topic in services.kafka.topics.existing(arguments.grow).items()}
@@ -165,7 +165,7 @@ def _grow(services: Services, arguments: StateArguments, items: Mapping[str, Ite
 
 
 def _commit(services: Services, arguments: StateArguments, items: Mapping[str, Item]) -> Iterator[ItemResult]:
-    """Move the application to where its state is now."""
+    """Move the application to the offsets that its state now reflects."""
     group, groups = arguments.application, services.kafka.groups
     outcome: dict[TopicPartition, KopsError | None] = {}
     if arguments.commit:
@@ -177,7 +177,7 @@ def _commit(services: Services, arguments: StateArguments, items: Mapping[str, I
 
 
 def _read_back(services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-    """Look at the topics, read back what was appended, and the committed offsets."""
+    """Check the topics, read back the appended records and the committed offsets."""
     arguments = plan.arguments
     starts = log_starts(arguments, plan.guard["changelog_ends"])
     written = {result.target.rpartition(":")[0] for result in results if result.status is Status.DONE and ":" in result.target}
@@ -200,7 +200,7 @@ def _read_back(services: Services, plan: Plan[StateArguments], results: Sequence
 
 
 def _second_look(services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> Iterator[ItemResult]:
-    """Yield a failure of the application itself when it did something while its state was being written."""
+    """Yield a failure of the application itself if it did something while its state was being written."""
     if not any(result.status is Status.DONE for result in results):
         return
     said = meanwhile(services, plan)
@@ -221,7 +221,7 @@ def _taken_back(arguments: StateArguments) -> tuple[str, ...]:
 
 
 def _side_by_side(arguments: StateArguments) -> tuple[str, ...]:
-    """Spell out how the other application takes over."""
+    """Describe how the other application takes over."""
     old, new = arguments.offsets_of, arguments.application
     return (
         f"{new} can be started beside {old}, with a separate output topic: both process new input and send their results",

@@ -1,4 +1,4 @@
-"""A store's staged records, written to its changelog and read back; records with headers are staged as a snapshot is."""
+"""Writes a store's staged records to its changelog and reads them back; records with headers are staged in the format of a snapshot."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _PRINT = ("records", "high", "low")
 def append(
     engine: Engine, arguments: StateArguments, name: str, starts: Mapping[TopicPartition, int], items: Mapping[str, Item]
 ) -> Iterator[ItemResult]:
-    """Write one store's records and yield a result for each partition.
+    """Write one store's records and yield a result per partition.
 
-    :param starts: where each changelog partition gets its first new record
+    :param starts: the offset at which each changelog partition gets its first new record
     """
     from kops.spark.reading.snapshot import read_snapshot
     from kops.spark.staging.writer import write_records, write_stage
@@ -68,7 +68,7 @@ def wrong_partitions(engine: Engine, arguments: StateArguments, name: str, start
     """Read a store back, and return the changelog partitions whose new records are not those of the stage.
 
     :param starts: as in ``append``
-    :returns: by target how they differ, empty where only that is known: of records with headers
+    :returns: by target how they differ; empty where only the fact is known, as for records with headers
     """
     from kops.spark.driver.failures import explained
     from kops.spark.reading.ranges import TopicRange
@@ -95,7 +95,7 @@ def wrong_partitions(engine: Engine, arguments: StateArguments, name: str, start
 
 
 def judged(result: ItemResult, wrong: Mapping[str, str]) -> ItemResult:
-    """Return a result, failed where its partition was read back different.
+    """Return a result, marked as failed if its partition was read back different.
 
     :param wrong: what ``wrong_partitions`` returned
     """
@@ -117,7 +117,7 @@ def _staged(engine: Engine, store: StoreWrite) -> DataFrame:
 
 
 def contents_backwards(engine: Engine, store: StoreWrite) -> Contents:
-    """Return what is written when a stage is written the other way round."""
+    """Return what is written when a stage is written backwards."""
     from dataclasses import asdict, replace
 
     from kops.spark.staging.stage import contents_of
@@ -132,9 +132,9 @@ def fingerprints(contents: Contents) -> dict[int, list[int]]:
 
 
 def refuse_without_stages(arguments: StateArguments) -> None:
-    """Refuse when something staged is gone: what is to be written, and what a recreated changelog held before.
+    """Refuse when a stage is gone: records that are to be written, or those that a recreated changelog held before.
 
-    A stage that only Spark's workers reach is not looked for.
+    A stage that only Spark's workers can reach is not checked.
     """
     for store in arguments.stores.values():
         stages = [store.stage] if store.contents else []
@@ -145,7 +145,7 @@ def refuse_without_stages(arguments: StateArguments) -> None:
 
 
 def refuse_incomplete(engine: Engine, store: StoreWrite) -> None:
-    """Refuse when what is kept of a changelog that is about to be deleted is not whole."""
+    """Refuse when the staged copy of a changelog that is about to be deleted is incomplete."""
     from kops.spark.reading.snapshot import held, read_snapshot
     from kops.spark.staging.difference import to_append
     from kops.spark.staging.stage import contents_of, read_stage
@@ -160,9 +160,9 @@ def refuse_incomplete(engine: Engine, store: StoreWrite) -> None:
 
 
 def refuse_time_zero(services: Services, topic: str, earliest: Iterable[int], *, exactly_once: bool, headers: bool = False) -> None:
-    """Refuse a timestamp of 0 where only librdkafka can write: to it, 0 means now.
+    """Refuse a timestamp of 0 where only librdkafka can write: it takes 0 to mean now.
 
-    :param earliest: timestamps of the records to be written, the earliest of each partition
+    :param earliest: the earliest timestamp of each partition of the records to be written
     :raises Refused: naming the topic
     """
     from kops.config.librdkafka import librdkafka_settings

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was found.
+    """The result of a comparison.
 
-    :param rows: one a store, or one a key that differs
+    :param rows: one per store, or one per key that differs
     :param differing: keys that differ
-    :param status: equal, different or unclear: of all stores, that of the one that says most
-    :param notes: what the person should know, a sentence each
+    :param status: equal, different or unclear; of several stores, the most conclusive
+    :param notes: what the operator should know, one sentence each
     """
 
     rows: list[dict[str, Any]]
@@ -51,7 +51,7 @@ def verify(
 ) -> Comparison:
     """Compare every store with its changelog and count.
 
-    :param look: is given what was computed before it is forgotten
+    :param look: called with what was computed before it is discarded
     """
     with _computed(services, state_file, options) as (engine, notes, computed):
         if look is not None:
@@ -63,7 +63,7 @@ def verify(
 def diff(services: Services, state_file: StateFile, options: ComputeOptions, *, limit: int) -> Comparison:
     """Compare every store with its changelog and return the keys that differ.
 
-    :param limit: the most rows for each store
+    :param limit: maximum number of rows per store
     """
     with _computed(services, state_file, options) as (engine, notes, computed):
         rows = [row for found in computed if found.differing for row in key_rows(engine, found.facts.store, found.stage, limit)]
@@ -74,7 +74,7 @@ def diff(services: Services, state_file: StateFile, options: ComputeOptions, *, 
 
 
 def status_of(computed: Sequence[Computed]) -> str:
-    """Return what a comparison of several stores has shown: different where one is, else unclear where one is."""
+    """Return the status of several stores: different if any is, otherwise unclear if any is."""
     found = {one.status for one in computed}
     return next((status for status in (DIFFERENT, UNCLEAR) if status in found), EQUAL)
 
@@ -124,10 +124,10 @@ def _store_row(found: Computed) -> dict[str, Any]:
 def diff_against(services: Services, state_file: StateFile, other: str, *, limit: int, master: str | None = None) -> Comparison:
     """Compare the stores of a state file with those of another application; ``expected`` is the state file's.
 
-    Where the numbers of partitions differ, a key may lie anywhere.
+    Where the numbers of partitions differ, a key may be in any partition.
 
     :param other: the other ``application.id``
-    :param limit: the most rows for each store
+    :param limit: maximum number of rows per store
     :raises NotFound: when a changelog does not exist
     """
     from kops.spark.driver.failures import explained

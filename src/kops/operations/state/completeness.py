@@ -1,4 +1,4 @@
-"""What of an application is not covered by what was computed, and what is still to be done before it can be started."""
+"""What of an application the computation does not cover, and what is left to do before it can be started."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMED = 8
 
 @dataclass(frozen=True)
 class Uncovered:
-    """A changelog of the application that was not looked at.
+    """A changelog of the application that was not checked.
 
     :param emptied: its partitions without records that once had some; all of them where the whole topic is empty
     """
@@ -35,7 +35,6 @@ class Uncovered:
 
     @property
     def text(self) -> str:
-        """Return it in a few words."""
         if self.is_empty:
             return f"{self.topic} (empty)"
         was = "was" if len(self.emptied) == 1 else "were"
@@ -43,7 +42,7 @@ class Uncovered:
 
 
 def uncovered_changelogs(services: Services, state_file: StateFile) -> list[Uncovered]:
-    """Return the changelogs of the application that the chosen stores of its state file do not have, empty ones first."""
+    """Return the changelogs of the application that no chosen store of its state file has, empty ones first."""
     application = state_file.application
     covered = {store.changelog for store in state_file.stores} | {
         store.window.buffer for store in state_file.stores if store.window and store.window.buffer
@@ -69,7 +68,7 @@ def _emptied(bounds: Sequence[Bounds]) -> tuple[int, ...]:
 
 
 def uncovered_note(state_file: StateFile, uncovered: Sequence[Uncovered]) -> list[str]:
-    """Return what was not looked at, in a sentence."""
+    """Return a sentence on what was not checked."""
     if not uncovered:
         return []
     some = ", ".join(each.text for each in uncovered[:_NAMED])
@@ -78,7 +77,7 @@ def uncovered_note(state_file: StateFile, uncovered: Sequence[Uncovered]) -> lis
 
 
 def stale_local_state(application: str, computed: Iterable[Computed]) -> list[str]:
-    """Say where local stores would not follow: a log that was emptied or recreated says nothing about old keys."""
+    """Return where local stores would not follow: a log that was emptied or recreated does not delete old keys."""
     lost: dict[str, list[int]] = {}
     for found in computed:
         if not found.must_write:
@@ -100,7 +99,7 @@ def _lacks_most(found: Computed, number: int) -> bool:
 
 
 def still_open(computed: Sequence[Computed], uncovered: Sequence[Uncovered], wipes: Sequence[str]) -> list[str]:
-    """Return what keeps kops from saying that the application can be started, a sentence each."""
+    """Return why kops cannot say that the application can be started, one sentence each."""
     judged: Mapping[str, str] = {found.facts.store.name: found.grade for found in computed if found.grade not in ("A", "B")}
     emptied = [each for each in uncovered if each.emptied]
     unseen = [each.text for each in uncovered if not each.emptied]
@@ -122,7 +121,7 @@ def still_open(computed: Sequence[Computed], uncovered: Sequence[Uncovered], wip
 
 
 def before_starting(application: str, sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return what to say of an application after its state was written."""
+    """Return the messages about an application after its state was written."""
     if not sentences:
         return (f"{application} can be started: its stores follow their changelogs",)
     return (f"before {application} is started:", *(f"- {sentence}" for sentence in sentences))

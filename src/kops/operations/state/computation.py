@@ -1,4 +1,4 @@
-"""Computing all stores of a state file: read the facts, judge what the result can be worth, stage what the changelogs lack."""
+"""Computes all stores of a state file: reads the facts, judges how exact the result can be, stages what the changelogs lack."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class ComputeOptions:
     """How stores are computed.
 
     :param at: up to where the input counts: ``COMMITTED``, the end, or a time
-    :param skip_undecodable: pass over records that are not of the formats
-    :param accept_inexact: compute also what cannot be exact (classes C and D)
+    :param skip_undecodable: skip records that are not in the declared formats
+    :param accept_inexact: compute even what cannot be exact (classes C and D)
     :param archives: paths of archives of input topics, which are read before the topics
-    :param damaged: store -> partitions of its changelog whose keys say nothing about what was computed; None: all of them
+    :param damaged: store -> partitions of its changelog whose keys are not evidence; None: all of them
     :param has_witnesses: the changelogs as they are show whether what was computed is right
     :param snapshot: path of a snapshot to start from, so that only what was read since is computed
-    :param compared: path of a snapshot that stands for the changelogs, up to whose offsets the stores are computed
-    :param master: where Spark runs: a master, or ``sc://HOST:PORT``; None: where the context says, or here
+    :param compared: path of a snapshot that is compared instead of the changelogs; stores are computed up to its offsets
+    :param master: where Spark runs: a master, or ``sc://HOST:PORT``; None: as the context says, or on this machine
     """
 
     at: Position = COMMITTED
@@ -61,7 +61,7 @@ def compute_all(
     must_be_empty: bool,
     replacing: bool = False,
 ) -> tuple[list[StoreFacts], InputOffsets, list[Computed]]:
-    """Read the facts, refuse what must be, and compute all stores into stages.
+    """Read the facts, refuse what cannot be computed, and compute all stores into stages.
 
     :param must_be_empty: refuse while the application has members
     :param replacing: changelogs may be recreated
@@ -118,7 +118,7 @@ def compute_all(
 def _cut(
     services: Services, state_file: StateFile, facts: list[StoreFacts], options: ComputeOptions, then: Base | None
 ) -> tuple[list[StoreFacts], InputOffsets]:
-    """Return where the input is cut: now, or as a snapshot has it that stands for the changelogs."""
+    """Return where the input is cut: now, or at the offsets of the snapshot that is compared instead of the changelogs."""
     if then is None:
         return facts, find_cut(services, state_file, facts, options.at)
     facts = [then.as_changelog(found) for found in facts]

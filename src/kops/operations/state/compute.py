@@ -1,4 +1,4 @@
-"""Computes stores and what their changelogs lack, into a stage."""
+"""Computes stores and stages what their changelogs lack."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ DROPPED = {
 class Computed:
     """A store that was computed.
 
-    :param stage: where its differences are
-    :param counts: what was seen on the way, and how much is staged
-    :param computed_as: the class before the keys of its changelog have been compared
+    :param stage: path of its differences
+    :param counts: what was counted while computing, and how much is staged
+    :param computed_as: the class before the keys of its changelog were compared
     :param proof: what survived of its changelog; None where its topic is its changelog
-    :param proven: the last ``verify`` that proved it by the same state file
+    :param proven: the last ``verify`` that proved it with the same state file
     """
 
     facts: StoreFacts
@@ -62,39 +62,39 @@ class Computed:
 
     @property
     def grade(self) -> str:
-        """Return the class as it is reported: a bare A or B only where there is evidence for it."""
+        """The class as it is reported: a bare A or B only where there is evidence for it."""
         return class_of(self.exactness, self.proof)
 
     @property
     def judgement(self) -> dict[str, Any]:
-        """Return how exact it is, and the evidence for that, as JSON."""
+        """How exact it is, and the evidence for that, as JSON."""
         proof = self.proof.as_json() if self.proof else None
         proven = asdict(self.proven) if self.proven else None
         return {"class": self.grade, "reasons": list(self.exactness.reasons), "proof": proof, "proven": proven}
 
     @property
     def evidence(self) -> str:
-        """Return the evidence for it, in words; empty for a store that is its own changelog."""
+        """The evidence for it, in words; empty for a store that is its own changelog."""
         return f"{self.proof.text}; {proven_text(self.proven)}" if self.proof else ""
 
     @property
     def actions(self) -> Mapping[int, Mapping[str, int]]:
-        """Return how many keys are added, changed, removed, by partition."""
+        """How many keys are added, changed, removed, by partition."""
         return self.counts.staged.actions
 
     @property
     def contents(self) -> Mapping[int, Content]:
-        """Return what is to be appended, by partition."""
+        """What is to be appended, by partition."""
         return self.counts.staged.contents
 
     @property
     def differing(self) -> int:
-        """Return how many keys of the compacted view differ."""
+        """How many keys of the compacted view differ."""
         return sum(count for found in self.actions.values() for name, count in found.items() if name != "erased")
 
     @property
     def status(self) -> str:
-        """Return what a comparison has shown: equal, different, or unclear."""
+        """The result of the comparison: equal, different, or unclear."""
         if self.counts.unrestorable:
             return DIFFERENT
         if self.differing:
@@ -106,7 +106,7 @@ class Computed:
     def must_write(self) -> bool:
         """Whether there is anything to append.
 
-        Tombstones that no local store needs are not a reason, unless a partition is empty: then local stores may remember what it forgot.
+        Tombstones that no local store needs are not a reason, unless a partition is empty: then local stores may hold keys that it lost.
         """
         return bool(self.differing) or any(
             bound.log_start_offset == bound.log_end_offset and self.actions.get(number, {}).get("erased", 0)
@@ -120,7 +120,7 @@ class Computed:
 
     @property
     def summary(self) -> str:
-        """Return what was computed, and how exact it is, in one line."""
+        """What was computed, and how exact it is, in one line."""
         store = self.facts.store
         topics = " and ".join(source.topic for source in store.inputs)
         if store.reuses_source:
@@ -133,13 +133,13 @@ class Computed:
 
     @property
     def how_exact(self) -> str:
-        """Return how exact it is and the evidence for that, in words."""
+        """How exact it is and the evidence for that, in words."""
         text = replace(self.exactness, grade=self.grade).text
         return f"{text}; {self.evidence}" if self.proof else text
 
     @property
     def warnings(self) -> list[str]:
-        """Return what should be known of the records, a sentence each."""
+        """What the operator should know about the records, one sentence each."""
         dropped = [f"{count:,} {DROPPED[name]}" for name, count in self.counts.dropped.items() if count]
         text = f"{self.facts.store.name}: of the records, {', '.join(dropped)}; they do not count, as in Kafka Streams"
         spare = [spare_note(self.facts.store, self.facts.tasks, self.facts.partitions)] if self.facts.spare else []
@@ -173,10 +173,10 @@ def compute_stores(
     """Compute stores, several at a time, and stage what their changelogs lack.
 
     An application with many small stores waits for Spark's planning more than for its tasks. The first error, or Ctrl-C, ends
-    the jobs of all, and leaves no stage behind.
+    all jobs, and leaves no stage behind.
 
     :param damaged: store -> partitions of its changelog that are not evidence; None: all of them
-    :param apart: stores whose changelogs are of other offsets, or of another state, than what is computed: they are not evidence
+    :param apart: stores whose changelogs reflect other offsets, or another state, than what is computed: they are not evidence
     """
     facts = [replace(found, damaged=_damaged(found, damaged or {})) for found in facts]
     jobs = [job_of(state_file, found, cut, skip_undecodable=skip_undecodable) for found in facts]
@@ -209,7 +209,7 @@ def compute_stores(
 
 
 def job_of(state_file: StateFile, facts: StoreFacts, cut: InputOffsets, *, skip_undecodable: bool) -> Job:
-    """Return what Spark computes for a store."""
+    """Return Spark's job for a store."""
     from kops.spark.job import Job
     from kops.spark.reading.ranges import TopicRange
 
@@ -273,7 +273,7 @@ def _compute(kafka: KafkaSource, facts: StoreFacts, job: Job, stage: str, added_
 
 
 def changelog_range(state_file: StateFile, facts: StoreFacts) -> TopicRange:
-    """Return all of a store's changelog, as the application would restore it."""
+    """Return the whole range of a store's changelog, as the application would restore it."""
     from kops.spark.reading.ranges import TopicRange
 
     ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in facts.changelog_bounds.items()}

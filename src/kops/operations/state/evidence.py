@@ -12,8 +12,10 @@ from kops.operations.state.evidence_written import OutputEvidence
 from kops.operations.state.exactness import Exactness, worst
 
 ENOUGH = 100
-"""This many equal keys are evidence for any number of keys: those of their own partition, or a file. Half of a store is, for its file;
-of a partition, fewer are evidence for themselves alone, since what became of a key that is lost may have happened to no other."""
+"""This many equal keys are evidence for any number of keys: those of their own partition, or a state file. Half of a store's keys are
+enough for its state file. Within a partition, fewer keys than this are evidence for themselves alone, since what happened
+to a lost key may have happened to no other.
+"""
 _NAMED = 8
 IF_RIGHT = "if the file is right"
 """Follows the class of a store without evidence: ``A if the file is right`` is not ``A``."""
@@ -21,9 +23,9 @@ IF_RIGHT = "if the file is right"
 
 @dataclass(frozen=True)
 class Survivors:
-    """What the keys of one partition of a changelog show. What another partition holds says nothing of how this one came to be.
+    """What the keys of one partition of a changelog show. What another partition holds does not show how this one came to be.
 
-    :param surviving: live keys that count as evidence: none of a partition that is damaged, and none that kops itself wrote
+    :param surviving: live keys that count as evidence: none in a damaged partition, and none that kops itself wrote
     :param expected: keys that it should hold
     :param differing: surviving keys whose value or timestamp was computed differently, or that should not be there
     :param absent: expected keys that it does not hold although nothing shows that it lost any
@@ -42,7 +44,7 @@ class Survivors:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether a key of it speaks against what was computed, or may do so."""
+        """Whether any of its keys contradicts, or may contradict, what was computed."""
         return bool(self.differing or self.unclear or self.absent)
 
     @property
@@ -68,8 +70,8 @@ class Proof:
     """How many keys of a changelog are evidence for what was computed, and how many of them were computed the same.
 
     :param expected: keys that the store should hold
-    :param partitions: what those of each partition say; none: there is not evidence
-    :param damaged: partitions of which the person said that they are damaged
+    :param partitions: what the keys of each partition show; none: the changelog is not evidence
+    :param damaged: partitions that the operator declared damaged
     :param output: what the newest records of the output topic show; None: there is none, or it was not needed
     """
 
@@ -80,42 +82,42 @@ class Proof:
 
     @property
     def surviving(self) -> int:
-        """Return the number of live keys that count as evidence."""
+        """The number of live keys that count as evidence."""
         return sum(each.surviving for each in self.partitions.values())
 
     @property
     def differing(self) -> int:
-        """Return the number of surviving keys that were computed differently."""
+        """The number of surviving keys that were computed differently."""
         return sum(each.differing for each in self.partitions.values())
 
     @property
     def equal(self) -> int:
-        """Return the number of surviving keys that were computed the same."""
+        """The number of surviving keys that were computed the same."""
         return self.surviving - self.differing
 
     @property
     def written(self) -> int:
-        """Return the number of live keys that kops wrote."""
+        """The number of live keys that kops wrote."""
         return sum(each.written for each in self.partitions.values())
 
     @property
     def unclear(self) -> int:
-        """Return the number of keys that differ and that kops may have written."""
+        """The number of keys that differ and that kops may have written."""
         return sum(each.unclear for each in self.partitions.values())
 
     @property
     def absent(self) -> Mapping[int, int]:
-        """Return the number of expected keys whose absence no loss explains, by partition."""
+        """The number of expected keys whose absence no loss explains, by partition."""
         return {number: each.absent for number, each in self.partitions.items() if each.absent}
 
     @property
     def missing(self) -> int:
-        """Return the number of expected keys whose absence no loss explains."""
+        """The number of expected keys whose absence no loss explains."""
         return sum(self.absent.values())
 
     @property
     def unproven(self) -> tuple[int, ...]:
-        """Return the partitions that neither their own keys nor the output topic prove."""
+        """The partitions that neither their own keys nor the output topic prove."""
         shown = self.output.partitions if self.output else frozenset()
         return tuple(
             number
@@ -125,7 +127,7 @@ class Proof:
 
     @property
     def proves_file(self) -> bool:
-        """Whether the keys prove what the state file says, wherever they are: all of them equal, and enough of them."""
+        """Whether the keys prove the state file, in whichever partitions they are: all of them equal, and enough of them."""
         enough = max(1, min(ENOUGH, -(-self.expected // 2)))
         found = max(self.surviving, self.output.equal if self.output else 0)
         return not (self.differing or self.unclear or self.missing) and found >= enough
@@ -134,18 +136,18 @@ class Proof:
     def suffices(self) -> bool:
         """Whether the keys prove the store: in each partition enough of them.
 
-        What happened to the application in one partition, such as records that it was made to skip, the keys of others do not show.
+        The keys of other partitions do not show what happened to the application in one, such as records that it was made to skip.
         """
         return self.proves_file and not self.unproven
 
     @property
     def of_keys(self) -> Proof:
-        """Return what the keys of the changelog alone say."""
+        """The same without the output topic: what the keys of the changelog alone show."""
         return replace(self, output=None)
 
     @property
     def text(self) -> str:
-        """Return it as ``proof: 95 of 95 surviving keys equal``."""
+        """For example ``proof: 95 of 95 surviving keys equal``."""
         if not self.surviving:
             found = "proof: none, nothing to compare with" if self.output is None else "proof: no surviving keys"
         else:
@@ -167,7 +169,7 @@ class Proof:
 
     @property
     def _unproven_text(self) -> str:
-        """Return which partitions the surviving keys say nothing of, or too little; those that are damaged are named elsewhere."""
+        """Which partitions the surviving keys do not prove; damaged ones are named elsewhere."""
         unproven = {number: self.partitions[number] for number in self.unproven if number >= 0 and number not in self.damaged}
         none = [number for number, each in unproven.items() if not each.surviving and not each.unclear]
         few = [number for number, each in unproven.items() if each.surviving and not each.unclear]
@@ -192,7 +194,7 @@ class Proof:
     def without_own(self, written: Mapping[int, int]) -> Proof:
         """Return it without the keys that kops wrote: they are not evidence for what kops computes.
 
-        :param written: live keys that kops wrote, by partition. Some may be gone, or the application's by now: too few are left then
+        :param written: live keys that kops wrote, by partition. Some may be gone, or the application's own by now: then too few are left
         """
         return replace(
             self,
@@ -219,12 +221,12 @@ def proof_of(
     whole: Collection[int] = (),
     lossy: Collection[int] = (),
 ) -> Proof:
-    """Return what the keys of a changelog say.
+    """Count the evidence that the keys of a changelog are.
 
     :param live: how many live keys it holds, by partition
     :param expected: keys that the store should hold
     :param actions: what the changelog lacks, by partition
-    :param whole: partitions with records from offset 0 on: a key that they do not hold was never there, or somebody deleted it
+    :param whole: partitions with records from offset 0 on: a key that they do not hold was never there, or was deleted by someone
     :param lossy: partitions that have lost records
     """
     found = {}
@@ -243,9 +245,9 @@ def proof_of(
 
 
 def with_survivors(exactness: Exactness, proof: Proof, first: Sequence[str]) -> Exactness:
-    """Judge by the surviving keys: one that differs takes A from a store, and so does one that is missing without a loss.
+    """Judge by the surviving keys: a store with one that differs, or with one that is missing without a loss, is not class A.
 
-    :param first: the first keys that differ, as a person reads them
+    :param first: the first keys that differ, in readable form
     """
     reasons = []
     if proof.differing:
@@ -277,7 +279,7 @@ def parse_damaged(texts: Sequence[str], state_file: StateFile) -> dict[str, froz
     """Return the damaged partitions of stores; None: all of them.
 
     :param texts: each ``STORE`` or ``STORE:PARTITION,PARTITION``
-    :raises UsageProblem: for another store, or a partition that is not a number
+    :raises UsageProblem: for an unknown store, or a partition that is not a number
     """
     names = {store.name for store in state_file.stores}
     found: dict[str, frozenset[int] | None] = {}

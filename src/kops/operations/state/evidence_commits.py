@@ -1,8 +1,8 @@
 """What the commits of an application show, as ``__consumer_offsets`` still has them: who made them, and for which topic.
 
 Kafka Streams stores the partition time with every offset that it commits (``TopicPartitionMetadata``, since 2.4). An offset without it was
-set by a tool: what lies between counts twice, or not at all. And a commit that was deleted, or is of a topic with another id, is of a log
-that is not the one that kops reads.
+set by a tool: the records in between count twice, or not at all. A commit that was deleted, or that is of a topic with another id, refers
+to another log than the one that kops reads.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kops.operations.state.exactness import Exactness, contradicted
 from kops.operations.state.facts import StoreFacts
 
 MOST_COMMITS = 100_000
-"""Records of ``__consumer_offsets`` that are read, the newest: they take less than a second."""
+"""How many records of ``__consumer_offsets`` are read, the newest ones: this takes less than a second."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Doubt:
     """Something about an application's commits that contradicts computing from the log start.
 
     :param time: when it was, ISO-8601 UTC; empty where that is not known
-    :param shows: it would show in any key, so equal surviving keys settle it; else only if no key is missing
+    :param shows: it would show in any key, so equal surviving keys settle it; otherwise only if no key is missing
     """
 
     time: str
@@ -42,7 +42,7 @@ class Doubt:
     shows: bool = False
 
     def settled(self, proof: Proof, proven: Proven | None) -> bool:
-        """Whether the keys of the changelog show that it made no difference, now or after it was."""
+        """Whether the keys of the changelog, as they are now or as they were proven after it, show that it made no difference."""
         if proof.suffices and (self.shows or proof.equal >= proof.expected):
             return True
         return bool(proven and self.time and proven.at > self.time)
@@ -50,10 +50,10 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Commits:
-    """What the commits say of the stores of an application.
+    """What the commits show about the stores of an application.
 
     :param doubts: store -> what contradicts it
-    :param apart: stores whose changelogs are of other offsets than the committed ones: a tool moved the group, and nothing ran since
+    :param apart: stores whose changelogs reflect other offsets than the committed ones: a tool moved the group, and nothing ran since
     :param gap: why the past could not be read; empty where it was
     """
 
@@ -62,9 +62,9 @@ class Commits:
     gap: str = ""
 
     def judge(self, store: str, proof: Proof, proven: Proven | None, more: Sequence[Doubt] = ()) -> list[Exactness]:
-        """Return C for what nothing settles.
+        """Return C for each doubt that nothing settles.
 
-        :param more: doubts of the same store
+        :param more: doubts about the same store
         """
         open_ = [doubt.reason for doubt in (*self.doubts.get(store, ()), *more) if not doubt.settled(proof, proven)]
         return [contradicted(open_)] if open_ else []
@@ -117,7 +117,7 @@ def read_commits(
 
 
 def _topic_ids(services: Services, events: Mapping[TopicPartition, Sequence[CommitEvent]]) -> dict[str, str]:
-    """Return the ids of the topics, as far as commits have one."""
+    """Return the ids of the topics whose commits carry one."""
     topics = sorted({at.topic for at, some in events.items() if any(event.topic_id for event in some)})
     existing = services.kafka.topics.existing(topics) if topics else {}
     return {name: topic.topic_id for name, topic in existing.items() if topic.topic_id}
@@ -150,7 +150,7 @@ def _doubts(events: Sequence[CommitEvent], start: int, made: frozenset[int | Non
 
 
 def _without_passing(events: Sequence[CommitEvent]) -> Iterator[CommitEvent]:
-    """Yield the commits without those of tools that a tool has set again before the application went on."""
+    """Yield the commits without those of tools that a tool overwrote before the application continued."""
     for number, event in enumerate(events, 1):
         passing = number < len(events) and _is_of_tool(event.committed) and _is_of_tool(events[number].committed)
         if not passing:
@@ -158,7 +158,7 @@ def _without_passing(events: Sequence[CommitEvent]) -> Iterator[CommitEvent]:
 
 
 def _is_of_tool(committed: Committed | None) -> bool:
-    """Whether Kafka Streams did not make a commit; one whose metadata could not be read may be its own."""
+    """Whether a commit was not made by Kafka Streams; one whose metadata could not be read may have been."""
     return committed is not None and committed.metadata is not None and not is_streams_metadata(committed.metadata)
 
 
@@ -183,7 +183,7 @@ def _moved(at: TopicPartition, before: int | None, after: int, start: int, when:
 
 
 def _stands_apart(events: Sequence[CommitEvent], made: frozenset[int | None]) -> bool:
-    """Whether a tool moved the partition last, so that the changelog is of another offset."""
+    """Whether a tool made the last move of the partition, so that the changelog reflects another offset."""
     kept = list(_without_passing(events))[-2:]
     before, last = (event.committed for event in kept) if len(kept) == 2 else (None, None)  # noqa: PLR2004 - where it stood, and was moved to
     return before is not None and last is not None and before.offset != last.offset and _is_of_tool(last) and last.offset not in made

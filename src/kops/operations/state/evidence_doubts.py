@@ -15,9 +15,10 @@ ADDED_MS = 86_400_000
 
 
 def doubts(store: Store, noted: Mapping[str, int], proof: Proof) -> list[Exactness]:
-    """Return what only equal keys of the changelog can settle, and have not.
+    """Return the doubts that only equal keys of the changelog can settle, and have not settled.
 
-    What the code does is the same in all partitions, so the keys of any are evidence; what happened in one is shown by its own alone.
+    The application's code does the same in all partitions, so keys of any partition are evidence for it; what happened in one partition
+    only its own keys show.
 
     :param noted: what was counted of windows (``kops.spark.job.NOTED``)
     """
@@ -26,7 +27,7 @@ def doubts(store: Store, noted: Mapping[str, int], proof: Proof) -> list[Exactne
 
 
 def _of_keys(store: Store) -> list[Exactness]:
-    """Judge keys that a serde may write in other bytes than they were read in: the application would look for them in vain."""
+    """Judge keys that a serde may write in other bytes than it read: the application would not find them."""
     form = store.key_form
     if not (form.is_only_read or form.name == "json"):
         return []
@@ -34,7 +35,7 @@ def _of_keys(store: Store) -> list[Exactness]:
 
 
 def _of_rewritten_code(store: Store) -> list[Exactness]:
-    """Name a reducer: only equal keys show whether it does what the application's own code does."""
+    """Name a reducer: only equal keys show whether it does the same as the application's own code."""
     if store.aggregate.kind != REDUCER:
         return []
     return [Exactness("A", (f"{store.aggregate.expression} is the application's code written again in Python",))]
@@ -47,7 +48,7 @@ def _of_plugins(store: Store) -> list[Exactness]:
 
 
 def _of_lateness(store: Store, noted: Mapping[str, int]) -> list[Exactness]:
-    """Judge windows that the store still holds and that a late record was for: an application that restarts forgets its stream time."""
+    """Judge late records for windows that the store still holds: an application that restarts forgets its stream time."""
     if store.window is None and (count := noted.get("late", 0)):
         which = f"{count:,} records came later than the history of a versioned table lasts"
         return [Exactness("C", (f"{which}: an application that was restarted just before one of them has taken it",))]
@@ -58,13 +59,13 @@ def _of_lateness(store: Store, noted: Mapping[str, int]) -> list[Exactness]:
 
 
 def is_late(store: Store, noted: Mapping[str, int]) -> bool:
-    """Whether records came late for windows that the store may still hold."""
+    """Whether records were late for windows that the store may still hold."""
     window = store.window
     return window is not None and noted.get("late", 0) > 0 and window.retention_ms > _closes_ms(window)
 
 
 def _closes_ms(window: Windows) -> int:
-    """Return how far the stream time goes beyond what expires with a window before that closes."""
+    """How far past what expires with a window the stream time has to be for the window to close."""
     return window.close_ms if window.kind == SESSION else window.size_ms + window.grace_ms
 
 
@@ -78,7 +79,7 @@ def of_emptied(store: Store, partitions: Collection[int]) -> Exactness:
 
 
 def expires(store: Store, settings: Mapping[str, str]) -> bool:
-    """Whether the broker deletes keys of a changelog of which a store needs all (Kafka Streams makes it only compacted).
+    """Whether the broker deletes keys of a changelog although the store needs all of them (Kafka Streams creates it compacted only).
 
     :param settings: of the changelog
     """
@@ -88,7 +89,7 @@ def expires(store: Store, settings: Mapping[str, str]) -> bool:
 
 
 def expiry_text(store: Store, settings: Mapping[str, str]) -> str:
-    """Say that the broker deletes keys of a changelog, and what to do."""
+    """Return a sentence: the broker deletes keys of a changelog, and what to do."""
     kept = _kept_ms(settings)
     after = f"after {duration_text(kept)} (retention.ms)" if kept >= 0 else "beyond retention.bytes"
     policy = f"{store.changelog} has cleanup.policy={settings.get('cleanup.policy')}"
@@ -113,9 +114,9 @@ def of_expiry(store: Store, settings: Mapping[str, str], begins: Mapping[int, in
 
 
 def added_retention(stores: Iterable[tuple[Store, Mapping[str, str]]]) -> int:
-    """Return what the application's changelogs are kept for beyond the retention of their stores, in milliseconds.
+    """Return for how long the application's changelogs are kept beyond the retention of their stores, in milliseconds.
 
-    Where stores of different retentions all have the same on top, it is a setting of the application, and else Kafka Streams' default.
+    If stores of different retentions all have the same addition, it is a setting of the application; otherwise Kafka Streams' default.
 
     :param stores: each with the settings of its changelog
     """
@@ -131,10 +132,10 @@ def _kept_ms(settings: Mapping[str, str]) -> int:
 
 
 def of_retention(store: Store, noted: Mapping[str, int], settings: Mapping[str, str], added_ms: int = ADDED_MS) -> Exactness:
-    """Judge windows that the file lets expire although the changelog is kept for more: its retention, or its grace, is too short.
+    """Judge windows that expire by the state file although the changelog is kept for longer: retention or grace in the file is too short.
 
     :param settings: of the changelog
-    :param added_ms: what changelogs are kept for beyond the retention of their stores
+    :param added_ms: for how long changelogs are kept beyond the retention of their stores
     """
     kept, window = _kept_ms(settings), store.window
     if window is None or not noted.get("expired", 0) or kept - added_ms <= window.retention_ms:

@@ -1,9 +1,9 @@
 """What the logs of a store's input show: gaps, the latest time, and where new keys go.
 
-Of a log that was compacted, or is no longer, offsets without a record are left, which no transaction's marker explains. And Kafka Streams
-commits with each offset the greatest timestamp that it has seen of the partition: by its own extractor, of the records that it has read.
-A repartition topic shows where new keys go, if no surviving keys of the changelog do: its records are purged once they are processed, but
-some often remain, and its log ends count all that it ever had.
+A log that was compacted has offsets without a record that no transaction marker explains, even if it is no longer compacted. Kafka
+Streams commits with each offset the greatest timestamp that it has seen in the partition, by its own extractor, of the records that it
+has read. A repartition topic shows where new keys go, if no surviving keys of the changelog do: its records are purged once they are
+processed, but some often remain, and its log ends count all that it ever had.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kops.operations.state.input_offsets import InputOffsets
 
 _NAMED = 3
 _MOST = 1_000
-"""Records that are read of a partition, its oldest."""
+"""Records that are read per partition, the oldest ones."""
 
 
 def with_input(engine: Engine, found: Computed, cut: InputOffsets) -> Computed:
@@ -57,7 +57,7 @@ def with_input(engine: Engine, found: Computed, cut: InputOffsets) -> Computed:
 
 
 def _lacks_some(found: Computed, cut: InputOffsets) -> bool:
-    """Whether fewer records were read than there are offsets: for transactions' markers, what was aborted, or gaps."""
+    """Whether fewer records were read than there are offsets: because of transaction markers, aborted records, or gaps."""
     facts = found.facts
     offsets = sum(end - start for source in facts.store.inputs for start, end in cut.ranges(facts, source.topic).values())
     return facts.base is None and not cut.archived and found.counts.read + sum(map(len, facts.waiting.values())) < offsets
@@ -69,7 +69,7 @@ def _offsets(gaps: tuple[tuple[int, int], ...]) -> str:
 
 
 def doubts_of_aborts(engine: Engine, state_file: StateFile, found: Computed, cut: InputOffsets) -> list[Doubt]:
-    """Return where transactions were aborted of which the state file does not say whether their records counted."""
+    """Return where transactions were aborted and the state file does not say whether their records counted."""
     if state_file.says_isolation or state_file.library == FAUST:
         return []
     places = [
@@ -90,7 +90,7 @@ def doubts_of_times(
 ) -> list[Doubt]:
     """Return where the partition times that the application has committed are not those of what was computed.
 
-    :param made: partitions whose offsets kops has moved: the time that it committed need not be of what lies before
+    :param made: partitions whose offsets kops has moved: the time that it committed need not be that of the records before
     """
     facts = found.facts
     if state_file.library == FAUST or cut.is_new or facts.base is not None or facts.waiting:
@@ -127,7 +127,7 @@ def _partition_time(committed: Committed | None) -> int:
 
 
 def _compared(where: str, known: int, latest: int | None, *, may_skip: bool) -> Iterator[Doubt]:
-    """Compare two times of a partition, or of all of a topic.
+    """Compare two times of a partition, or of a whole topic.
 
     :param known: what Kafka Streams has seen
     :param latest: what kops has seen; None: nothing
@@ -143,7 +143,7 @@ def _compared(where: str, known: int, latest: int | None, *, may_skip: bool) -> 
 
 @dataclass(frozen=True)
 class KeyPlacement:
-    """What is known of where new keys go.
+    """What is known about where new keys go.
 
     :param exactness: C if something contradicts the default partitioner
     :param is_shown: enough keys are where it puts them
@@ -154,12 +154,12 @@ class KeyPlacement:
 
 
 def placing_of(services: Services, state_file: StateFile, found: Computed) -> KeyPlacement:
-    """Return what is known of where a store's keys go, by its surviving keys, or else by its repartition topic."""
+    """Return what is known about where a store's keys go, by its surviving keys, or otherwise by its repartition topic."""
     store = found.facts.store
     if not store.moves or store.custom_partitioner:
         return KeyPlacement(is_shown=True)
     if store.repartition_topic is None or found.proof is None or not found.proof.partitions:
-        return KeyPlacement()  # of other offsets, or of an application that is about to be created
+        return KeyPlacement()  # reflects other offsets, or belongs to an application that is about to be created
     if found.proof.of_keys.proves_file:  # a key elsewhere would be a differing one (`places.of_places`)
         return KeyPlacement(is_shown=True)
     topic, tasks = store.repartition_topic, found.facts.tasks
@@ -172,7 +172,7 @@ def placing_of(services: Services, state_file: StateFile, found: Computed) -> Ke
 
 
 def _held(services: Services, state_file: StateFile, bounds: Mapping[TopicPartition, Bounds], tasks: int) -> tuple[int, str]:
-    """Look at the records that a repartition topic still holds.
+    """Read the records that a repartition topic still holds.
 
     :return: how many different keys they have, and what contradicts the default partitioner, if anything
     """
@@ -199,7 +199,7 @@ def _too_few(found: Computed, ends: Mapping[int, int]) -> Iterator[str]:
     facts, counts = found.facts, found.counts
     store = facts.store
     sent = counts.read - sum(counts.dropped.values())
-    whole = facts.base is None and sum(ends.values()) >= sent  # else the topic was recreated, and counts from then
+    whole = facts.base is None and sum(ends.values()) >= sent  # otherwise the topic was recreated, and counts from then
     if store.window is not None or store.table is not None or store.explode or not whole or found.proof is None:
         return
     for number, each in sorted(found.proof.partitions.items()):
