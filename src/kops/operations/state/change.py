@@ -98,7 +98,7 @@ class StateChange(Mutation[StateArguments]):
         return plan_undo(services, plan, results)
 
     def can_be_undone(self, plan: Plan[StateArguments]) -> bool:
-        """Whether a change can be undone: if inputs got partitions, these and all the rest stay; and what an undo lost does not come back."""
+        """Whether a change can be undone: if inputs got partitions, these and all the rest stay; what an undo lost does not come back."""
         return not plan.losses and not plan.arguments.grow
 
     def traces(self, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> Traces:  # noqa: ARG002 - all of it

@@ -1,4 +1,4 @@
-"""What kops itself did to an application, as its journal has it: which state it wrote, and where it moved the group.
+"""What kops itself did to an application, by its journal: which state it wrote, and where it moved the group.
 
 State that kops computed is not evidence for what kops computes. And what is computed from the log start up to the committed offsets is the
 state of the application only while nothing but the application moves these: a move by kops contradicts it, until the store is rebuilt.
@@ -33,11 +33,11 @@ Steps = Mapping[TopicPartition, "tuple[int | None, int | None]"]
 
 @dataclass(frozen=True)
 class _Move:
-    """A partition of the input that kops moved the group in.
+    """A partition of the input in which kops moved the group.
 
-    :param before: where the application had come to
-    :param now: where kops has put it; None: the commit was deleted
-    :param begins: its state was deleted, so it holds only what comes from there on
+    :param before: the offset that the application had reached
+    :param now: the offset that kops set; None: the commit was deleted
+    :param begins: its state was deleted, so it reflects only records from that offset on
     """
 
     entry: Entry
@@ -50,7 +50,7 @@ class _Move:
 class _OfStore:
     """What happened to one store since kops last computed it whole.
 
-    :param since: when that was, ISO-8601 UTC; empty: never
+    :param since: when kops did so, ISO-8601 UTC; empty: never
     """
 
     moves: dict[TopicPartition, list[_Move]] = field(default_factory=dict)
@@ -60,12 +60,12 @@ class _OfStore:
 
 @dataclass(frozen=True)
 class OwnHistory:
-    """What the journal says of the stores of an application.
+    """What the journal shows about the stores of an application.
 
     :param written: changelog -> partition -> live keys that kops wrote there
-    :param apart: stores whose changelogs are of other offsets than the committed ones: kops moved the group, and nothing ran since
+    :param apart: stores whose changelogs reflect other offsets than the committed ones: kops moved the group, and nothing ran since
     :param judged: store -> C, where the journal contradicts what is computed
-    :param computed: store -> when kops last wrote it whole, or the snapshot was taken that it starts from, ISO-8601 UTC; empty: never
+    :param computed: store -> when kops last wrote it whole, or when the snapshot that it starts from was taken, ISO-8601 UTC; empty: never
     :param made: offsets that kops moved the application to or from, by partition; None: it deleted the commit
     """
 
@@ -88,8 +88,8 @@ def read_past(
 ) -> OwnHistory:
     """Read what kops did to an application on this cluster.
 
-    :param since: when the snapshot was taken that the computation starts from, ISO-8601 UTC: what was before is in it
-    :param until: when the snapshot was taken that the result is compared with, ISO-8601 UTC; empty: now
+    :param since: when the snapshot that the computation starts from was taken, ISO-8601 UTC: it includes what happened before
+    :param until: when the snapshot that the result is compared with was taken, ISO-8601 UTC; empty: now
     :param committed: its committed offsets now
     :param starts: the first offsets of its input that may count
     """
@@ -123,7 +123,7 @@ def read_past(
 
 
 def _of_store(entries: Iterable[Entry], application: str, store: Store) -> _OfStore:
-    """Follow one store through the entries, the oldest first."""
+    """Follow one store through the entries, oldest first."""
     found, topics = _OfStore(), {source.topic for source in store.inputs}
     for entry in entries:
         plan = entry.plan
@@ -149,7 +149,7 @@ def _of_store(entries: Iterable[Entry], application: str, store: Store) -> _OfSt
 
 
 def _note(found: _OfStore, entry: Entry, steps: Steps) -> None:
-    """Take a move in, joined with the previous one if the application has not continued between them."""
+    """Record a move, merged with the previous one if the application has not continued between them."""
     for at, (before, after) in steps.items():
         moves = found.moves.setdefault(at, [])
         if moves and moves[-1].now == before and not moves[-1].begins:
@@ -183,7 +183,7 @@ def _steps(plan: Plan, application: str) -> Steps:
 
 
 def _made(entries: Iterable[Entry], application: str) -> dict[TopicPartition, frozenset[int | None]]:
-    """Return where kops ever moved the application to, or from, by partition: the second is where an undo moves it."""
+    """Return all offsets that kops ever moved the application to, or from, by partition: an undo moves it to the latter."""
     found: dict[TopicPartition, set[int | None]] = {}
     for entry in entries:
         plan = entry.plan
@@ -209,7 +209,7 @@ def _offset(committed: Committed | None) -> int | None:
 
 
 def _is_carried(plan: Plan, store: Store) -> bool:
-    """Whether a store holds what its input, as it is now, does not say."""
+    """Whether a store holds something that does not follow from its input as it is now."""
     arguments: Any = plan.arguments
     if store.name not in arguments["stores"]:
         return False

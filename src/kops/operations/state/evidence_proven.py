@@ -1,4 +1,4 @@
-"""What ``verify`` has proven on this machine, remembered: a file below kops' state folder for each store and content of its state file."""
+"""What ``verify`` has proven on this machine: a file in kops' state folder for each store and content of its state file."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ FOLDER = "proven"
 
 @dataclass(frozen=True)
 class Proven:
-    """A ``verify`` in which every surviving key of a store was equal, and enough of them to prove it.
+    """A ``verify`` in which every surviving key of a store was equal, and there were enough of them to prove it.
 
     :param at: when, ISO 8601 in UTC
-    :param keys: that were equal
+    :param keys: number of keys that were equal
     :param offsets: up to where the input counted, by partition
     """
 
@@ -35,7 +35,7 @@ class Proven:
 
     @property
     def text(self) -> str:
-        """Return it as ``proven on 2026-11-20 over 1,204,331 keys``."""
+        """For example ``proven on 2026-11-20 over 1,204,331 keys``."""
         return f"proven on {self.at[:10]} over {self.keys:,} keys"
 
 
@@ -45,7 +45,7 @@ def proven_text(proven: Proven | None) -> str:
 
 
 def remembered(services: Services, state_file: StateFile, store: Store) -> Proven | None:
-    """Return the last proof of a store by this very state file; None: it was never proven on this machine."""
+    """Return the last proof of a store with exactly this state file; None: it was never proven on this machine."""
     try:
         body = json.loads(_path(services, state_file, store).read_text(encoding="utf-8"))
         return Proven(body["at"], body["keys"], body["offsets"])
@@ -56,7 +56,7 @@ def remembered(services: Services, state_file: StateFile, store: Store) -> Prove
 def remember(
     services: Services, state_file: StateFile, store: Store, keys: int, offsets: Mapping[TopicPartition, int], *, at: str = ""
 ) -> Proven:
-    """Keep that a store was proven, unless it is known of later already, and return the last proof.
+    """Record that a store was proven, unless a later proof is known, and return the last proof.
 
     :param at: when what it was compared with was taken, ISO-8601 UTC; empty: now
     :raises OSError: when it cannot be written
@@ -74,7 +74,7 @@ def remember(
 
 
 def _path(services: Services, state_file: StateFile, store: Store) -> Path:
-    """Return where the proof of a store is kept: another cluster, application, store, state file or reducer is another place."""
+    """Return the file with the proof of a store: one per cluster, application, store, state file and reducer."""
     parts: list[Any] = [services.kafka.cluster().cluster_id, state_file.application, store.name]
     digest = hashlib.sha256(json.dumps(parts).encode())
     digest.update(Path(state_file.path).read_bytes())

@@ -1,4 +1,4 @@
-"""What the newest records of an output topic say about a computed store. Pure."""
+"""What the newest records of an output topic show about a computed store. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kops.operations.state.exactness import Exactness
 
 @dataclass(frozen=True)
 class OutputEvidence:
-    """What the newest record of each key of an output topic says.
+    """What the newest record of each key of an output topic shows.
 
     It shows what the store held when the key was last written. That is not evidence of what happened to the application since: after a
     reset, keys that were not written again are still there. So it settles no doubt about offsets and commits.
@@ -20,7 +20,7 @@ class OutputEvidence:
     :param equal: computed keys whose newest record has the same value and timestamp
     :param differing: computed keys whose newest record has another value or timestamp, or deletes the key
     :param extra: keys that have a value in the topic, and were not computed
-    :param partitions: of the changelog, of which every computed key is equal
+    :param partitions: those of the changelog in which every computed key is equal
     """
 
     topic: str
@@ -31,11 +31,10 @@ class OutputEvidence:
 
     @property
     def text(self) -> str:
-        """Return it as ``30 of 30 keys equal in totals-out``."""
+        """For example ``30 of 30 keys equal in totals-out``."""
         return f"{self.equal:,} of {self.equal + self.differing:,} keys equal in {self.topic}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON."""
         return {
             "topic": self.topic,
             "equal": self.equal,
@@ -47,7 +46,7 @@ class OutputEvidence:
     def judge(self, first: Sequence[str]) -> Exactness:
         """Return C if the topic contradicts what was computed.
 
-        :param first: the first keys that do, as a person reads them
+        :param first: the first keys that do, in readable form
         """
         found = [
             *([f"{self.differing:,} have another value or time there"] if self.differing else []),

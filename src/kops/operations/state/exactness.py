@@ -1,4 +1,4 @@
-"""How exact a rebuilt store is, said before anything is written; also by what its state file says of the application. Pure."""
+"""How exact a rebuilt store is, stated before anything is written, also from what its state file says about the application. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Exactness:
 
     :param grade: the class; ``kops.operations.state.evidence.class_of`` adds ``if the file is right`` to those without evidence
     :param hides: something may be wrong that a comparison does not show
-    :param reasons: a sentence each; what keeps it from A, or what makes it A against expectation
+    :param reasons: one sentence each: why it is not A, or why it is A against expectation
     """
 
     grade: str
@@ -47,7 +47,6 @@ class Exactness:
 
     @property
     def text(self) -> str:
-        """Return it in words."""
         why = f": {'; '.join(self.reasons)}" if self.reasons else ""
         return f"exactness {self.grade}, {MEANINGS[self.grade[0]]}{why}"
 
@@ -68,7 +67,7 @@ def of_input(
 
     :param bounds: of the input topic, by partition
     :param cleanup_policy: of the input topic
-    :param starts: where the application began to read it, of partitions where that was not at offset 0
+    :param starts: where the application began to read it, for partitions where that was not at offset 0
     """
     if store.reuses_source:
         return Exactness("A")
@@ -106,18 +105,18 @@ def of_gaps(store: Store, places: str) -> Exactness:
 
 
 def _is_last_of_key(store: Store) -> bool:
-    """Whether a store keeps the last record of each key of its topic, of which compaction keeps one too."""
+    """Whether a store keeps the last record of each key of its topic; compaction keeps one per key too."""
     changes = store.where or store.key_by or store.explode
     return store.aggregate.kind == "last" and store.window is None and not changes
 
 
 def _kind_of(store: Store) -> str:
-    """Return what a store makes of its records: a table, which needs the last of each key only, or an aggregate."""
+    """Return what a store makes of its records: a table, which needs only the last record of each key, or an aggregate."""
     return TABLE if store.table else "table of a filtered stream" if store.drops_before else store.aggregate.kind
 
 
 def _of_serializer(store: Store) -> Exactness:
-    """Judge by whether the application's serializer writes what kops keeps or makes."""
+    """Judge by whether the application's serializer writes the bytes that kops keeps or produces."""
     joined = store.table is not None and store.table.joins
     value = store.source.value
     if store.aggregate.kind == TABLE and joined and store.aggregate.form.name == "json":
@@ -135,7 +134,7 @@ def _of_serializer(store: Store) -> Exactness:
 
 
 def of_changes(state_file: StateFile, store: Store, cleanup_policies: Sequence[str]) -> Exactness:
-    """Judge what is grouped from a table by whether every change of it can be known.
+    """Judge a store that is grouped from a table by whether every change of the table can be known.
 
     :param cleanup_policies: of the input topics
     """
@@ -165,7 +164,7 @@ def of_changes(state_file: StateFile, store: Store, cleanup_policies: Sequence[s
 
 
 def of_cached_join(state_file: StateFile, store: Store) -> Exactness:
-    """Judge a join that is stored: with a cache it keeps a row whose both sides were deleted between two flushes."""
+    """Judge a join that is stored: with a cache it keeps a row if both its sides were deleted between two flushes."""
     table = store.table
     if table is None or store.key_by or not store.others or not state_file.cache:
         return Exactness("A")
@@ -174,7 +173,7 @@ def of_cached_join(state_file: StateFile, store: Store) -> Exactness:
 
 
 def of_time(store: Store, keys: int, timed: int) -> Exactness:
-    """Judge by the rows whose timestamp depends on the order in which topics were read; for groups ``of_changes`` has said it.
+    """Judge by the rows whose timestamp depends on the order in which topics were read; groups are left to ``of_changes``.
 
     :param keys: that the store should hold
     :param timed: such rows
@@ -185,7 +184,7 @@ def of_time(store: Store, keys: int, timed: int) -> Exactness:
 
 
 def of_library(state_file: StateFile) -> Exactness:
-    """Judge by the library whose tables the stores are."""
+    """Judge by the library: a table of Faust has no timestamps."""
     if state_file.library == FAUST:
         return Exactness("B", ("a table of Faust has no timestamps: those of its input are written, and none is compared",))
     return Exactness("A")
@@ -224,7 +223,7 @@ def of_statement(state_file: StateFile, store: Store, settings: Mapping[str, str
 
 
 def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:
-    """Judge by the rules that kops has for a version, and by those of old ones that it does not follow."""
+    """Judge by whether kops knows the rules of a version, and by rules of old versions that it does not follow."""
     version = state_file.version
     if version is None:
         return
@@ -247,7 +246,7 @@ def _of_version(state_file: StateFile, store: Store) -> Iterator[Exactness]:
 
 
 def _of_retention(store: Store, settings: Mapping[str, str]) -> Iterator[Exactness]:
-    """Judge by whether the changelog keeps more than the library would by itself, as where the application says withRetention."""
+    """Judge by whether the changelog keeps more than the library would by itself, as where the application calls withRetention."""
     window = store.window
     if window is None or window.says_retention or "delete" not in settings.get("cleanup.policy", "").split(","):
         return
@@ -259,7 +258,7 @@ def _of_retention(store: Store, settings: Mapping[str, str]) -> Iterator[Exactne
 
 
 def _of_kept(store: Store, settings: Mapping[str, str]) -> Iterator[Exactness]:
-    """Judge by whether the changelog keeps less than the store: Kafka Streams gives it what the store has, and a day more."""
+    """Judge by whether the changelog keeps less than the store: Kafka Streams keeps it for as long as the store, and a day more."""
     deletes = "delete" in settings.get("cleanup.policy", "").split(",")
     kept, lag = int(settings.get("retention.ms") or -1), int(settings.get("min.compaction.lag.ms") or 0)
     if store.window is not None and deletes and 0 <= kept < store.window.retention_ms:
@@ -273,7 +272,7 @@ def _of_kept(store: Store, settings: Mapping[str, str]) -> Iterator[Exactness]:
 
 
 def _of_clock(store: Store) -> Iterator[Exactness]:
-    """Judge by whether anything holds the times that the application gave its records."""
+    """Judge by whether the times that the application gave its records are recorded anywhere."""
     for topic in (source.topic for source in store.inputs if source.timestamp == WALL_CLOCK):
         if store.window is not None or store.history_ms is not None:
             yield Exactness("D", (f"records of {topic} count by the time at which they were processed, which nothing holds",))

@@ -1,4 +1,4 @@
-"""What the cluster says about a store before anything is computed, and what is refused because of it."""
+"""What the cluster shows about a store before anything is computed, and what is refused because of it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class StoreFacts:
     :param changelog_bounds: up to the end; up to the last stable offset for an exactly-once application
     :param settings: of the changelog
     :param exactness: as far as the input topics decide it
-    :param loose: of a grouped table: not every change of the table is known, or not their order
-    :param tasks: that fill the store, one for each partition of its own topics
+    :param loose: for a grouped table: not every change of the table is known, or not their order
+    :param tasks: number of tasks that fill the store, one per partition of its own topics
     :param starts: where the application began to read its input, as far as the state file says it
-    :param before: of the changelog as it is, where it is to count as empty
+    :param before: bounds of the changelog as it is, if it is to count as empty
     :param base: path of the rows of a snapshot that the store starts from; None: from nothing
-    :param damaged: partitions of the changelog of which the person said that they are damaged: their keys are not evidence
-    :param waiting: offsets of records of the input that wait in the repartition topic, and do not count yet
-    :param held: path of the rows of a snapshot that stands for the changelog, of which the bounds and settings are too
+    :param damaged: partitions of the changelog that the operator declared damaged: their keys are not evidence
+    :param waiting: offsets of input records that wait in the repartition topic, and do not count yet
+    :param held: path of the rows of a snapshot that replaces the changelog; then bounds and settings are those of the snapshot too
     :param output_bounds: of the topic that the application writes the store's table to, if the state file names one
     """
 
@@ -52,43 +52,43 @@ class StoreFacts:
     held: str | None = None
 
     def without_changelog(self) -> StoreFacts:
-        """Return the facts as if the changelog had no records, so that all of the store differs."""
+        """Return the facts as if the changelog had no records, so that the whole store differs."""
         nothing = {number: Bounds(0, 0) for number in self.changelog_bounds}
         return replace(self, changelog_bounds=nothing, before=self.changelog_bounds)
 
     @property
     def partitions(self) -> int:
-        """Return the number of partitions that a changelog of the store has, which is never made smaller than it is.
+        """The number of partitions of a changelog of the store; never fewer than it has now.
 
         A sub-topology has as many tasks as the greatest of its topics has partitions (``ChangelogTopics``), and this store may be fed by
-        a smaller one of them, as where streams are merged behind it: the further partitions stay empty.
+        a smaller one of them, as where streams are merged behind it: the remaining partitions stay empty.
         """
         return max(self.tasks, len(self.changelog_bounds))
 
     @property
     def fits(self) -> bool:
-        """Whether the changelog is there, with a partition for each task."""
+        """Whether the changelog exists, with a partition for each task."""
         return len(self.changelog_bounds) >= self.tasks
 
     @property
     def spare(self) -> list[int]:
-        """Return the partitions of the changelog that none of the store's own topics feeds."""
+        """The partitions of the changelog that none of the store's own topics feeds."""
         return [number for number in sorted(self.changelog_bounds) if number >= self.tasks]
 
     @property
     def whole(self) -> list[int]:
-        """Return the partitions of the changelog that have records from offset 0 on."""
+        """The partitions of the changelog that have records from offset 0 on."""
         return [number for number, bound in self.changelog_bounds.items() if bound.log_start_offset == 0 < bound.log_end_offset]
 
     @property
     def lossy(self) -> list[int]:
-        """Return the partitions of the changelog that have lost records, which its settings do not have deleted."""
+        """The partitions of the changelog that have lost records although its settings do not delete any."""
         starts = {number: bound.log_start_offset for number, bound in self.changelog_bounds.items()}
         return lossy(starts, self.settings.get("cleanup.policy", ""))
 
     @property
     def emptied(self) -> list[int]:
-        """Return those that have lost every record."""
+        """The lossy partitions that have lost every record."""
         bounds = self.changelog_bounds
         return [number for number in self.lossy if bounds[number].log_start_offset == bounds[number].log_end_offset]
 
@@ -109,11 +109,11 @@ def read_facts(
     archived: Mapping[str, Archived] | None = None,
     since: Mapping[TopicPartition, int] | None = None,
 ) -> list[StoreFacts]:
-    """Read what is needed of every store's topics.
+    """Read what is needed about every store's topics.
 
-    :param since: up to where a snapshot has the input, which the stores start from; None: they start from nothing
-    :param replacing: a changelog that is not there, or has a wrong number of partitions, is not a reason to refuse
-    :param archived: archives of input topics: what they have counts as if the topics still had it
+    :param since: up to where a snapshot, which the stores start from, has the input; None: they start from nothing
+    :param replacing: a changelog that does not exist, or has a wrong number of partitions, is not a reason to refuse
+    :param archived: archives of input topics: their records count as if the topics still had them
     :raises ConfigError: when a topic does not exist
     :raises Refused: when a store cannot be rebuilt from or into its topics
     """
@@ -166,7 +166,7 @@ def read_facts(
 
 
 def _bounds(services: Services, state_file: StateFile, topics: Mapping[str, Sequence[TopicPartition]]) -> dict[TopicPartition, Bounds]:
-    """Return the ends as the application sees them: its consumer those of what it reads, its restore those of the changelogs."""
+    """Return the bounds as the application sees them: its consumer for the topics that it reads, its restore for the changelogs."""
     read = {name for store in state_file.stores for source in store.inputs for name in (source.topic, store.repartition_topic)}
     found: dict[TopicPartition, Bounds] = {}
     for committed, chosen in ((state_file.reads_committed, topics.keys() & read), (state_file.exactly_once, topics.keys() - read)):
@@ -176,7 +176,10 @@ def _bounds(services: Services, state_file: StateFile, topics: Mapping[str, Sequ
 
 
 def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -> dict[str, tuple[TopicPartition, ...]]:
-    """Return the partitions of all topics, or say which does not exist and where the state file names it."""
+    """Return the partitions of all topics.
+
+    :raises ConfigError: naming the topic that does not exist, and where the state file names it
+    """
     wanted: dict[str, str] = {}
     for store in state_file.stores:
         place = f"stores.{store.name}"
@@ -207,10 +210,10 @@ def _partitions(services: Services, state_file: StateFile, *, replacing: bool) -
 
 
 def _tasks(store: Store, partitions: Mapping[str, int]) -> int:
-    """Return how many tasks fill a store.
+    """Return the number of tasks that fill a store.
 
     :param partitions: of every topic
-    :raises Refused: when tables are joined whose topics have not the same partitions, which Kafka Streams refuses too
+    :raises Refused: when topics of joined tables differ in their number of partitions, which Kafka Streams refuses too
     """
     if store.repartition_topic:
         return partitions[store.repartition_topic]
@@ -235,7 +238,7 @@ def _refuse_broker_times(state_file: StateFile, store: Store, settings: Mapping[
 
 
 def _refuse_unfit(facts: StoreFacts, *, replacing: bool, from_nothing: bool) -> None:
-    """Refuse a changelog that cannot hold what the application would restore, and an input that says nothing."""
+    """Refuse a changelog that cannot hold what the application would restore, and an input without records."""
     store = facts.store
     if not facts.fits and not replacing:
         origin, has = store.repartition_topic or store.source.topic, len(facts.changelog_bounds)
@@ -259,7 +262,7 @@ def _refuse_unfit(facts: StoreFacts, *, replacing: bool, from_nothing: bool) -> 
 
 
 def refuse_timestamps(facts: StoreFacts, earliest: int, latest: int, now_ms: int) -> None:
-    """Refuse timestamps that the changelog's broker would not take (KIP-937)."""
+    """Refuse timestamps that the brokers would reject for the changelog (KIP-937)."""
     before, after = (int(facts.settings.get(f"message.timestamp.{side}.max.ms") or 2**63 - 1) for side in ("before", "after"))
     for side, off, limit in (("before", now_ms - earliest, before), ("after", latest - now_ms, after)):
         if off > limit:

@@ -24,9 +24,9 @@ _NAMED = 5
 def with_shares(
     engine: Engine, archived: Mapping[str, Archived], cut: InputOffsets, at: Position, begins: Mapping[TopicPartition, int]
 ) -> InputOffsets:
-    """Let the engine read archives up to where they end, then the topics; return the cut with what comes from where.
+    """Let the engine read archives up to their ends, then the topics; return the cut with the shares of both.
 
-    :param begins: the first offset that counts, of partitions where that is known
+    :param begins: the first offset that counts, for partitions where that is known
     :raises UsageProblem: when something is missing in between
     :raises Refused: when an archive does not hold what its manifest says, or the application would continue where only it has records
     """
@@ -65,7 +65,7 @@ def _refuse_gaps(archived: Mapping[str, Archived], cut: InputOffsets, begins: Ma
 
 
 def _gaps(one: Archived, number: int) -> Iterator[tuple[int, int]]:
-    """Yield what is missing in a partition: between runs, and from the end of the archive to where the topic begins."""
+    """Yield what is missing in a partition: between runs, and from the end of the archive to the start of the topic's log."""
     begins, end = one.logs[number].log_start_offset, one.spans[number][1]
     yield from one.archive.gaps(number)
     if end < begins:
@@ -73,7 +73,7 @@ def _gaps(one: Archived, number: int) -> Iterator[tuple[int, int]]:
 
 
 def _refuse_time(topic: str, one: Archived, rows: DataFrame, at: Position) -> None:
-    """Refuse a time that lies where only the archive has records: the application could not resume there."""
+    """Refuse a time whose first record is only in the archive: the application could not resume there."""
     if at.kind != "time":
         return
     from kops.spark.driver.failures import explained
@@ -91,7 +91,7 @@ def _refuse_time(topic: str, one: Archived, rows: DataFrame, at: Position) -> No
 
 
 def _left_behind(topic: str, one: Archived, cut: InputOffsets) -> list[str]:
-    """Say where the application's offset is one that the topic no longer has."""
+    """Return a sentence per partition whose committed offset the topic no longer has."""
     return [
         f"{place}: the committed offset {cut.offsets[place]} lies before the log start {log.log_start_offset}: the application will not see"
         " what is between, which only the archive has"
@@ -103,7 +103,7 @@ def _left_behind(topic: str, one: Archived, cut: InputOffsets) -> list[str]:
 
 
 def _share(engine: Engine, topic: str, one: Archived, rows: DataFrame | None, cut: InputOffsets) -> ArchiveShare:
-    """Return how much is read of the archive, and how much of the topic."""
+    """Return how much is read from the archive, and how much from the topic."""
     from kops.spark.driver.failures import explained
     from kops.spark.reading.archive import records_before
     from kops.spark.reading.archived import file_bytes

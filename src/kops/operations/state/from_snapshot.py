@@ -1,4 +1,4 @@
-"""A snapshot as the start of a computation, of which only the rest is computed; or as what the result is compared with."""
+"""A snapshot as the start of a computation, so that only the rest is computed; or as what the result is compared with."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class Base:
 
     @property
     def offsets(self) -> dict[TopicPartition, int]:
-        """Return up to where the snapshot has the input."""
+        """Up to where the snapshot has the input."""
         return {place: found.offset for place, found in self.manifest.committed.items()}
 
     @property
     def origin(self) -> str:
-        """Return what comes from it, in words."""
+        """What comes from the snapshot, in words."""
         return f"the state of {self.manifest.taken} comes from {self.folder}, and only what was read since is computed"
 
     def store(self, store: Store) -> SnapshotStore:
         """Return a store as the snapshot has it.
 
-        :raises UsageProblem: when it has none of that changelog
+        :raises UsageProblem: when the snapshot has no such changelog
         """
         for found in self.manifest.stores:
             if found.topic.name == store.changelog:
@@ -64,7 +64,7 @@ class Base:
         return Exactness("C", (f"when the snapshot {self.folder} was taken, {lost}: what was there before is not in it",))
 
     def as_changelog(self, facts: StoreFacts) -> StoreFacts:
-        """Return the facts of a store as they were when the snapshot was taken, which stands for the changelog."""
+        """Return the facts of a store as they were when the snapshot was taken, with the snapshot in place of the changelog."""
         found = self.store(facts.store)
         return replace(
             facts,
@@ -75,12 +75,12 @@ class Base:
         )
 
     def path(self, store: Store) -> str:
-        """Return where the rows of a store lie."""
+        """Return the path of a store's rows."""
         return str(store_folder(self.folder, self.store(store)))
 
 
 def open_base(services: Services, state_file: StateFile, path: str | None) -> Base | None:
-    """Return a snapshot once it is known to be of this application and of its input as it is now.
+    """Return a snapshot after checking that it is of this application and of its input as it is now.
 
     :param path: None: the computation starts from nothing
     :raises ConfigError: when there is none at the path
@@ -124,7 +124,7 @@ def _refuse_kind(store: Store) -> None:
 
 
 def _refuse_moved(services: Services, state_file: StateFile, base: Base) -> None:
-    """Refuse a snapshot from before a topic got other partitions, since keys are in others now."""
+    """Refuse a snapshot from before a topic's number of partitions changed: keys are in other partitions now."""
     manifest = base.manifest
     topics = {source.topic: manifest.inputs.get(source.topic) for store in state_file.stores for source in store.inputs}
     topics |= {topic.name: topic.partitions for topic in manifest.repartitions}
@@ -160,7 +160,7 @@ def refuse_older(base: Base | None, facts: Sequence[StoreFacts], cut: InputOffse
 def check_base(engine: Engine, state_file: StateFile, base: Base | None) -> None:
     """Read what is used of a snapshot, and compare it with what was written.
 
-    :raises ConfigError: when files are not what was written, or not of the formats of the state file
+    :raises ConfigError: when files are not what was written, or not in the formats of the state file
     """
     if base is None:
         return

@@ -1,4 +1,4 @@
-"""What must not move between planning a change of state and making it."""
+"""What must not change between planning a change of state and making it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from kops.operations.state.input_offsets import refuse_alive
 from kops.operations.state.internal_topics import topic_ids
 
 _TOPICS: Mapping[str, Any] = {"topic_ids": {}, "replaced_ends": {}}
-"""Of topics that are created, deleted or recreated; a rebuild of kops 0.1, which has none, leaves them out."""
+"""For topics that are created, deleted or recreated; a rebuild of kops 0.1, which has none, leaves them out."""
 
 
 def guarded(services: Services, plan: Plan[StateArguments], watched: Iterable[str] | None = None) -> Plan[StateArguments]:
-    """Return a plan with how things are now: the group, its offsets, the changelogs, and the topics that are changed.
+    """Return a plan whose guard has the current group, its offsets, the changelogs, and the topics that are changed.
 
-    The bounds of the input are not in it: producers continue, and what was computed is in the stage.
+    The bounds of the input are not part of it: producers continue, and what was computed is in the stage.
 
     :param watched: topics whose committed offsets count; those of the plan's guard when None
     :raises StateMoved: when a changelog that is to be appended to is gone
@@ -52,14 +52,13 @@ def guarded(services: Services, plan: Plan[StateArguments], watched: Iterable[st
 
 
 def refuse_moved(services: Services, plan: Plan[StateArguments]) -> None:
-    """Refuse when the application, its changelogs or the topics to be changed are no longer as the plan found them."""
+    """Refuse when the application, its changelogs or the topics to be changed are no longer as in the plan."""
     expected = replace(plan, guard={**_TOPICS, **plan.guard})
     what = "changelogs or topics" if plan.arguments.topics else "changelogs"
     compare_guard(expected, guarded(services, expected).guard, f"the application {plan.arguments.application} or one of its {what}")
 
 
 def refuse_running(services: Services, plan: Plan[StateArguments]) -> None:
-    """Refuse while the application has members."""
     if plan.guard["state"] != ABSENT:
         application = plan.arguments.application
         refuse_alive(services.kafka.groups.describe([application])[application])
@@ -90,9 +89,9 @@ def log_ends(services: Services, topics: Iterable[str]) -> dict[TopicPartition, 
 
 
 def meanwhile(services: Services, plan: Plan[StateArguments]) -> list[str]:
-    """Return what the application, or another tool, did while a plan was carried out: a sentence each.
+    """Return what the application, or another tool, did while a plan was carried out, one sentence each.
 
-    What was written to changelog partitions that the plan wrote too is read back elsewhere.
+    Changelog partitions that the plan wrote itself are read back elsewhere.
     """
     arguments, guard = plan.arguments, plan.guard
     application, found_then = arguments.application, guard["committed"]
@@ -118,7 +117,7 @@ def meanwhile(services: Services, plan: Plan[StateArguments]) -> list[str]:
 
 
 def records_of(services: Services, topics: Iterable[str]) -> dict[str, str]:
-    """Return how many records topics hold that are there, in a few words: offsets from log start to log end."""
+    """Return in a few words how many records existing topics hold, as offsets from log start to log end."""
     there = services.kafka.topics.existing(topics)
     counts = dict.fromkeys(there, 0)
     places = [TopicPartition(topic.name, part.partition) for topic in there.values() for part in topic.partitions]

@@ -24,8 +24,8 @@ class ArchiveShare:
     """What of a topic comes from an archive, and what from Kafka.
 
     :param path: of the archive
-    :param records: of the archive, and ``bytes`` of its files: about, where not all of it is read
-    :param topic_records: offsets of the topic after it, and ``topic_bytes`` on the brokers' disks; None where they do not tell
+    :param records: number of records read from the archive, ``bytes`` of its files: estimated if not all of it is read
+    :param topic_records: offsets of the topic after it, ``topic_bytes`` on the brokers' disks; None where they do not report sizes
     """
 
     topic: str
@@ -37,7 +37,6 @@ class ArchiveShare:
 
     @property
     def text(self) -> str:
-        """Return it in words."""
         size = "" if self.topic_bytes is None else f" (about {size_text(self.topic_bytes)})"
         return (
             f"{self.topic}: {self.records:,} records (about {size_text(self.bytes)}) come from {self.path}, and after them up to"
@@ -51,7 +50,7 @@ class InputOffsets:
 
     :param offsets: the next offset that the application will process
     :param committed: what is committed now, for all topics of the application
-    :param notes: what the person should know, a sentence each
+    :param notes: what the operator should know, one sentence each
     :param is_new: the application is moved there
     :param archived: what comes from archives
     :param base: what comes from a snapshot, in words
@@ -68,17 +67,17 @@ class InputOffsets:
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """Return what comes from a snapshot, from archives and from Kafka, a sentence each."""
+        """What comes from a snapshot, from archives and from Kafka, one sentence each."""
         return (*((self.base,) if self.base else ()), *(share.text for share in self.archived))
 
     @property
     def archives_json(self) -> list[dict[str, Any]]:
-        """Return the same as JSON."""
+        """What comes from archives, and from Kafka after them, as JSON."""
         return [asdict(share) for share in self.archived]
 
     @property
     def moves(self) -> dict[TopicPartition, int]:
-        """Return the partitions that the application is moved in, and where to."""
+        """The partitions that the application is moved in, and where to."""
         if not self.is_new:
             return {}
         return {
@@ -88,7 +87,7 @@ class InputOffsets:
         }
 
     def ranges(self, facts: StoreFacts, topic: str) -> dict[int, tuple[int, int]]:
-        """Return the offsets that count of one of a store's topics, by partition."""
+        """Return the range of offsets that count, by partition, for one of a store's topics."""
         starts = {
             partition: max(bounds.log_start_offset, facts.starts.get(partition, 0))
             for partition, bounds in facts.input_bounds.items()

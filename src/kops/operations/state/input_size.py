@@ -1,4 +1,4 @@
-"""How much a computation is going to read, said before it starts."""
+"""How much a computation is going to read, shown before it starts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def amount_text(services: Services, inputs: Sequence[TopicRange], changelogs: Sequence[TopicRange]) -> str:
     """Return it in words: ``9,000 records (about 172.3 KiB), and 120 (3.2 KiB) of changelogs``.
 
-    Bytes are those on the brokers' disks, compressed as they are there, without replicas; of a part of a log its share by offsets. They are
-    left out where the brokers do not tell them.
+    Bytes are those on the brokers' disks, compressed as they are there, without replicas; for a part of a log, its share by offsets. They
+    are left out where the brokers do not report them.
     """
     sizes = _sizes(services, [*inputs, *changelogs])
     read = f"{_records(inputs):,} records{_about(inputs, sizes)}"
@@ -28,7 +28,7 @@ def amount_text(services: Services, inputs: Sequence[TopicRange], changelogs: Se
 
 
 def bytes_of(services: Services, ranges: Sequence[TopicRange]) -> int | None:
-    """Return about how many bytes ranges have; None where the brokers do not tell."""
+    """Return the approximate size of ranges in bytes; None where the brokers do not report it."""
     return _bytes(ranges, _sizes(services, ranges))
 
 
@@ -39,7 +39,7 @@ def _records(ranges: Sequence[TopicRange]) -> int:
 def _about(ranges: Sequence[TopicRange], sizes: dict[TopicPartition, float] | None) -> str:
     """Return the bytes of some ranges in brackets, empty when they are not known.
 
-    :param sizes: bytes of an offset, by partition
+    :param sizes: bytes per offset, by partition
     """
     total = _bytes(ranges, sizes)
     return "" if total is None else f" (about {size_text(total)})"
@@ -58,7 +58,7 @@ def _sizes(services: Services, ranges: Sequence[TopicRange]) -> dict[TopicPartit
         brokers = [broker.id for broker in services.kafka.cluster().brokers]
         answers = services.kafka.log_dirs.describe_or_errors(brokers, places).values() if places else []
         bounds = services.kafka.offsets.bounds(places)
-    except KopsError:  # it is nice to know, and no reason to give up
+    except KopsError:  # useful, but not a reason to give up
         return None
     replicas = sizes_by_replica(folder for answer in answers if not isinstance(answer, KopsError) for folder in answer)
     if not places <= replicas.keys():

@@ -1,4 +1,4 @@
-"""Where an application began to read its topics: what lies before it has never counted, so nothing of it is missing either."""
+"""Where an application began to read its topics: records before it never counted, so none of them is missing either."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from kops.operations.state.exactness import Exactness, worst
 class Starts:
     """Where a store's input began.
 
-    :param offsets: the first offset that the application read, of partitions where the state file says it
-    :param exactness: as far as it is not sure where that was
+    :param offsets: the first offset that the application read, for partitions where the state file says it
+    :param exactness: A unless it is uncertain where that was
     """
 
     offsets: Mapping[TopicPartition, int]
     exactness: Exactness
 
     def of(self, topic: str) -> dict[int, int]:
-        """Return those of a topic, by partition."""
+        """Return the offsets of a topic, by partition."""
         return {place.partition: offset for place, offset in self.offsets.items() if place.topic == topic}
 
 
 class StartedStore(Protocol):
-    """What is known of a store (``facts.StoreFacts``)."""
+    """What is known about a store (``facts.StoreFacts``)."""
 
     @property
     def input_bounds(self) -> Mapping[TopicPartition, Bounds]:
-        """Return the bounds of its input."""
+        """The bounds of its input."""
 
     @property
     def starts(self) -> Mapping[TopicPartition, int]:
-        """Return where the application began to read it."""
+        """Where the application began to read it."""
 
 
 def find_starts(services: Services, state_file: StateFile, store: Store, bounds: Mapping[TopicPartition, Bounds]) -> Starts:
@@ -71,7 +71,7 @@ def find_starts(services: Services, state_file: StateFile, store: Store, bounds:
 def start_since(bounds: Iterable[TopicPartition], offsets: Mapping[TopicPartition, int]) -> Starts:
     """Return where a store's input continues after a snapshot, which has what came before.
 
-    :param offsets: up to where the snapshot has it; of a partition that is not there, nothing was read
+    :param offsets: up to where the snapshot has it; from a partition that is not included, nothing was read
     """
     return Starts({place: offsets.get(place, 0) for place in bounds}, Exactness("A"))
 
@@ -86,7 +86,7 @@ def begins(stores: Iterable[StartedStore]) -> dict[TopicPartition, int]:
 
 
 def first_offsets(stores: Iterable[StartedStore]) -> dict[TopicPartition, int]:
-    """Return the first offset that any of some stores counts, of partitions where all say it."""
+    """Return the first offset that any of some stores counts, by partition; 0 where one of them does not state it."""
     found: dict[TopicPartition, int] = {}
     for store in stores:
         for place in store.input_bounds:
@@ -122,10 +122,10 @@ def _at_offsets(state_file: StateFile, store: Store, source: Source, bounds: Map
 def _at_time(
     services: Services, topic: str, milliseconds: int, bounds: Mapping[TopicPartition, Bounds]
 ) -> tuple[dict[TopicPartition, int], Exactness]:
-    """Return the first offset of a time on, as a reset to it finds them.
+    """Return the first offset from a time on, the one that a reset to that time finds.
 
-    Where the oldest records are gone, one of them may have been the first of that time: at the log start surely so, as far as anyone
-    can tell, and later in the log where times did not grow with offsets.
+    Where the oldest records are gone, one of them may have been the first of that time: if the offset found is the log
+    start, that has to be assumed; if it is later in the log, it is so only if times did not grow with offsets.
     """
     found, doubts = {}, []
     for place, offset in services.kafka.offsets.at_time(bounds, milliseconds).items():

@@ -1,8 +1,8 @@
-"""Internal topics that a plan creates, deletes, or recreates: what is there, what is left to do, doing it.
+"""Internal topics that a plan creates, deletes, or recreates: what exists, what is left to do, doing it.
 
 Before a topic is deleted, the brokers are asked whether it can be created again, and nothing is changed. A request to create the topic
-under its own name, which is there, is refused for that alone where the principal may create it. Policies, settings and replicas are
-tried under another name that begins alike, so that rights on a prefix hold for it too.
+under its own name is refused only because it exists if the principal may create it. Policies, settings and replicas are tried under
+another name with the same beginning, so that permissions on a prefix apply to it too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kops.operations.services import Services
 CREATE, DELETE, REPLACE = "create", "delete", "replace"
 _NEEDED = ("DELETE", "WRITE")
 _LONGEST = 249
-"""Characters of a topic's name (``Topic.MAX_NAME_LENGTH``)."""
+"""The maximum length of a topic's name (``Topic.MAX_NAME_LENGTH``)."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class TopicChange:
 
     :param before: None: it does not exist
     :param after: None: it is deleted
-    :param topic_id: of the topic before; one of another id was created by this plan, or by somebody else
+    :param topic_id: of the topic before; one with another id was created by this plan, or by someone else
     :param done: whether this was done in an earlier attempt
     """
 
@@ -43,7 +43,6 @@ class TopicChange:
 
     @property
     def name(self) -> str:
-        """Return the name of the topic."""
         topic = self.after or self.before
         if topic is None:
             raise ValueError("a change of nothing")
@@ -51,17 +50,15 @@ class TopicChange:
 
     @property
     def action(self) -> str:
-        """Return what is done, in a word."""
         if self.before and self.after:
             return REPLACE
         return CREATE if self.after else DELETE
 
     def item(self, reason: str) -> Item:
-        """Return the change as an item of a plan."""
         return Item(self.name, self.action, _shape(self.before), _shape(self.after), reason)
 
     def backwards(self, topic_id: str | None) -> TopicChange:
-        """Return the change that takes it back.
+        """Return the change that undoes it.
 
         :param topic_id: of the topic that was created
         """
@@ -69,7 +66,6 @@ class TopicChange:
 
 
 def changes_json(changes: Iterable[TopicChange]) -> list[dict[str, Any]]:
-    """Return changes as JSON."""
     return [
         {
             **asdict(change),
@@ -81,7 +77,6 @@ def changes_json(changes: Iterable[TopicChange]) -> list[dict[str, Any]]:
 
 
 def changes_of_json(body: Iterable[Mapping[str, Any]]) -> list[TopicChange]:
-    """Read changes back."""
     return [
         TopicChange(
             change["before"] and NewTopic(**change["before"]),
@@ -94,7 +89,7 @@ def changes_of_json(body: Iterable[Mapping[str, Any]]) -> list[TopicChange]:
 
 
 def topic_ids(services: Services, changes: Iterable[TopicChange]) -> dict[str, str | None]:
-    """Return the ids of the topics that are there, None for those that are not.
+    """Return the ids of the topics that exist, None for those that do not.
 
     :raises Refused: when the brokers give topics no ids: then the old and the new topic cannot be distinguished
     """
@@ -109,7 +104,7 @@ def topic_ids(services: Services, changes: Iterable[TopicChange]) -> dict[str, s
 
 
 def left_to_do(services: Services, changes: Sequence[TopicChange]) -> list[TopicChange]:
-    """Return the changes with what an earlier attempt did marked as done.
+    """Return the changes, with those that an earlier attempt made marked as done.
 
     :raises StateMoved: when a topic is neither as it was, nor gone, nor as it was to be
     """
@@ -131,7 +126,7 @@ def left_to_do(services: Services, changes: Sequence[TopicChange]) -> list[Topic
 def refuse_unless_recreatable(services: Services, changes: Iterable[TopicChange]) -> None:
     """Refuse to delete what could not be created again with its partitions, replicas and settings, or not be written.
 
-    :raises Refused: naming the topic and what is in the way; nothing has been changed
+    :raises Refused: naming the topic and the reason; nothing has been changed
     """
     wanted = {change.name: change.after for change in changes if change.before and change.after and not change.done}
     if not wanted:
@@ -158,7 +153,7 @@ def refuse_unless_recreatable(services: Services, changes: Iterable[TopicChange]
 
 
 def change_topics(services: Services, changes: Sequence[TopicChange], items: Mapping[str, Item]) -> Iterator[ItemResult]:
-    """Delete what goes, then create what comes, and yield a result for each topic."""
+    """Delete the topics that go, then create the new ones, and yield a result per topic."""
     if not changes:
         return
     to_do = [change for change in changes if not change.done]
@@ -179,14 +174,14 @@ def change_topics(services: Services, changes: Sequence[TopicChange], items: Map
 
 
 def verified_topic(services: Services, change: TopicChange, result: ItemResult) -> ItemResult:
-    """Return a result after looking at the topic, also one of which the outcome was not known."""
+    """Check the topic and return the result accordingly, even if the outcome was unknown."""
     if result.status not in (Status.DONE, Status.UNKNOWN):
         return result
     found = services.kafka.topics.existing([change.name]).get(change.name)
     wrong = _wrong(services, change, found)
     if not wrong and result.status is Status.DONE:
         return result
-    if not wrong and (found is None or found.topic_id != change.topic_id):  # of one that is still the old one nothing was done
+    if not wrong and (found is None or found.topic_id != change.topic_id):  # if it is still the old topic, nothing was done
         return ItemResult(result.target, Status.DONE, value={"topic_id": found.topic_id if found else change.topic_id})
     if result.status is Status.UNKNOWN:
         return result

@@ -36,7 +36,7 @@ def plan_into(
     """Return the plan that gives another application the stores of a state file, and the offsets they belong to.
 
     :param into: the other ``application.id``; it must not run
-    :param offsets_of: whose committed offsets are the cut; the state file's application when empty. It may run
+    :param offsets_of: the application whose committed offsets are the cut; the state file's when empty. It may run
     :raises Refused: when a store must not be computed, or the other application runs
     """
     source = replace(state_file, application=offsets_of or state_file.application)
@@ -91,7 +91,7 @@ def plan_into(
 
 
 def _writable(engine: Engine, named: StateFile, found: Computed, cut: InputOffsets, *, skip_undecodable: bool) -> Computed:
-    """Return a store with the records that are written: a versioned store is compared by its versions, which are records each."""
+    """Return a store with the records that are written: a versioned store is compared by version, and each version is a record."""
     if found.facts.store.type != VERSIONED or not found.differing:
         return found
     if not found.changelog_is_empty:
@@ -123,7 +123,7 @@ def _running(services: Services, application: str) -> tuple[str, ...]:
 def _commits(
     services: Services, planned: Services, cut: InputOffsets, named: StateFile, names: tuple[str, str]
 ) -> dict[TopicPartition, Committed]:
-    """Return what to commit for the new application: its input where the state is of, its own repartition topics at their ends.
+    """Return what to commit for the new application: the input offsets that the state reflects, and the ends of its own repartition topics.
 
     :param names: of the old and the new application
     """

@@ -1,6 +1,6 @@
 """The internal topics of another application with the same stores: their names, which are missing, and the cluster as if they existed.
 
-What is computed for it reads the missing ones as empty topics.
+What is computed for that application reads the missing ones as empty topics.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def _renamed(store: Store, old: str, new: str) -> Store:
 
 
 def missing_topics(services: Services, state_file: StateFile, like: StateFile) -> list[NewTopic]:
-    """Return the internal topics that do not exist, as Kafka Streams would make them.
+    """Return the internal topics that do not exist, as Kafka Streams would create them.
 
-    Where the other application has such a topic, it is the pattern; else the library's own settings are (``InternalTopicConfig``
+    If the other application has such a topic, that is the pattern; otherwise the library's own settings are used (``InternalTopicConfig``
     and its subclasses), and the partitions are those of the input.
 
-    :param state_file: what is to be there
+    :param state_file: the stores whose topics should exist
     :param like: the same stores under the names that they have elsewhere
     """
     pairs: dict[str, tuple[str, Store]] = {}
@@ -86,7 +86,7 @@ def _patterns(services: Services, names: list[str]) -> Mapping[str, NewTopic]:
 
 
 class _Through:
-    """Passes everything on that it does not know itself."""
+    """Delegates everything that it does not define itself."""
 
     def __init__(self, real: Any, planned: Mapping[str, NewTopic]) -> None:
         self._real, self._planned = real, planned

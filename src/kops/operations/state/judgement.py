@@ -1,6 +1,6 @@
-"""What the evidence says about computed stores: surviving keys of changelogs, commits, logs of the input, and the output topic.
+"""What the evidence shows about computed stores: surviving keys of changelogs, commits, logs of the input, and the output topic.
 
-An output topic that a state file names is evidence too: the newest record of each key beside what was computed.
+An output topic that a state file names is evidence too: the newest record of each key is compared with what was computed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LONGEST = 60
 def judged_by_evidence(
     engine: Engine, state_file: StateFile, found: Computed, past: OwnHistory, *, commits: Commits, cut: InputOffsets
 ) -> Computed:
-    """Return a store judged by its input and by the keys of its changelog that survived, and with its last proof."""
+    """Return a store judged by its input and by the surviving keys of its changelog, with its last proof."""
     found = with_input(engine, found, cut)
     if found.proof is None:
         return found
@@ -72,7 +72,7 @@ def _expired(found: Computed) -> Exactness:
 
 
 def refuse_unwritable(found: Computed, *, replacing: bool) -> None:
-    """Refuse to append to a changelog that cannot be restored whatever follows, and to remove windows that only lateness explains.
+    """Refuse to append to a changelog that cannot be restored whatever is appended, and to remove windows that only lateness explains.
 
     :param replacing: the changelog is recreated, without what it holds
     :raises Refused: with what to do instead
@@ -118,7 +118,7 @@ def remember_proofs(
 
 
 def question_of(computed: Sequence[Computed]) -> str:
-    """Return what the person has to agree to before stores without evidence are written; empty when there is none."""
+    """Return what the operator has to agree to before stores without evidence are written; empty when there is none."""
     names = [_unproven(found) for found in computed if found.must_write and found.grade.endswith(IF_RIGHT)]
     if not names:
         return ""
@@ -127,17 +127,17 @@ def question_of(computed: Sequence[Computed]) -> str:
 
 
 def _unproven(found: Computed) -> str:
-    """Return the name of a store, with the partitions without evidence where others are proven."""
+    """Return the name of a store, with the partitions without evidence if others are proven."""
     proof, name = found.proof, found.facts.store.name
     partitions = [number for number in proof.unproven if number >= 0] if proof and proof.proves_file else []
     return f"{name} in {partitions_text(partitions)}" if partitions else name
 
 
 def with_output(engine: Engine, state_file: StateFile, found: Computed, *, places_known: bool) -> Computed:
-    """Return a store judged by its output topic, where its surviving keys leave something to prove.
+    """Return a store judged by its output topic, if its surviving keys leave something to prove.
 
-    The topic reflects the offsets that are committed now: a changelog that is not evidence because it reflects others
-    (``Proof.partitions`` is empty) makes it no evidence either.
+    The topic reflects the offsets that are committed now: if a changelog is not evidence because it reflects other offsets
+    (``Proof.partitions`` is empty), the topic is not evidence either.
 
     :param places_known: something shows in which partition of the changelog each key belongs, which an output topic does not
     """
@@ -171,7 +171,7 @@ def with_output(engine: Engine, state_file: StateFile, found: Computed, *, place
 
 
 def _may_show(found: Computed, number: int, keys: int) -> bool:
-    """Whether an output topic can prove a partition of the changelog, of which it has every key as computed.
+    """Whether an output topic can prove a partition of the changelog, given that every key of it is as computed.
 
     A log that had fewer records than keys never held them: the application was reset after it had written them. (A log without any
     offset is new: nothing ran since.)

@@ -1,4 +1,4 @@
-"""Whether keys are where the state file has them: in partitions that the store's topics feed, by the partitioner that it names."""
+"""Whether keys are where the state file places them: in partitions that the store's topics feed, by the partitioner that it names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kops.spark.types import SparkSession
 
 UNKNOWN = -1
-"""As ``kops.spark.stores.partitions`` has it."""
+"""As in ``kops.spark.stores.partitions``."""
 
 
 class Placed(Protocol):
@@ -22,19 +22,19 @@ class Placed(Protocol):
 
     @property
     def facts(self) -> StoreFacts:
-        """Return the store and its topics."""
+        """The store and its topics."""
 
     @property
     def actions(self) -> Mapping[int, Mapping[str, int]]:
-        """Return how many keys are added, changed, removed, by partition."""
+        """How many keys are added, changed, removed, by partition."""
 
 
 def of_places(
     session: SparkSession, facts: StoreFacts, stage: str, actions: Mapping[int, Mapping[str, int]], damaged: Collection[int] = ()
 ) -> Exactness:
-    """Judge by keys that the changelog holds where the state file would not have them.
+    """Judge by keys that the changelog holds where the state file would not place them.
 
-    :param stage: of the difference, and ``actions`` in it by partition
+    :param stage: path of the difference; ``actions``: what is in it, by partition
     :param damaged: partitions whose keys contradict nothing
     """
     removed = {number: found["removed"] for number, found in actions.items() if found.get("removed") and number not in damaged}
@@ -89,7 +89,7 @@ def refuse_unplaced(computed: Iterable[Placed]) -> None:
 
 
 def spare_note(store: Store, tasks: int, partitions: int) -> str:
-    """Return what should be known of a changelog with more partitions than its store's own topics."""
+    """Return what should be known about a changelog with more partitions than its store's own topics."""
     feeding = store.repartition_topic or " and ".join(source.topic for source in store.inputs)
     return (
         f"{store.changelog} has {partitions} partitions and {feeding} has {tasks}: as where the sub-topology reads a topic with more; the"

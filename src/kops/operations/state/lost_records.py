@@ -1,4 +1,4 @@
-"""What the logs of changelogs, and of the buffers behind them, say about records that were lost."""
+"""What the logs of changelogs, and of the buffers behind them, show about lost records."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kops.operations.state.exactness import Exactness
 
 
 def lossy(starts: Mapping[int, int], cleanup_policy: str) -> list[int]:
-    """Return the partitions of a changelog that have lost records: they begin above offset 0, and no setting has records deleted.
+    """Return the partitions of a changelog that have lost records: they begin above offset 0 although no setting deletes records.
 
-    Compaction leaves a log's start where it is. A rebuild may have brought back since what was lost.
+    Compaction does not move a log's start. What was lost may have been restored by a rebuild since.
 
     :param starts: the first offset of each partition
     """
@@ -22,7 +22,7 @@ def lossy(starts: Mapping[int, int], cleanup_policy: str) -> list[int]:
 
 
 def losses_text(topic: str, starts: Mapping[int, int], cleanup_policy: str) -> str:
-    """Say which partitions of a changelog have lost records; empty when none has."""
+    """Return a sentence on which partitions of a changelog have lost records; empty when none has."""
     found = lossy(starts, cleanup_policy)
     if not found:
         return ""
@@ -52,7 +52,7 @@ def judge_buffer(topic: str, buffer: Sequence[Bounds] | None, changelog: Sequenc
     """Judge one buffer.
 
     :param buffer: bounds of its partitions in their order; None where it does not exist
-    :param changelog: of the store before it, in the same way
+    :param changelog: bounds of the changelog of the store before it, in the same way
     """
     if buffer is None:
         return _lost(topic, "does not exist")

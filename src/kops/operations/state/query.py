@@ -1,6 +1,6 @@
-"""A key's value, or a whole table, from the changelogs as they are or were, or computed again from the input.
+"""The value of a key, or a whole table, from the changelogs as they are or were, or computed again from the input.
 
-No instance of the application is asked: a changelog has the state of all of them.
+No instance of the application is queried: a changelog has the state of all of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kops.operations.state.query_read import Question, changelogs_of, newest_ver
 from kops.operations.state.stored_keys import version_of
 
 NO_OFFSET = -1
-"""The offset of a record that lies in no log."""
+"""The offset of a record that is in no log."""
 CHANGELOG, INPUT = "changelog", "input"
 
 
@@ -49,7 +49,7 @@ class ComputedViews:
     computed: list[Computed]
 
     def records(self, found: Computed) -> Iterator[Record]:
-        """Yield the live keys of a store, in no order."""
+        """Yield the live keys of a store, in no particular order."""
         from kops.spark.staging.difference import to_append
         from kops.spark.staging.stage import read_stage
 
@@ -74,7 +74,7 @@ def computed_views(
     skip_undecodable: bool = False,
     master: str | None = None,
 ) -> Iterator[ComputedViews]:
-    """Compute all stores, judged by what was done to the application, and forget them at the end."""
+    """Compute all stores, judged by what was done to the application, and discard them at the end."""
     engine = start_engine(services, master)
     facts = read_facts(services, state_file)
     cut = cut_of(facts)
@@ -97,10 +97,10 @@ END = Position("end")
 
 @dataclass(frozen=True)
 class Answer:
-    """What was found.
+    """The rows found.
 
-    :param rows: one a key and store
-    :param notes: what the person should know, a sentence each
+    :param rows: one per key and store
+    :param notes: what the operator should know, one sentence each
     """
 
     rows: list[dict[str, Any]]
@@ -108,7 +108,7 @@ class Answer:
 
 
 def parse_moment(text: str | None, origin: str, now: datetime) -> Position:
-    """Return as of when a state is asked for.
+    """Return the position at which a state is requested.
 
     :param text: ``committed``, ``end``, a time, or an offset of a changelog; None: where the state is now
     :raises UsageProblem: when it is not one of them
@@ -166,7 +166,7 @@ def _from_changelogs(services: Services, state_file: StateFile, asked: Sequence[
 
 
 def _losses(services: Services, partitions: Sequence[TopicPartition], settings: Mapping[str, Setting]) -> list[str]:
-    """Say that a changelog has lost records: a key that is not found there may still be in the store."""
+    """Return a note if a changelog has lost records: a key that is not found there may still be in the store."""
     starts = {at.partition: bound.log_start_offset for at, bound in services.kafka.offsets.bounds(partitions).items()}
     policy = settings.get("cleanup.policy")
     text = losses_text(partitions[0].topic, starts, (policy.value or "") if policy else "delete")
@@ -176,7 +176,7 @@ def _losses(services: Services, partitions: Sequence[TopicPartition], settings: 
 def _from_input(
     services: Services, state_file: StateFile, asked: Sequence[Question], at: Position, *, skip_undecodable: bool, master: str | None
 ) -> Answer:
-    """Compute the stores up to the position, and take from them what is asked for."""
+    """Compute the stores up to the position, and select the requested keys."""
     by_store = {question.store.name: question for question in asked}
     application_group(services, state_file, at)
     rows: list[dict[str, Any]] = []

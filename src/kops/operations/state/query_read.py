@@ -1,4 +1,4 @@
-"""What is asked of each store, reading it from the changelogs as of now or earlier, and how records answer."""
+"""What is requested from each store, how it is read from the changelogs as of now or earlier, and which records match."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of one store.
+    """What is requested from one store.
 
-    :param key: bytes of the key asked for; None: all keys
-    :param committed: offsets up to which the store has its topic, where that is its changelog; None: all of it
+    :param key: bytes of the requested key; None: all keys
+    :param committed: offsets up to which the store reflects its topic, if that is its changelog; None: all of it
     """
 
     store: Store
@@ -39,21 +39,20 @@ class Question:
 
     @property
     def compares_values(self) -> bool:
-        """Whether keys of the same meaning may be other bytes: JSON in another order, or the id of another schema."""
+        """Whether keys with the same meaning may have different bytes: JSON in another order, or the id of another schema."""
         return self.keys.name in ("json", *REGISTERED)
 
     def accepts(self, inner: bytes) -> bool:
-        """Whether a key is the one asked for."""
+        """Whether a key is the requested one."""
         if self.key is None or inner == self.key:
             return True
         return self.compares_values and shown(self.keys, inner) == shown(self.keys, self.key)
 
     def has(self, record: Record) -> bool:
-        """Whether a record of the changelog is of a key asked for."""
+        """Whether a record of the changelog has a requested key."""
         return record.key is not None and self.accepts(stored_key(self.store.type, record.key).inner)
 
     def row(self, record: Record) -> dict[str, Any]:
-        """Return a record of the changelog as a row."""
         found = stored_key(self.store.type, record.key or b"", window_size(self.store))
         return {
             "store": self.store.name,
@@ -67,9 +66,9 @@ class Question:
 
 
 def questions(services: Services, state_file: StateFile, key: str | None) -> list[Question]:
-    """Return what is asked of each store; of those alone whose keys can be written so.
+    """Return what is requested from each store, leaving out stores in whose key format the key cannot be written.
 
-    :raises UsageProblem: when the key is of no store's format
+    :raises UsageProblem: when the key is in no store's format
     """
     asked, wrong = [], []
     for store in state_file.stores:
@@ -87,7 +86,7 @@ def questions(services: Services, state_file: StateFile, key: str | None) -> lis
 
 
 def up_to_committed(services: Services, state_file: StateFile, asked: Sequence[Question]) -> list[Question]:
-    """Let those that restore from their topic itself end where the application does (``StoreChangelogReader``)."""
+    """Let stores that restore from their input topic itself end where the application does (``StoreChangelogReader``)."""
     if not any(question.store.reuses_source for question in asked):
         return list(asked)
     found = services.kafka.groups.committed([state_file.application])[state_file.application]
@@ -96,7 +95,7 @@ def up_to_committed(services: Services, state_file: StateFile, asked: Sequence[Q
 
 
 def changelogs_of(services: Services, asked: Sequence[Question]) -> dict[str, tuple[TopicPartition, ...]]:
-    """Return the partitions of the changelogs that are asked.
+    """Return the partitions of the changelogs to be read.
 
     :raises NotFound: when one does not exist
     """
@@ -113,9 +112,9 @@ def changelogs_of(services: Services, asked: Sequence[Question]) -> dict[str, tu
 def read_records(
     services: Services, question: Question, partitions: Sequence[TopicPartition], at: Position, isolation: str
 ) -> tuple[list[Record], dict[TopicPartition, int]]:
-    """Return the last record of each key asked for, tombstones included.
+    """Return the last record of each requested key, tombstones included.
 
-    A single key is looked for where the default partitioner puts it, and elsewhere only when it is not there: without a new key
+    A single key is looked up where the default partitioner puts it, and elsewhere only if it is not there: without a new key
     it is in the partition that its producer chose. After a new key it is nowhere else, except with a
     partitioner of the application's own.
     """
@@ -160,7 +159,7 @@ def _latest(
 
 
 def newest_versions(records: Iterable[Record], at: Position) -> list[Record]:
-    """Return the version of each key that was valid at a time, or is the newest: of a versioned store the time decides, not the offset."""
+    """Return the version of each key valid at a time, or the newest: in a versioned store timestamps decide, not offsets."""
     newest: dict[tuple[int, bytes], Record] = {}
     for record in records:
         if record.key is None or (at.kind == "time" and (record.timestamp or 0) > at.value):

@@ -34,7 +34,7 @@ _NAMED = 3
 def plan_rebuild(services: Services, state_file: StateFile, options: ComputeOptions) -> Plan[StateArguments]:
     """Compute every store, stage what its changelog lacks, and return the plan to append it.
 
-    :param options: with ``at`` the end, or a time, the application is moved there
+    :param options: if ``at`` is the end, or a time, the application is moved there
     :raises Refused: with the reason, when a store must not be rebuilt
     """
     engine = start_engine(services, options.master)
@@ -118,7 +118,6 @@ def append_items(found: Computed) -> list[Item]:
 
 
 def move_items(cut: InputOffsets, commits: Mapping[TopicPartition, Committed]) -> list[Item]:
-    """Return the moves of the application as items."""
     items = []
     for partition, committed in sorted(commits.items()):
         before = cut.committed.get(partition)
@@ -147,7 +146,7 @@ def moved_offsets(engine: Engine, state_file: StateFile, facts: Sequence[StoreFa
 
 
 def store_write(found: Computed) -> StoreWrite:
-    """Return what is written of a store. The records of a versioned store go in the order of time: it leaves out what comes late."""
+    """Return what is written for a store. A versioned store's records are written in timestamp order: it drops records that come late."""
     return StoreWrite(
         changelog=found.facts.store.changelog,
         stage=found.stage,

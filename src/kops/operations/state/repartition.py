@@ -108,7 +108,7 @@ def plan_repartition(
 
 
 def forget_kept(journal: Journal, application: str) -> list[str]:
-    """Delete what is kept of an application's moves; they cannot be undone then. Return what was deleted.
+    """Delete what is kept of an application's moves, which cannot be undone then. Return what was deleted.
 
     :raises Refused: when nothing is kept, or a move was not finished
     """
@@ -127,7 +127,7 @@ def forget_kept(journal: Journal, application: str) -> list[str]:
 
 
 def _losses(topics: OwnTopics, still: StandingStill) -> list[str]:
-    """Say what cannot move: keys that the changelogs have lost, of which there is no trace once these are recreated."""
+    """Return what cannot move: keys that the changelogs have lost, of which there is no trace once these are recreated."""
     said = []
     for topic in topics.changelogs.values():
         starts = {at.partition: bound.log_start_offset for at, bound in still.bounds.items() if at.topic == topic.name}
@@ -137,7 +137,7 @@ def _losses(topics: OwnTopics, still: StandingStill) -> list[str]:
 
 
 def _unfinished(services: Services, application: str, partitions: int) -> Plan[StateArguments] | None:
-    """Return the plan for what is left of an earlier move to that many partitions: the old changelogs may be gone, but are staged."""
+    """Return the plan for what is left of an earlier move to this number of partitions: the old changelogs may be gone, but are staged."""
     cluster_id = services.kafka.cluster().cluster_id
     for entry in Journal(services.directories.state / "journal").entries(lambda _: None, mentioning=REPARTITION):
         if (entry.plan.operation, entry.plan.cluster_id) != (REPARTITION, cluster_id):

@@ -21,8 +21,8 @@ from kops.operations.state.snapshot_topics import unprocessed
 class InputChoice:
     """What the operator decided about input topics.
 
-    :param grow: let those that have fewer partitions grow
-    :param keep: leave them: the program names the partitions of its repartition topics itself
+    :param grow: add partitions to those that have fewer
+    :param keep: leave them: the program sets the partitions of its repartition topics itself
     :param instead: topic -> the one that the application reads from now on
     """
 
@@ -36,7 +36,7 @@ class Inputs:
     """What becomes of the input topics.
 
     :param grow: topic -> its new number of partitions
-    :param commits: offsets that partitions get which had none
+    :param commits: offsets for partitions that had none
     """
 
     grow: Mapping[str, int]
@@ -130,7 +130,7 @@ def _refuse_left(topic: str, left: Mapping[TopicPartition, tuple[int, int]], why
 
 
 def _refuse_misplaced(services: Services, left: Mapping[TopicPartition, tuple[int, int]], partitions: int, isolation: str) -> None:
-    """Refuse unprocessed records from before a topic grew: their keys' state will be in another task."""
+    """Refuse unprocessed records from before partitions were added to a topic: their keys' state will be in another task."""
     for partition, (start, end) in left.items():
         for batch in services.kafka.records.read({partition: OffsetRange(start, end)}, isolation=isolation):
             for record in batch:
@@ -160,10 +160,10 @@ def _unfit(topic: str, size: int, partitions: int, *, is_keyed: bool) -> Refused
 
 
 def emissions_of(committed: Iterable[Committed]) -> str:
-    """Return metadata for partitions that take over from others: how far stores that emit on window close have got.
+    """Return metadata for partitions that take over from others: how far stores that emit on window close have emitted.
 
-    Each task restores the greatest time of its partitions. Of several that merge the least is taken: a window that closed between is
-    sent again rather than never. A partition that never emitted makes it unknown.
+    Each task restores the greatest time of its partitions. If several are merged, the least is taken: a window that closed in between is
+    sent again rather than never. If a partition never emitted, it is unknown.
 
     :param committed: of the partitions before
     """

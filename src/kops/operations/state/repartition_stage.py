@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 
 BUFFER_SUFFIX, SESSION_SUFFIX = 8, 16
 """Bytes after the application's key in a buffer of suppress: a window's start, or a session's bounds
-(``TimeWindowedSerializer``, ``SessionWindowedSerializer``)."""
+(``TimeWindowedSerializer``, ``SessionWindowedSerializer``).
+"""
 
 
 @dataclass(frozen=True)
 class Movable:
-    """A changelog that can move.
+    """A changelog that can be moved.
 
-    :param suffix: bytes of its keys after the application's own
+    :param suffix: number of bytes in its keys after the application's own key
     """
 
     name: str
@@ -63,7 +64,7 @@ class Moved:
 
     @property
     def write(self) -> StoreWrite:
-        """Return what the plan writes."""
+        """What the plan writes."""
         return StoreWrite(
             changelog=self.store.changelog,
             stage=self.stage,
@@ -75,7 +76,7 @@ class Moved:
         )
 
     def items(self) -> list[Item]:
-        """Return one item for each new partition that gets something."""
+        """Return one item per new partition that gets records."""
         return [
             Item(f"{self.store.changelog}:{number}", "append", 0, found.records, f"{found.records:,} of {self.done.keys:,} keys")
             for number, found in sorted(self.done.after.items())
@@ -135,7 +136,7 @@ def _refuse_unmovable(engine: Engine, state_file: StateFile, found: Moved) -> No
 
 
 def _kept_stage(services: Services, application: str) -> str:
-    """Return the place of a stage that is kept, however old, until the operator confirms that it is not needed any longer."""
+    """Return the path of a stage that is kept, however old, until the operator confirms that it is no longer needed."""
     place = new_stage(services, application)
     if "://" in place:
         return f"{place}-kept"

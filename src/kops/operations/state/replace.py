@@ -1,8 +1,8 @@
-"""Plans to recreate changelogs: deleted, created with the settings that they had, and written whole.
+"""Plans to recreate changelogs: delete them, create them with the settings that they had, and write them whole.
 
-For what appending cannot repair: a versioned store, whose history cannot be unwritten, a wrong number of partitions, and a changelog
-that is not there. The settings are in the journal before the topic goes, what it held is staged, and what it is to hold too: so a
-replacement that was killed at any point is finished from the journal, or by the same command.
+This is for what appending cannot repair: a versioned store, whose history cannot be unwritten, a wrong number of partitions, and a
+changelog that does not exist. Before a topic is deleted, its settings are in the journal, and both its old and its new contents are
+staged: so a replacement that was killed at any point is finished from the journal, or by the same command.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _DAY_MS = 86_400_000
 class Replacement:
     """A changelog to be recreated.
 
-    :param stage: what it is to hold, and ``prior_stage`` what it holds
-    :param in_order: its records are written in the order of time
+    :param stage: what it is to hold; ``prior_stage``: what it holds
+    :param in_order: its records are written in timestamp order
     """
 
     found: Computed
@@ -60,12 +60,12 @@ class Replacement:
 
     @property
     def in_order(self) -> bool:
-        """Whether its records are written in the order of time: a versioned store leaves out what comes late."""
+        """Whether its records are written in timestamp order: a versioned store drops records that come late."""
         return self.found.facts.store.type == VERSIONED
 
     @property
     def write(self) -> StoreWrite:
-        """Return what the plan writes."""
+        """What the plan writes."""
         return StoreWrite(
             changelog=self.found.facts.store.changelog,
             stage=self.stage,
@@ -82,7 +82,7 @@ class Replacement:
         )
 
     def items(self) -> list[Item]:
-        """Return the change of the topic, and one item for each partition that is written."""
+        """Return the change of the topic, and one item per partition that is written."""
         topic, exactness = self.found.facts.store.changelog, self.found.grade
         return [
             self.change.item("deleted and recreated with its settings" if self.change.before else "created: it does not exist"),
@@ -96,7 +96,7 @@ class Replacement:
 def plan_replace(services: Services, state_file: StateFile, options: ComputeOptions) -> Plan[StateArguments]:
     """Compute every store, and return the plan that recreates those changelogs that are wrong.
 
-    :raises Refused: as ``plan_rebuild``, except for what recreating puts right
+    :raises Refused: as ``plan_rebuild``, except for what recreating fixes
     """
     engine = start_engine(services, options.master)
     facts, cut, computed = compute_all(services, state_file, engine, options, must_be_empty=True, replacing=True)
@@ -109,7 +109,7 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
     except BaseException:
         for done in replaced:
             drop_stage(done.stage)
-            if done.change.topic_id is not None:  # else an earlier attempt staged it, and vouches for it
+            if done.change.topic_id is not None:  # otherwise an earlier attempt staged it, and owns it
                 drop_stage(done.prior_stage)
         raise
     finally:
@@ -201,7 +201,7 @@ def _contents_before(unfinished: _Unfinished) -> Staged | None:
 
 @dataclass(frozen=True)
 class _Unfinished:
-    """What an entry knows of a changelog that it deleted and did not write whole.
+    """What a journal entry records about a changelog that it deleted and did not write whole.
 
     :param change: the topic before, and as it was to be
     :param write: what was written to it, and what it held before
@@ -213,7 +213,7 @@ class _Unfinished:
 
 
 def _unfinished_change(services: Services, changelog: str) -> _Unfinished | None:
-    """Return what a replacement that stopped after it deleted a changelog knows of it: the newest, on this cluster."""
+    """Return what the newest replacement on this cluster recorded about a changelog, if it stopped after deleting it."""
     cluster_id = services.kafka.cluster().cluster_id
     journal = Journal(services.directories.state / "journal")
     for entry in journal.entries(lambda _: None, mentioning=changelog):
@@ -229,7 +229,7 @@ def _unfinished_change(services: Services, changelog: str) -> _Unfinished | None
 def _change(services: Services, facts: StoreFacts) -> tuple[TopicChange, _Unfinished | None]:
     """Return the changelog as it is and as it will be, which differ in the number of partitions only.
 
-    :returns: and the earlier attempt that deleted it, whose settings and staged content count then
+    :returns: also the earlier attempt that deleted it, if any; then its settings and staged contents count
     """
     name = facts.store.changelog
     there = services.kafka.topics.existing([name]).get(name)
@@ -256,7 +256,7 @@ def streams_settings(store: Store) -> dict[str, str]:
 
 
 def _refuse(services: Services, state_file: StateFile, done: Replacement) -> None:
-    """Refuse what the brokers would not take, or cannot be written."""
+    """Refuse what the brokers would reject, or what cannot be written."""
     facts = done.found.facts
     settings = {**facts.settings, **(done.change.after.settings if done.change.after else {})}
     for content in done.staged.contents.values():
@@ -273,7 +273,7 @@ def _headers(replaced: Sequence[Replacement]) -> list[str]:
 
 
 def _more_partitions(state_file: StateFile, replaced: Sequence[Replacement], cut: InputOffsets) -> list[str]:
-    """Say where a changelog that is not there may need more partitions: as many as the greatest topic of its sub-topology has."""
+    """Warn where a changelog that does not exist may need more partitions: as many as the greatest topic of its sub-topology has."""
     sizes: dict[str, int] = {}
     for place in cut.committed:
         sizes[place.topic] = max(sizes.get(place.topic, 0), place.partition + 1)

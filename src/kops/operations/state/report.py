@@ -1,4 +1,4 @@
-"""What a report of a rebuild or of a comparison says."""
+"""Contents of the report of a rebuild or of a comparison."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ KEY_COLUMNS = ("partition", "key", "status", "expected", "actual", "expected_tim
 
 
 def refuse_report(path: str) -> None:
-    """Refuse a place where no report can be written, before anything is computed.
+    """Refuse a path where no report can be written, before anything is computed.
 
-    :raises UsageProblem: when something is there, or there is no such folder
+    :raises UsageProblem: when something exists there, or the folder does not
     """
     target = Path(path)
     if target.exists():
@@ -46,7 +46,7 @@ def refuse_report(path: str) -> None:
 
 
 def write_report(report: Report, path: str) -> None:
-    """Write a report as HTML, readable by its owner: it shows keys and values.
+    """Write a report as HTML, readable only by its owner: it shows keys and values.
 
     :raises UsageProblem: when it cannot be written
     """
@@ -104,7 +104,7 @@ def report_of_rebuild(services: Services, state_file: StateFile, plan: Plan[Stat
 
 
 def _next_command(entry: Entry) -> list[tuple[str, str]]:
-    """Return the command that undoes a change, or that finishes it where it is not done."""
+    """Return the command that undoes a change, or the one that finishes it if it is not done."""
     from kops.operations.protocol.journal_actions import is_unfinished
     from kops.operations.protocol.registry import mutation_named
 
@@ -168,7 +168,7 @@ def _rebuilt(engine: Engine, store: Store, write: StoreWrite, plan: Plan[StateAr
 
 
 def _facts_of(said: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return what a plan says of a store; one that recreates the changelog says less."""
+    """Return what a plan reports about a store; a plan that recreates the changelog reports less."""
     facts = [(name, said[key]) for name, key in (("records read", "read"), ("keys", "keys")) if key in said]
     exactness = said.get("exactness")
     if exactness:

@@ -30,9 +30,9 @@ def plan_restore(
     """Return the plan that gives an application the state of a snapshot.
 
     :param application: another ``application.id`` than that of the snapshot
-    :param stores: these only; then offsets stay as they are, since the other stores do
+    :param stores: only these; then offsets stay as they are, since the other stores do
     :param offsets: commit the offsets of the snapshot too
-    :raises Refused: when topics do not fit, or what the offsets point to is not there
+    :raises Refused: when topics do not fit, or what the offsets point to does not exist
     """
     folder = Path(path).absolute()
     original = _chosen(read_manifest(folder), stores)
@@ -93,7 +93,7 @@ def _chosen(manifest: Manifest, stores: Sequence[str]) -> Manifest:
 
 
 def _refuse_unfit(services: Services, manifest: Manifest, existing: Mapping[str, Topic]) -> None:
-    """Refuse topics that are there and cannot take the state."""
+    """Refuse existing topics that cannot take the state."""
     settings = services.kafka.topics.settings(existing)
     for topic in (*(store.topic for store in manifest.stores), *manifest.repartitions):
         found = existing.get(topic.name)
@@ -113,7 +113,7 @@ def _refuse_unfit(services: Services, manifest: Manifest, existing: Mapping[str,
 
 
 def _on_this_cluster(services: Services, manifest: Manifest, topics: Sequence[NewTopic]) -> list[NewTopic]:
-    """Return topics to be created; on another cluster with as many replicas as it has brokers for."""
+    """Return topics to be created; on another cluster with at most as many replicas as it has brokers."""
     if services.kafka.cluster().cluster_id == manifest.cluster_id:
         return list(topics)
     most = len(services.kafka.cluster().brokers)
@@ -125,9 +125,9 @@ def _restored_offsets(
 ) -> tuple[dict[TopicPartition, Committed], dict[TopicPartition, Committed]]:
     """Return what to commit, and what is committed now.
 
-    Records in a repartition topic come from input behind the snapshot, which is processed again: they are passed over.
+    Records in a repartition topic come from input after the snapshot, which is processed again: they are skipped.
 
-    :raises Refused: when the input is not here, or ends before the offset
+    :raises Refused: when the input is not on this cluster, or ends before the offset
     """
     hint = "--no-offsets restores only the stores; set the offsets with `kops offsets reset` then"
     own = {topic.name: topic for topic in manifest.repartitions}
@@ -174,7 +174,7 @@ def _sent_again(
 
 
 def _local_state(manifest: Manifest, staged: Sequence[StagedStore]) -> tuple[str, ...]:
-    """Say where local stores would not follow: a log that was emptied or recreated says nothing about old keys."""
+    """Return where local stores would not follow: a log that was emptied or recreated does not delete old keys."""
     return (delete_local_state(manifest.application),) if any(_fills_empty(found) for found in staged) else ()
 
 

@@ -1,4 +1,4 @@
-"""What a snapshot's stores would change in the changelogs that are there, staged."""
+"""What a snapshot's stores would change in the existing changelogs, staged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SnapshotFiles:
-    """Where a snapshot lies, under the names that it had.
+    """The files of a snapshot, under the names that it had.
 
     :param original: the manifest, before the application was renamed
     """
@@ -46,13 +46,12 @@ class StagedStore:
 
     @property
     def write(self) -> StoreWrite:
-        """Return what the plan writes; of a store with headers all of it, as it lies in the snapshot."""
+        """What the plan writes; for a store with headers all of it, as stored in the snapshot."""
         staged = self.staged
         contents = self.store.contents if staged is None else {number: asdict(content) for number, content in staged.contents.items()}
         return StoreWrite(self.store.topic.name, self.stage, contents, in_order=self.store.is_versioned, with_headers=staged is None)
 
     def items(self) -> list[Item]:
-        """Return one item a partition."""
         found, contents = [], self.write.contents
         for number in range(self.store.topic.partitions or 0):
             target = f"{self.store.topic.name}:{number}"

@@ -26,7 +26,7 @@ T = TypeVar("T")
 def with_schemas(services: Services, kafka: KafkaSource, jobs: list[Job]) -> list[Job]:
     """Return jobs whose formats know the schemas that their records have.
 
-    :raises ConfigError: when there is no registry, or the schemas do not go together
+    :raises ConfigError: when there is no registry, or the schemas are incompatible with each other
     :raises Refused: for an id that the registry does not have, naming the first record that has it
     """
     if not any(True for job in jobs for _ in _parts(job)):
@@ -43,7 +43,7 @@ def with_schemas(services: Services, kafka: KafkaSource, jobs: list[Job]) -> lis
 
 
 class _Met:
-    """The schema ids of topics; each topic is read for them once, however many stores come from it."""
+    """The schema ids in topics; each topic is read for them once, however many stores come from it."""
 
     def __init__(self, kafka: KafkaSource) -> None:
         self._kafka = kafka
@@ -71,7 +71,7 @@ def _ready_job(registry: SchemaRegistry, met: _Met, job: Job) -> Job:
 
 
 def substituted(thing: T, forms: Mapping[Form, Form]) -> T:
-    """Return a store, or a part of one, with other formats in place of some."""
+    """Return a store, or a part of one, with some formats replaced by others."""
     if isinstance(thing, Form):
         return forms.get(thing, thing)  # type: ignore[return-value]
     if isinstance(thing, tuple):
@@ -115,7 +115,7 @@ def _schemas(registry: SchemaRegistry, met: _Met, topic: TopicRange, part: str, 
 def _ready(registry: SchemaRegistry, form: Form, schemas: tuple[RegisteredSchema, ...], job: Job) -> Form:
     """Return a format with its schemas.
 
-    :raises ConfigError: when no column can hold what they say
+    :raises ConfigError: when no column can hold what they describe
     """
     from kops.formats.registered_columns import column_of
 

@@ -1,4 +1,4 @@
-"""Takes a snapshot of an application's state: its changelogs as Parquet, and a manifest beside them."""
+"""Takes a snapshot of an application's state: its changelogs as Parquet, and a manifest with them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def take_snapshot(services: Services, subject: StateFile | str, to: str, *, guarantee: str = "", master: str | None = None) -> Manifest:
-    """Write all changelogs of an application that does not run to a folder, which is there whole or not at all.
+    """Write all changelogs of an application that does not run to a folder, which either becomes complete or does not exist.
 
     :param subject: a state file, or an ``application.id``
-    :param guarantee: ``processing.guarantee``, when there is no state file to say it; at_least_once when empty
+    :param guarantee: ``processing.guarantee``, when there is no state file to give it; at_least_once when empty
     :raises Refused: when the folder exists, or the state does not stand still
     """
     target = Path(to).absolute()
@@ -76,10 +76,10 @@ def take_snapshot(services: Services, subject: StateFile | str, to: str, *, guar
 
 
 def refuse_existing(target: Path) -> None:
-    """Refuse to write where something is.
+    """Refuse to write to a path that exists.
 
-    :raises Refused: when it is
-    :raises UsageProblem: when there is no folder to write it in
+    :raises Refused: when it does
+    :raises UsageProblem: when its parent folder does not exist
     """
     if "://" in str(target) or ":/" in target.as_posix().split("/", 2)[0]:
         raise UsageProblem(f"{target} is not a folder that this machine reaches", hint="name a path; copy it elsewhere afterwards")
@@ -102,11 +102,11 @@ def guessed_type(settings: Mapping[str, Setting]) -> str:
 
 
 def _written(engine: Engine, manifest: Manifest, target: Path) -> Manifest:
-    """Write into a folder beside the target, and give it the name at last."""
+    """Write into a folder next to the target, and rename it at the end."""
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:
-        part.mkdir(mode=0o700 if engine.is_local else 0o777)  # the workers of a cluster may be another user's
+        part.mkdir(mode=0o700 if engine.is_local else 0o777)  # the workers of a cluster may run as another user
         (part / STORES).mkdir()
         stores = tuple(replace(store, contents=_write_store(engine, manifest, store, part)) for store in manifest.stores)
         done = replace(manifest, stores=stores)
@@ -142,7 +142,7 @@ def _write_store(engine: Engine, manifest: Manifest, store: SnapshotStore, part:
 
 
 def changelog_of(manifest: Manifest, topic: NewTopic, cut: Mapping[int, tuple[int, int]]) -> TopicRange:
-    """Return what is read of a changelog."""
+    """Return the range of a changelog that is read."""
     from kops.spark.reading.ranges import TopicRange
 
     return TopicRange(topic.name, dict(cut), read_committed=manifest.exactly_once, headers=True)

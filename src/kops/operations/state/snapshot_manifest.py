@@ -1,4 +1,4 @@
-"""The manifest of a snapshot: all that is needed to restore it elsewhere, beside the Parquet. Pure except for reading the file."""
+"""The manifest of a snapshot: all that is needed to restore it elsewhere, next to the Parquet files. Pure except for reading the file."""
 
 from __future__ import annotations
 
@@ -42,30 +42,29 @@ class SnapshotStore:
 
     @property
     def cleanup_policy(self) -> str:
-        """Return the setting of the changelog."""
         return (self.topic.settings or {}).get("cleanup.policy", "delete")
 
     @property
     def emptied(self) -> list[int]:
-        """Return the partitions that had lost every record."""
+        """The partitions that had lost every record."""
         starts = {number: start for number, (start, end) in self.cut.items() if start == end}
         return lossy(starts, self.cleanup_policy)
 
     @property
     def records(self) -> int:
-        """Return how many records the files hold."""
+        """The number of records in the files."""
         return sum(held["records"] for held in self.contents.values())
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a snapshot is of.
+    """What a snapshot contains.
 
     :param guarantee: ``processing.guarantee`` of the application
     :param repartitions: its repartition topics
-    :param inputs: partitions of the topics that it has committed offsets of, except its own
+    :param inputs: number of partitions of the topics for which it has committed offsets, except its own
     :param committed: with metadata
-    :param input_ids: the ids of those topics, where the brokers tell them
+    :param input_ids: the ids of those topics, where the brokers report them
     """
 
     application: str
@@ -87,7 +86,7 @@ class Manifest:
 
     @property
     def losses(self) -> list[str]:
-        """Say which changelogs had lost records when the snapshot was taken, a sentence each."""
+        """Which changelogs had lost records when the snapshot was taken, one sentence each."""
         said = (
             losses_text(store.topic.name, {number: start for number, (start, _end) in store.cut.items()}, store.cleanup_policy)
             for store in self.stores
@@ -95,7 +94,7 @@ class Manifest:
         return [text for text in said if text]
 
     def named(self, application: str) -> Manifest:
-        """Return the same state for an application of another name: its own topics begin with that name."""
+        """Return the same state for an application with another name: its own topics begin with that name."""
         stores = tuple(replace(store, topic=_renamed(store.topic, self.application, application)) for store in self.stores)
         topics = tuple(_renamed(topic, self.application, application) for topic in self.repartitions)
         own = {topic.name for topic in self.repartitions}
@@ -112,7 +111,6 @@ def own_name(topic: str, old: str, new: str) -> str:
 
 
 def manifest_json(manifest: Manifest) -> dict[str, Any]:
-    """Return a manifest as JSON."""
     return {
         "version": VERSION,
         **{name: getattr(manifest, name) for name in ("application", "guarantee", "streams_version", "cluster_id", "taken", "kops")},
@@ -153,7 +151,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def store_folder(path: Path, store: SnapshotStore) -> Path:
-    """Return where the Parquet of a store lies."""
+    """Return the folder of a store's Parquet files."""
     return path / STORES / store.name
 
 

@@ -32,7 +32,7 @@ class OwnTopics:
 
 
 def own_topics(services: Services, application: str, state_file: StateFile | None = None) -> OwnTopics:
-    """Return the internal topics of an application: those of its name, and those that its state file names.
+    """Return the internal topics of an application: those that have its name, and those that its state file names.
 
     Topics of an application whose name only begins the same, as ``orders-v2`` does, are not those of ``orders``.
 
@@ -73,7 +73,7 @@ def own_topics(services: Services, application: str, state_file: StateFile | Non
 
 @dataclass(frozen=True)
 class StandingStill:
-    """Where an application that does not run stands.
+    """The offsets of an application that does not run.
 
     :param bounds: of its changelogs
     """
@@ -127,7 +127,7 @@ def refuse_unprocessed(
 def unprocessed(
     services: Services, partitions: Sequence[TopicPartition], committed: Mapping[TopicPartition, Committed], *, isolation: str
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """Return the partitions with records after the committed offset, and where these begin and end; markers are not records."""
+    """Return the partitions with records after the committed offset, with first and end offset of these; markers are not records."""
     left = {}
     for partition, bound in services.kafka.offsets.bounds(partitions, isolation=isolation).items() if partitions else ():
         found = committed.get(partition)

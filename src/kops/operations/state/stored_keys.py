@@ -1,4 +1,4 @@
-"""Keys and values of stores as people see them: the application's own key, the window or session around it, the keys that differ."""
+"""Keys and values of stores in readable form: the application's own key, the window or session around it, the keys that differ."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StoredKey:
 
 
 def layout_of(kind: str) -> Layout:
-    """Return how the keys of a type of store, as a state file names it, are made."""
+    """Return the layout of the keys of a type of store, as a state file names it."""
     return LAYOUTS.get(WINDOW if kind == SLIDING else kind, KEY_VALUE)
 
 
@@ -48,7 +48,7 @@ def suffix_length(kind: str) -> int:
 
 
 def stored_key(kind: str, data: bytes, size_ms: int | None = None) -> StoredKey:
-    """Return what the key of a changelog record holds; bytes that are too few for a window are shown as they are.
+    """Return what the key of a changelog record holds; a key that is too short for a window is shown as it is.
 
     :param kind: the type of the store
     :param size_ms: of its windows; None when it is not known
@@ -69,12 +69,12 @@ def version_of(key: bytes, value: bytes) -> tuple[bytes, bytes | None]:
 
 
 def window_size(store: Store) -> int | None:
-    """Return the size of a store's windows in milliseconds; of a session, which has no size, the gap, which is never asked for."""
+    """Return the size of a store's windows in milliseconds; for sessions, which have no size, the gap, which is never used."""
     return store.window.size_ms if store.window is not None else None
 
 
 def shown(form: Format, data: Any) -> Any:
-    """Return bytes decoded, or as text or base64 when they are not of the format: a wrong changelog may hold anything."""
+    """Return bytes decoded, or as text or base64 when they are not in the format: a wrong changelog may hold anything."""
     if data is None:
         return None
     try:
@@ -84,7 +84,7 @@ def shown(form: Format, data: Any) -> Any:
 
 
 def as_base64(data: Any) -> Any:
-    """Return bytes as base64, saying so."""
+    """Return bytes as base64, marked as such."""
     return {"data": b64encode(bytes(data)).decode(), "encoding": "base64"}
 
 
@@ -133,7 +133,7 @@ def _key_row(row: Any, store: Store, keys: Format, values: Format) -> dict[str, 
     wanted, found = row.after_value if row.after_present else None, row.before_value if row.before_present else None
     key = bytes(row.key)
     times = {(time or 0).to_bytes(8, "big", signed=True) for time in (row.after_timestamp, row.before_timestamp)}
-    if store.type == VERSIONED and key[-8:] in times:  # a deletion is a version too; the timestamps tell which are there
+    if store.type == VERSIONED and key[-8:] in times:  # a deletion is a version too; the timestamps show which ones exist
         wanted, found = (None if value is None else version_of(key, bytes(value))[1] for value in (wanted, found))
         key, _ = version_of(key, b"")
     stored = stored_key(store.type, key, window_size(store))

@@ -1,4 +1,4 @@
-"""The plan that takes a change of state back: topics, records and offsets as they were before."""
+"""The plan that undoes a change of state: topics, records and offsets as they were before."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from kops.operations.state.internal_topics import TopicChange, refuse_unless_rec
 
 
 def plan_undo(services: Services, plan: Plan[StateArguments], results: Sequence[ItemResult]) -> Plan[StateArguments]:
-    """Return the plan that takes a change of state back.
+    """Return the plan that undoes a change of state.
 
-    :raises Refused: when a topic was recreated since, or inputs have grown, which Kafka cannot undo
+    :raises Refused: when a topic was recreated since, or inputs got partitions, which Kafka cannot undo
     """
     arguments = plan.arguments
     _refuse_after_loss(plan)
@@ -59,7 +59,7 @@ def plan_undo(services: Services, plan: Plan[StateArguments], results: Sequence[
 
 
 def _refuse_after_loss(plan: Plan[StateArguments]) -> None:
-    """Refuse to undo what lost something: the state of then no longer fits the offsets of now."""
+    """Refuse to undo a change that lost something: the earlier state no longer fits the current offsets."""
     if plan.losses:
         raise Refused(
             f"this undid a change although the application had moved on: {'; '.join(plan.losses)}",
@@ -78,7 +78,7 @@ def _refuse_grown(services: Services, arguments: StateArguments) -> None:
 
 
 def _topics_back(services: Services, arguments: StateArguments, results: Sequence[ItemResult]) -> tuple[TopicChange, ...]:
-    """Return what takes the changes of topics back, as far as they were made."""
+    """Return the changes that undo the changes of topics, as far as they were made."""
     now = topic_ids(services, arguments.topics) if arguments.topics else {}
     made = {result.target: (result.value or {}).get("topic_id") for result in results if result.target in now}
     back = []
@@ -97,7 +97,7 @@ def _topics_back(services: Services, arguments: StateArguments, results: Sequenc
 def _store_back(engine: Engine, store: StoreWrite, before: Sequence[TopicChange], topics: Sequence[TopicChange]) -> StoreWrite:
     """Return a store of the undo: its other stage, nothing where the topic goes or is still as it was, or the same stage backwards.
 
-    :param before: the changes of topics that are undone, ``topics`` the changes that undo them
+    :param before: the changes of topics that are undone; ``topics``: the changes that undo them
     """
     if any(change.name == store.changelog for change in before):
         changes = any(change.name == store.changelog for change in topics)
@@ -116,7 +116,7 @@ def _store_back(engine: Engine, store: StoreWrite, before: Sequence[TopicChange]
 def _commits_back(
     arguments: StateArguments, topics: Sequence[TopicChange], now: Mapping[TopicPartition, Committed]
 ) -> dict[TopicPartition, Committed | None]:
-    """Return the commits of before; those of a topic that goes, go with it, and a repartition topic that is recreated begins at 0."""
+    """Return the previous commits; those of a topic that is deleted go with it, and a recreated repartition topic begins at 0."""
     if not arguments.committed_before:
         gone = {change.name for change in topics if change.after is None}
         return {at: found for at, found in arguments.prior.items() if at.topic not in gone}

@@ -1,8 +1,8 @@
 """Records that wait in a repartition topic: the application will process them, so they must not count yet.
 
-What lies there beyond the committed offset was sent by the application from input that it has committed. Of one partition of that
+Records there beyond the committed offset were sent by the application from input that it has committed. From one partition of that
 input, the records of a key are sent in the order of their offsets, so those that wait are its last ones with that key; their
-timestamps, which the repartition topic has too, tell how many of each partition. They are left out of the input.
+timestamps, which the repartition topic has too, show how many come from each partition. They are left out of the input.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from kops.spark.stores.undrained import Sent
 
 _MOST = 200_000
-"""Records that wait: no more are held in memory."""
+"""The maximum number of waiting records that are held in memory."""
 _FOREIGN_KEY = re.compile(r"-subscription-(registration|response)\b.*-topic$", re.IGNORECASE)
-"""Of the topics between the sides of a foreign-key join (``KTableImpl.doJoinOnForeignKey``)."""
+"""Matches the topics between the sides of a foreign-key join (``KTableImpl.doJoinOnForeignKey``)."""
 _HINT = "start the application until it has caught up, and stop it again"
 _ANY_ORDER = ("count",)
 """Aggregates for which only key and time of a record matter."""
 
 Waiting = Mapping[bytes, Sequence[int]]
-"""Timestamps of the records that wait, by their keys, in their order."""
+"""Timestamps of the records that wait, by key, in their order."""
 
 
 def without_waiting(
@@ -45,11 +45,11 @@ def without_waiting(
 ) -> StoreFacts:
     """Return a store's facts, with the records of its input that still wait in its repartition topic.
 
-    :param services: to which topics are there that a plan will create
-    :raises Refused: when they cannot be determined
+    :param services: include the topics that a plan will create
+    :raises Refused: when the waiting records cannot be determined
     """
     store = facts.store
-    if facts.held:  # a snapshot is taken when nothing waits
+    if facts.held:  # a snapshot is only taken when nothing waits
         return facts
     waiting, places = _waiting(services, state_file, facts, cut)
     if not waiting:
@@ -81,7 +81,7 @@ def _never(store: Store) -> str:
 
 
 def _waiting(services: Services, state_file: StateFile, facts: StoreFacts, cut: InputOffsets) -> tuple[Waiting, list[TopicPartition]]:
-    """Read what waits; markers of transactions are not records."""
+    """Read the waiting records; markers of transactions are not records."""
     topic = facts.store.repartition_topic
     if topic is None:
         return {}, []
@@ -110,7 +110,7 @@ def _waiting(services: Services, state_file: StateFile, facts: StoreFacts, cut: 
 def _sent(
     engine: Engine, state_file: StateFile, facts: StoreFacts, cut: InputOffsets, waiting: Waiting, *, skip_undecodable: bool
 ) -> dict[bytes, list[Sent]]:
-    """Return the records that were sent on last, of the keys of which some wait."""
+    """Return the records that were sent on last, for those keys of which some wait."""
     from kops.spark.driver.failures import explained
     from kops.spark.stores.undrained import last_sent
 
@@ -127,7 +127,7 @@ def _sent(
 
 
 def _told_apart(store: Store, waiting: Waiting, sent: Mapping[bytes, Sequence[Sent]], where: str) -> dict[TopicPartition, tuple[int, ...]]:
-    """Return the offsets of the records that wait."""
+    """Return the offsets of the input records that wait."""
     offsets: dict[TopicPartition, list[int]] = {}
     for key, times in waiting.items():
         for one in _chosen(key, times, sent.get(key, ()), where, any_will_do=store.aggregate.kind in _ANY_ORDER):
@@ -157,7 +157,7 @@ def _chosen(key: bytes, times: Sequence[int], sent: Iterable[Sent], where: str, 
 
 
 def answers_waiting(services: Services, state_file: StateFile, cut: InputOffsets) -> list[str]:
-    """Say where a foreign-key join has not seen all of what it asked and was answered: its result is computed as if it had."""
+    """Return where a foreign-key join has subscriptions or responses to process: its result is computed as if it had processed them."""
     if not any(store.table and store.table.foreign for store in state_file.stores):
         return []
     begin = f"{state_file.application}-"

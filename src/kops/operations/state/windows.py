@@ -1,4 +1,4 @@
-"""What should be known of windows and sessions before they are written: how exact they are, and what was late or has expired. Pure."""
+"""What should be known about windows and sessions before they are written: how exact they are, what was late or has expired. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kops.core.statefile.models import SESSION
 from kops.operations.state.exactness import Exactness
 
 COUNTED = {"late_records": "late", "boundary_records": "boundary", "expired_windows": "expired"}
-"""What is reported of a store in numbers, by the names that ``kops.spark.job.NOTED`` has for them."""
+"""Counts that are reported of a store, with their names in ``kops.spark.job.NOTED``."""
 
 
 def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool) -> Exactness:
@@ -55,7 +55,7 @@ def of_windows(store: Store, keys: int, noted: Mapping[str, int], *, cache: bool
 
 
 def window_warnings(store: Store, noted: Mapping[str, int]) -> list[str]:
-    """Return what should be known of windows, a sentence each."""
+    """Return what should be known about windows, one sentence each."""
     if store.window is None:
         return []
     retention, buffer = duration_text(store.window.retention_ms), store.window.buffer
@@ -79,10 +79,10 @@ def emitted_again(store: Store) -> list[str]:
 
 
 def fading(store: Store, settings: Mapping[str, str], earliest: int, now_ms: int) -> list[str]:
-    """Return what should be known of records that the changelog's own retention deletes, since their times lie back so far.
+    """Return what should be known about records so old that the changelog's own retention deletes them.
 
     :param settings: of the changelog
-    :param earliest: of the timestamps to append, milliseconds since the epoch
+    :param earliest: the earliest timestamp to append, milliseconds since the epoch
     """
     retention = int(settings.get("retention.ms") or -1)
     deletes = "delete" in settings.get("cleanup.policy", "").split(",")
@@ -93,5 +93,5 @@ def fading(store: Store, settings: Mapping[str, str], earliest: int, now_ms: int
 
 
 def counted(noted: Mapping[str, int]) -> dict[str, int]:
-    """Return what is reported of a store in numbers; zeros for one without windows."""
+    """Return the counts that are reported of a store; zeros for one without windows."""
     return {name: noted.get(inner, 0) for name, inner in COUNTED.items()}
