@@ -1,1 +1,1 @@
-"""Replay: records of a topic sent again, whole."""
+"""Replay: sends whole records of a topic again."""

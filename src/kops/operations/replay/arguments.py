@@ -1,4 +1,4 @@
-"""What the plans of replays, restores and redrives carry beyond their items."""
+"""The data in plans of replays, restores and redrives, in addition to their items."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReplayArguments(Arguments):
-    """A replay, decided.
+    """A planned replay.
 
     :param replay: its name: prefix of its groups and transactional ids
-    :param source_context: where the source is, when it is another cluster
-    :param target: topic; None when several are
+    :param source_context: where the source is, when it is on another cluster
+    :param target: topic; None when there are several
     :param ranges: partition of the source -> first offset, and the one after the last
     :param partition_by: ``keep``, ``key`` or an expression
     :param new_times: the target may set its own timestamps
-    :param targets: partitions of each target
+    :param targets: number of partitions of each target
     :param anchor: the target under whose partition 0 progress is committed
-    :param largest: bytes of the largest batch that all targets take
+    :param largest: bytes of the largest batch that all targets accept
     :param inflated: a target compresses by itself: see ``formats.batches.copy.fingerprint``
     :param own: the targets had no records before
     :param no_undo: why it cannot be undone; empty when it can
     :param ends: of the targets' partitions, before
-    :param progress_topic: where transactions note the progress too; None for nowhere
-    :param resumed: what is left is sent
+    :param progress_topic: where transactions record the progress too; None for nowhere
+    :param resumed: only what is left is sent
     :param preview: what a dry run found
     """
 
@@ -65,7 +65,7 @@ class ReplayArguments(Arguments):
     preview: Json = None
 
     def sent_to(self, targets: Targets) -> Self:
-        """Return them with what is known of the targets."""
+        """Return the arguments with what is known about the targets."""
         return replace(
             self,
             targets=dict(targets.counts),
@@ -106,8 +106,8 @@ Given = TypeVar("Given", bound=ReplayArguments)
 class ArchivedOffset(NamedTuple):
     """A group's offset in an archive.
 
-    :param before: archived records before it
-    :param records: archived records of the partition
+    :param before: number of archived records before it
+    :param records: number of archived records of the partition
     """
 
     offset: int
@@ -117,11 +117,11 @@ class ArchivedOffset(NamedTuple):
 
 @dataclass(frozen=True)
 class RestoreArguments(ReplayArguments):
-    """A restore, decided.
+    """A planned restore.
 
     :param path: of the archive; ``runs``: those of its runs that have records
-    :param create: the topic to be created; None when it is there
-    :param groups: group -> partition -> where it was
+    :param create: the topic to be created; None when it exists
+    :param groups: group -> partition -> its offset in the archive
     """
 
     path: str = ""
@@ -150,11 +150,11 @@ class RestoreArguments(ReplayArguments):
 
 @dataclass(frozen=True)
 class RedriveArguments(ReplayArguments):
-    """A redrive, decided.
+    """A planned redrive.
 
-    :param source_id: of the dead-letter topic
-    :param causes: texts, one of which a cause has
-    :param route: where those go that do not name their origin; ``parked``: where those go that were sent back ``max_attempts`` times
+    :param source_id: topic id of the dead-letter topic
+    :param causes: texts; only dead letters whose cause matches one of them are sent
+    :param route: target for those that do not name their origin; ``parked``: target for those that were sent back ``max_attempts`` times
     :param take_over: count a redrive that was never finished as it is
     :param claims: partition -> the offsets to send
     :param without_records: partition -> offsets between the dead letters when all are sent: markers, and what was aborted or compacted away

@@ -77,7 +77,7 @@ def plan_replay(services: Services, request: ReplayRequest, *, look: bool = Fals
         notes=(said, _exactness(request), *progress_notes(services, progress_topic), *found.notes, *_undo(targets)),
     )
     if reads and request.changes.some:
-        work.rows(ranges_left(arguments, {}))  # Spark judges the expressions before anybody approves
+        work.rows(ranges_left(arguments, {}))  # let Spark check the expressions before anyone approves
     if look and plan.has_changes:
         counts, notes = preview(work, source, ranges_left(arguments, {}))
         plan = replace(plan, notes=(*plan.notes, *notes), arguments=replace(arguments, preview=counts))
@@ -97,7 +97,7 @@ def _refuse_contradictions(request: ReplayRequest) -> None:
 
 
 def _moves(request: ReplayRequest) -> bool:
-    """Tell whether records may belong to another partition than before: their key is another."""
+    """Whether records may belong to another partition than before, because their keys change."""
     return any(name == "key" for name, _ in request.changes.assignments) or request.changes.function is not None
 
 
@@ -189,7 +189,7 @@ SAMPLE_WIDTH = 60
 def topics_by_reading(work: Work[ReplayArguments], parts: Sequence[PartitionRange]) -> list[str]:
     """Return the topics that the records of a range go to.
 
-    :raises Refused: when a record goes nowhere
+    :raises Refused: when a record has no target
     """
     from kops.spark.driver.failures import explained
 
@@ -208,7 +208,7 @@ def topics_by_reading(work: Work[ReplayArguments], parts: Sequence[PartitionRang
 
 
 def preview(work: Work[ReplayArguments], source: Source, parts: Sequence[PartitionRange]) -> tuple[dict[str, Any], list[str]]:
-    """Return counts and samples of what would be sent, and sentences that say the same."""
+    """Return counts and samples of what would be sent, and sentences with the same content."""
     work.services.progress.step(f"reading {work.arguments.source}")
     counts, samples = _of_rows(work, parts) if work.changes.some else _of_batches(work, source, parts)
     limit = work.arguments.limit
@@ -253,6 +253,6 @@ def _sample(topic: str, key: bytes | None, value: bytes | None, timestamp: int |
 
 
 def sample_text(shown: Any) -> str:
-    """Return a key or a value of a sample shortened to fit a line."""
+    """Return a key or a value of a sample, shortened to fit on a line."""
     text = "null" if shown is None else " ".join(str(shown["data"]).split())
     return text if len(text) <= SAMPLE_WIDTH else f"{text[: SAMPLE_WIDTH - 1]}…"

@@ -1,8 +1,8 @@
-"""How far a replay is: stored on the cluster of the target, in the transactions of the records.
+"""Progress of a replay, stored on the cluster of the target, in the transactions of the records.
 
-It is stored twice: as the committed offsets of groups of its own, which tell at once whether a transaction was committed, and in the topic
-of ``progress_topic``, which does not expire. Before anything is sent, both say where each partition begins; so where nothing is stored, it
-was forgotten, or nothing was sent. What the journal of this user knows of a replay stands beside it: several entries may have continued it.
+It is stored twice: as the committed offsets of groups of its own, which show at once whether a transaction was committed, and in the topic
+of ``progress_topic``, which does not expire. Before anything is sent, both record where each partition begins; so where nothing is stored,
+it was forgotten, or nothing was sent. The journal of this user may know more about a replay: several entries may have continued it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _SHOWN = 5
 def progress_of(
     services: Services, name: str, partitions: Iterable[int], *, stable: bool = True, settled: bool = True
 ) -> dict[int, PartitionProgress]:
-    """Return how far the partitions of a source are; those that were not begun, or were forgotten, are left out.
+    """Return the progress of the partitions of a source; those that were not begun, or were forgotten, are left out.
 
     :param name: of the replay
-    :param stable: wait for a transaction that is being decided, which after a crash takes up to its time-out
-    :param settled: likewise where the groups are gone: ``progress_topic.read_notes``
+    :param stable: wait for a transaction that is being decided, which after a crash takes up to its timeout
+    :param settled: the same where the groups are gone: ``progress_topic.read_notes``
     """
     from kops.spark.replay.jobs import group_of
     from kops.spark.replay.sender import parse_progress
@@ -60,9 +60,9 @@ def progress_of(
 
 
 def begin_progress(services: Services, plan: Plan[Given], partitions: Iterable[int]) -> None:
-    """Store where partitions begin, before anything of them is sent.
+    """Store where partitions begin, before any of their records are sent.
 
-    :raises KopsError: when the brokers do not take it; nothing was sent
+    :raises KopsError: when the brokers reject it; nothing was sent
     """
     from kops.spark.replay.jobs import group_of
     from kops.spark.replay.sender import PartitionProgress
@@ -81,10 +81,10 @@ def begin_progress(services: Services, plan: Plan[Given], partitions: Iterable[i
 
 
 def refuse_forgotten(services: Services, plan: Plan[Given], done: Mapping[int, PartitionProgress]) -> None:
-    """Refuse to continue a replay where it is no longer known how far it came.
+    """Refuse to continue a replay whose progress is no longer known.
 
-    :param done: how far the partitions are, as far as that is known
-    :raises Refused: when a partition is unknown and the targets have grown since the plan was made: what grew may be its records
+    :param done: progress of the partitions, as far as it is known
+    :raises Refused: when a partition is unknown and the targets have grown since the plan was made: the new records may be its own
     """
     unknown = [number for number in plan.arguments.ranges if number not in done]
     if not unknown:
@@ -115,7 +115,7 @@ def refuse_forgotten(services: Services, plan: Plan[Given], done: Mapping[int, P
 
 
 def forget_progress(services: Services, name: str, partitions: Iterable[int]) -> list[KopsError]:
-    """Delete what was noted; return why some is still there."""
+    """Delete the stored progress; return the errors that left some of it."""
     from kops.spark.replay.jobs import group_of
 
     groups = [group_of(name, number) for number in partitions]
@@ -129,7 +129,7 @@ def forget_progress(services: Services, name: str, partitions: Iterable[int]) ->
 
 
 def entries_of(services: Services, plan: Plan[Given]) -> Iterator[Entry]:
-    """Yield the entries that ran a replay, newest first; those that cannot be read are passed over."""
+    """Yield the entries that ran a replay, newest first; those that cannot be read are skipped."""
     name = plan.arguments.replay
     for entry in Journal(services.directories.state / "journal").entries(lambda _damaged: None, mentioning=name):
         if entry.plan.operation == plan.operation and entry.plan.arguments.get("replay") == name:
@@ -137,18 +137,18 @@ def entries_of(services: Services, plan: Plan[Given]) -> Iterator[Entry]:
 
 
 def finished_by(services: Services, plan: Plan[Given]) -> Entry | None:
-    """Return the entry that brought a replay to its end; its progress is forgotten since."""
+    """Return the entry that finished a replay, whose progress is forgotten since."""
     return next((entry for entry in entries_of(services, plan) if entry.status is EntryStatus.DONE), None)
 
 
 def known_producers(services: Services, plan: Plan[Given]) -> set[int]:
-    """Return who wrote its records, as far as entries that were closed say."""
+    """Return the producers that wrote its records, as far as closed entries report them."""
     results = (result for entry in entries_of(services, plan) for result in entry.item_results if result.status is not Status.SKIPPED)
     return {producer for result in results if isinstance(result.value, dict) for producer in result.value.get("producers", ())}
 
 
 def known_positions(services: Services, plan: Plan[Given]) -> dict[str, int]:
-    """Return the next offsets that closed entries report, by partition of the source: it came at least that far."""
+    """Return the next offsets that closed entries report, by partition of the source: the replay got at least that far."""
     found: dict[str, int] = {}
     for entry in entries_of(services, plan):
         for result in entry.item_results:

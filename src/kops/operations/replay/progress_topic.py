@@ -1,8 +1,8 @@
-"""What replays and redrives have sent, kept where it does not expire: a compacted topic of kops on the cluster of the target.
+"""What replays and redrives have sent, stored where it does not expire: a compacted topic of kops on the cluster of the target.
 
 Committed offsets expire (``offsets.retention.minutes``), and so do transactional ids (``transactional.id.expiration.ms``). The newest
 record of a key of a compacted topic does not. A replay's records have the name of its group as key and are written in the transactions of
-the records that it sends, so both are there or neither is. What a redrive sets out to send, and what was sent back, is written outside of
+the records that it sends, so both exist or neither does. What a redrive is about to send, and what was sent back, is written outside of
 transactions, before and after.
 """
 
@@ -34,7 +34,7 @@ class ProgressTopic:
 
     :param create: it must be created first
     :param problem: why it cannot be used; empty when it can
-    :param hint: what a user with the right can do about it
+    :param hint: what a user with the permission can do about it
     """
 
     create: bool = False
@@ -43,12 +43,12 @@ class ProgressTopic:
 
     @property
     def topic(self) -> str | None:
-        """Return the topic, when it can be used."""
+        """The topic's name, if it can be used."""
         return None if self.problem else PROGRESS_TOPIC
 
 
 def find_progress_topic(services: Services) -> ProgressTopic:
-    """Look whether the topic is there, or could be created."""
+    """Check whether the topic exists, or could be created."""
     try:
         if services.kafka.topics.existing([PROGRESS_TOPIC]):
             return _current(services)
@@ -65,7 +65,7 @@ def find_progress_topic(services: Services) -> ProgressTopic:
 
 
 def create_progress_topic(services: Services) -> None:
-    """Create the topic where it is not there.
+    """Create the topic if it does not exist.
 
     :raises KopsError: when that fails
     """
@@ -77,9 +77,9 @@ def create_progress_topic(services: Services) -> None:
 
 
 def write_notes(services: Services, known: Mapping[str, Any]) -> None:
-    """Write the newest of some keys; None forgets one.
+    """Write a new record for some keys; None deletes a key.
 
-    :raises OperationFailed: when the brokers do not take it
+    :raises OperationFailed: when the brokers reject it
     """
     records = [
         NewRecord(key.encode(), None if value is None else json.dumps(value).encode(), partition=0) for key, value in sorted(known.items())
@@ -92,9 +92,9 @@ def write_notes(services: Services, known: Mapping[str, Any]) -> None:
 
 
 def read_notes(services: Services, prefix: str, *, committed: bool, settled: bool = True) -> dict[str, Any]:
-    """Return the newest of each key that begins with a text; nothing where the topic is not there.
+    """Return the newest value of each key that begins with a prefix; nothing where the topic does not exist.
 
-    :param committed: leave out what transactions aborted or have open; what was written outside of them can be read with those still open
+    :param committed: leave out what transactions aborted or have open; without it, what was written outside of them can be read even then
     :param settled: wait for open transactions first, so that nothing committed is missed
     :raises OperationFailed: when kops did not write a record
     """
@@ -124,7 +124,7 @@ def read_notes(services: Services, prefix: str, *, committed: bool, settled: boo
 
 
 def offsets_kept(services: Services) -> int | None:
-    """Return for how many milliseconds brokers keep the committed offsets of groups without members; None when that cannot be seen."""
+    """Return for how many milliseconds brokers keep the committed offsets of groups without members; None when that is not visible."""
     cluster = services.kafka.cluster()
     try:
         found = services.kafka.topics.broker_settings(cluster.brokers[0].id).get(_RETENTION)
@@ -134,7 +134,7 @@ def offsets_kept(services: Services) -> int | None:
 
 
 def progress_notes(services: Services, progress_topic: ProgressTopic) -> list[str]:
-    """Return what a plan says about for how long it is known how far it came; nothing where that is for ever, without anything created."""
+    """Return what a plan says about how long progress stays known; nothing if that is for ever and no topic has to be created."""
     if progress_topic.problem:
         kept = f"for {kept_text(services)} after the last commit"
         return [f"how far it came is known {kept}, and `kops replay resume` refuses after that ({progress_topic.problem})"]

@@ -1,4 +1,4 @@
-"""The proof of a replay: what is in the target, counted and added up, against what was sent, both in any order."""
+"""The proof of a replay: count and fingerprint of what is in the target, compared with what was sent, both in any order."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from kops.spark.replay.tasks import Found
 
 OTHERS = "records_of_others"
-"""Key of what others wrote to the targets since the plan was made."""
+"""Key for the number of records that others wrote to the targets since the plan was made."""
 _WORD = 0xFFFF_FFFF_FFFF_FFFF
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Records, and the sum of the fingerprints of their batches."""
+    """A number of records, and the sum of the fingerprints of their batches."""
 
     records: int = 0
     fingerprint: int = 0
@@ -53,7 +53,7 @@ def proven(services: Services, plan: Plan[Given], results: Sequence[ItemResult])
 
 
 def _with_others(results: tuple[ItemResult, ...], found: Mapping[TopicPartition, Found]) -> tuple[ItemResult, ...]:
-    """Return the results; where others have written to the targets since the plan was made, the first that is done says how many."""
+    """Return the results; if others have written to the targets since the plan was made, the first that is done has their count."""
     others = sum(each.others for each in found.values())
     first = next((at for at, result in enumerate(results) if result.status is Status.DONE and isinstance(result.value, dict)), None)
     if not others or first is None:
@@ -66,7 +66,7 @@ def _with_others(results: tuple[ItemResult, ...], found: Mapping[TopicPartition,
 class TargetContents:
     """What targets hold since a plan was made.
 
-    :param ends: of all their partitions: before these offsets everything was looked at, and nothing after
+    :param ends: of all their partitions: everything before these offsets was read, and nothing after them
     """
 
     found: Mapping[TopicPartition, Found]
@@ -74,7 +74,6 @@ class TargetContents:
 
 
 def read_targets(services: Services, plan: Plan[Given], producers: Sequence[int]) -> TargetContents:
-    """Return what the targets hold since the plan was made."""
     from kops.spark.replay.tasks import found_in
 
     before = plan.arguments.ends
@@ -105,7 +104,7 @@ def read_targets(services: Services, plan: Plan[Given], producers: Sequence[int]
 
 
 def _wait_until_decided(services: Services, ends: Mapping[TopicPartition, int]) -> None:
-    """Wait for open transactions: brokers may still be writing the end of the last one here, and other producers have theirs."""
+    """Wait for open transactions: brokers may still be writing the end of the last one here, and other producers have their own."""
     from kops.operations.engine.stable import wait_until_stable
 
     try:
@@ -124,9 +123,9 @@ def _sum_of(found: Found | None) -> Totals:
 
 
 def _judged(result: ItemResult, sent: Totals | None, there: Totals | None, plan: Plan[Given], *, shown: Totals | None = None) -> ItemResult:
-    """Return a result as the read-back has it.
+    """Return a result, checked by reading back.
 
-    :param shown: what of ``sent`` is this item's
+    :param shown: the share of ``sent`` that belongs to this item
     """
     if result.status is not Status.DONE or sent is None or there is None:
         return result
@@ -147,5 +146,5 @@ def _judged(result: ItemResult, sent: Totals | None, there: Totals | None, plan:
 
 
 def _keeps_content(plan: Plan[Given]) -> bool:
-    """Tell whether batches stay what they are: one that is recompressed with new times does not."""
+    """Whether batches keep their content: one that is recompressed with new times does not."""
     return not (plan.arguments.inflated and plan.arguments.new_times)

@@ -1,4 +1,4 @@
-"""The mutation that sends dead letters back: a replay that notes which it has sent, so that none is sent twice."""
+"""The mutation that sends dead letters back: a replay that records which it has sent, so that none is sent twice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Redrive(Replay[RedriveArguments]):
         return [lock_of_topic(plan.arguments.source)]
 
     def check(self, services: Services, plan: Plan[RedriveArguments]) -> None:
-        """Refuse when something was sent back since the plan was made, or a target is another."""
+        """Refuse when something was sent back since the plan was made, or a target has changed."""
         given = plan.arguments
         known = read_done(services, given.source, given.claims)
         if given.resumed:
@@ -36,13 +36,13 @@ class Redrive(Replay[RedriveArguments]):
         super().check(services, plan)
 
     def apply(self, services: Services, plan: Plan[RedriveArguments]) -> Iterator[ItemResult]:
-        """Say which dead letters are about to be sent, and send them."""
+        """Record which dead letters are about to be sent, and send them."""
         given = plan.arguments
         if not given.resumed:
             if given.take_over:
                 abort_open(services, given.source, given.anchor)
             before = folded(services, read_done(services, given.source, given.claims))
-            _refuse_sent(plan, before)  # a transaction that was being committed when the plan was made
+            _refuse_sent(plan, before)  # a transaction may have been committing when the plan was made
             now = {number: Done(before[number].done, claim, given.replay) for number, claim in given.claims.items()}
             write_done(services, given.source, now)
         yield from super().apply(services, plan)
@@ -63,7 +63,7 @@ class Redrive(Replay[RedriveArguments]):
         return False
 
     def invert(self, services: Services, plan: Plan[RedriveArguments], results: Sequence[ItemResult]) -> Plan:  # noqa: ARG002 - the contract
-        """Refuse, and say what can be done.
+        """Refuse, with what can be done instead.
 
         :raises Refused: always
         """
@@ -78,9 +78,9 @@ REDRIVE = Redrive()
 
 
 def _refuse_sent(plan: Plan[RedriveArguments], now: Mapping[int, Done]) -> None:
-    """Refuse when more is sent back than when the plan was made.
+    """Refuse when more has been sent back than when the plan was made.
 
-    :raises StateMoved: when it is
+    :raises StateMoved: when it has
     """
     if done_json(now) != plan.guard["done"]:
         source = plan.arguments.source
@@ -88,10 +88,10 @@ def _refuse_sent(plan: Plan[RedriveArguments], now: Mapping[int, Done]) -> None:
 
 
 def abort_open(services: Services, topic: str, anchor: str) -> None:
-    """Become the writer of every partition that an unfinished redrive of a topic was sending: brokers abort what that one left open.
+    """Become the writer of every partition that an unfinished redrive of a topic was sending: brokers abort its open transactions.
 
-    :param anchor: a topic that the cluster has
-    :raises KopsError: when the brokers do not let us; nothing was sent
+    :param anchor: an existing topic of the cluster
+    :raises KopsError: when the brokers do not allow it; nothing was sent
     """
     from kops.gateways.kafka.fencing import fence
     from kops.gateways.wire.transaction_requests import Names
@@ -105,7 +105,7 @@ def abort_open(services: Services, topic: str, anchor: str) -> None:
 
 
 def taken_over(known: Mapping[int, Done]) -> list[str]:
-    """Return what a plan says of the redrives that it takes over from."""
+    """Return what a plan says about the redrives that it takes over from."""
     return [
         f"takes over from {replay}: what that one has in open transactions is aborted, and sent by this one"
         for replay in sorted({*_unfinished(known).values()})

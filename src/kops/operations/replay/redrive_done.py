@@ -1,8 +1,8 @@
-"""Which dead letters were sent back: records of the topic of ``progress_topic``, one a partition of the dead-letter topic.
+"""Which dead letters were sent back: records in the topic of ``progress_topic``, one per partition of the dead-letter topic.
 
-A record has the set of offsets that were sent back (``done``), and what a redrive that is under way has set out to send (``claim``). How
-far that one is, its own progress says, which is written in the transactions of its records. The key has the id of the dead-letter topic:
-one that was deleted and created again has other dead letters.
+A record has the set of offsets that were sent back (``done``), and what a redrive that is under way is about to send (``claim``). The
+progress of that redrive is stored separately, in the transactions of its records. The key contains the id of the dead-letter topic: one
+that was deleted and created again has other dead letters.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from kops.operations.services import Services
 
 OPERATION = "replay.redrive"
 LARGEST_NOTE = 900_000
-"""Bytes of a record that brokers take with their default of ``max.message.bytes``, and some room."""
+"""Bytes of a record that brokers accept with their default of ``max.message.bytes``, minus a margin."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What of a partition was sent back.
+    """What was sent back from a partition.
 
     :param claim: what the redrive of that name sends
     """
@@ -40,7 +40,7 @@ class Done:
 
     @property
     def first(self) -> int:
-        """Return the first offset that was not sent back."""
+        """The first offset that was not sent back."""
         return self.done[0][1] if self.done and self.done[0][0] == 0 else 0
 
     def as_json(self) -> dict[str, str]:
@@ -48,12 +48,12 @@ class Done:
         return {name: text for name, text in note.items() if text}
 
     def folded(self, reached: int | None) -> Done:
-        """Return it with what the redrive has sent, up to where it came; None when it was not begun."""
+        """Return it with what the redrive has sent, up to the offset it reached; None when it was not begun."""
         return Done(joined(self.done, below(self.claim, reached)) if reached is not None else self.done)
 
 
 def done_of(body: Any) -> Done:
-    """Read back what ``Done.as_json`` made.
+    """Read what ``Done.as_json`` returned.
 
     :raises ValueError: when it is not valid
     """
@@ -69,7 +69,7 @@ def lock_of_topic(topic: str) -> str:
 
 
 def require_progress_topic(services: Services) -> list[str]:
-    """Refuse where what was sent back cannot be noted for good; return what a plan says of it.
+    """Refuse if there is no permanent place to record what was sent back; return what a plan says about that place.
 
     :raises Refused: before anything is sent
     """
@@ -80,10 +80,10 @@ def require_progress_topic(services: Services) -> list[str]:
 
 
 def read_done(services: Services, topic: str, partitions: Iterable[int]) -> dict[int, Done]:
-    """Return what was sent back of some partitions.
+    """Return what was sent back from some partitions.
 
-    It is read with what transactions have open: it is written outside of them. Where nothing is noted, the committed offsets count of a
-    group by which kops noted it before.
+    Records of open transactions are read too, since this is written outside of transactions. Where nothing is recorded, the committed
+    offsets of the group that kops used for it before count.
 
     :raises Refused: when what is stored cannot be read
     """
@@ -105,7 +105,7 @@ def read_done(services: Services, topic: str, partitions: Iterable[int]) -> dict
 def write_done(services: Services, topic: str, now: Mapping[int, Done]) -> None:
     """Store what was sent back.
 
-    :raises OperationFailed: when the brokers do not take it
+    :raises OperationFailed: when the brokers reject it
     """
     create_progress_topic(services)
     prefix = _prefix(services, topic)
@@ -117,9 +117,9 @@ def write_done(services: Services, topic: str, now: Mapping[int, Done]) -> None:
 
 
 def refuse_forgotten(services: Services, topic: str, known: Mapping[int, Done], starts: Mapping[int, int]) -> None:
-    """Refuse where the journal knows of dead letters that were sent back, and the cluster does not.
+    """Refuse where the journal shows dead letters that were sent back, and the cluster does not.
 
-    :param starts: of the offsets that are wanted
+    :param starts: first requested offset by partition
     :raises Refused: naming the entry
     """
     topic_id = services.kafka.topics.existing([topic])[topic].topic_id
@@ -159,7 +159,7 @@ def folded(services: Services, known: Mapping[int, Done], *, stable: bool = True
 
 
 def refuse_under_way(topic: str, known: Mapping[int, Done]) -> None:
-    """Refuse while another redrive has dead letters to send that it has not finished.
+    """Refuse while another redrive has unfinished dead letters to send.
 
     :raises Refused: naming it
     """
@@ -177,7 +177,7 @@ def done_json(known: Mapping[int, Done]) -> dict[str, Any]:
 
 
 def _prefix(services: Services, topic: str) -> str:
-    """Return what the keys of a dead-letter topic begin with."""
+    """Return the prefix of the keys of a dead-letter topic."""
     found = services.kafka.topics.existing([topic])
     if topic not in found:
         raise NotFound(no_topics([topic]), hint="`kops topics list` shows those that exist")

@@ -27,9 +27,9 @@ BY_ORIGIN = "to_partition"
 def letters_of(
     work: Work[RedriveArguments], parts: Sequence[PartitionRange], offsets: Mapping[int, Intervals], *, inside: bool, where: str | None
 ) -> DataFrame:
-    """Return dead letters with what becomes of them (``spark.replay.redrive.judged``), a task a part.
+    """Return dead letters with what becomes of them (``spark.replay.redrive.judged``), one task per part.
 
-    :param offsets: sets by partition; ``inside``: those of the sets, else all others
+    :param offsets: sets by partition; ``inside``: return those in the sets, otherwise all others
     """
     from kops.spark.reading.batch_source import BatchSource
     from kops.spark.reading.ranges import TopicRange
@@ -42,7 +42,7 @@ def letters_of(
     session = work.engine.session
     records = BatchSource(session, work.source_settings()).reduced(wanted, SCHEMA, Letters(offsets, inside))
     seen = decoded(records, given.source, key, value, skip=changes.skip, more=("dead_letter", "attempts"))
-    changed(seen, where, assignments={}, headers={}, key=key, value=value)  # Spark judges the condition
+    changed(seen, where, assignments={}, headers={}, key=key, value=value)  # let Spark check the condition
     causes = () if inside else given.causes
     return judged(seen, where=where, causes=causes, route=given.route, max_attempts=given.max_attempts, parked=given.parked)
 

@@ -45,13 +45,13 @@ class RedriveRequest:
     """A redrive as it was requested.
 
     :param source: the dead-letter topic, with or without partitions
-    :param span: ``FROM..TO`` of it
-    :param causes: texts, one of which a cause has
-    :param route: where those go that do not say where they came from
-    :param parked: where those go that were sent back ``max_attempts`` times; None leaves them
+    :param span: its range, ``FROM..TO``
+    :param causes: texts; only dead letters whose cause matches one of them are sent
+    :param route: target for those that do not say where they came from
+    :param parked: target for those that were sent back ``max_attempts`` times; None leaves them
     :param changes: formats, ``--where`` and ``--set``
     :param take_over: count a redrive that was never finished as it is
-    :param again: choose among those too that were sent back before
+    :param again: also choose among those that were sent back before
     :param to_topics: patterns of topics that headers may name
     :param unattended: the plan is not shown before it is carried out
     """
@@ -75,7 +75,7 @@ class RedriveRequest:
 def plan_redrive(services: Services, request: RedriveRequest, *, report: Callable[[str], None]) -> Plan[RedriveArguments]:
     """Read the dead letters, and decide which go back.
 
-    :param report: takes a line for each cause where the redrive is refused, so there is no plan to list them
+    :param report: called with a line for each cause where the redrive is refused, so that there is no plan to list them
     :raises Refused: with the reason, before anything is sent
     """
     for form in (request.changes.key, request.changes.value):
@@ -147,8 +147,8 @@ def plan_redrive(services: Services, request: RedriveRequest, *, report: Callabl
 def _read(
     work: Work[RedriveArguments], found: Range, done: Mapping[int, Done], request: RedriveRequest
 ) -> tuple[list[Group], dict[int, Intervals], int]:
-    """Return what there is by cause, the offsets to send, and how many records were read."""
-    session = work.engine.session  # has started before anything else imports pyspark
+    """Return what was found by cause, the offsets to send, and how many records were read."""
+    session = work.engine.session  # must have started before anything else imports pyspark
     from kops.spark.driver.failures import explained
     from kops.spark.replay.jobs import PartitionRange
     from kops.spark.replay.redrive import grouped, offsets_chosen
@@ -190,7 +190,7 @@ def _arguments(services: Services, request: RedriveRequest, topic: str, master: 
 
 
 def _refuse_scattered(topic: str, done: Mapping[int, Done], chosen: Mapping[int, Intervals]) -> None:
-    """Refuse when brokers would not take the note of what was sent, before and after.
+    """Refuse when brokers would not accept the record of what was sent, before and after.
 
     :raises Refused: naming the partition
     """

@@ -13,22 +13,22 @@ from kops.core.statefile.sources import FORMATS, Form
 _HEADER = re.compile(r"headers\[(?P<name>.+)\]")
 _FIELDS = ("key", "value", "timestamp")
 KEEP, BY_KEY = "keep", "key"
-"""Where records go: to the partition that they have, or to that of their key; anything else is an expression."""
+"""How the partition of a record is chosen: the one that it has, or that of its key; anything else is an expression."""
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What becomes of records on their way, all of it Spark SQL.
+    """Changes to records on their way, all of them Spark SQL.
 
     :param key: and ``value``: their formats, as ``json`` or ``json:item string, price double``
     :param where: keeps those for which it is true
-    :param assignments: ``key``, ``value``, ``timestamp`` or ``headers[name]`` -> expression; null takes a header away
-    :param topic: where each goes
-    :param partition: likewise
+    :param assignments: ``key``, ``value``, ``timestamp`` or ``headers[name]`` -> expression; null removes a header
+    :param topic: expression for the target topic of each record
+    :param partition: expression for its target partition
     :param function: ``module:function``, from DataFrame to DataFrame
-    :param skip: leave out what is not of its format
+    :param skip: leave out records that are not in their format
     """
 
     key: str = "bytes"
@@ -42,12 +42,12 @@ class Changes:
 
     @property
     def some(self) -> bool:
-        """Tell whether Spark has to make rows of the records."""
+        """Whether Spark has to make rows of the records."""
         return bool(self.where or self.assignments or self.topic or self.partition or self.function)
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return the expressions of the headers that are set, by name."""
+        """The expressions of the headers that are set, by name."""
         return {header: expression for name, expression in self.assignments if (header := header_name(name)) is not None}
 
     @property
@@ -67,15 +67,15 @@ def changes_of_json(body: Mapping[str, Any]) -> Changes:
 
 @dataclass(frozen=True)
 class ReplayRequest:
-    """A replay.
+    """A requested replay.
 
     :param source: topic, with or without partitions
-    :param target: topic; None when an expression says it
+    :param target: topic; None when an expression gives it
     :param declared: the topics that the expression may give; empty to find them by reading
     :param span: ``FROM..TO``; ``from_group`` and ``until_group``: the committed offsets of a group in place of either
     :param partition_by: ``keep``, ``key`` or an expression; None chooses
-    :param source_context: where the source is, when it is another cluster
-    :param rate: records a second in all; ``limit``: records in all
+    :param source_context: where the source is, when it is on another cluster
+    :param rate: records per second in total; ``limit``: records in total
     :param accept_new_times: the target may set its own timestamps
     """
 
@@ -97,9 +97,9 @@ class ReplayRequest:
 
 
 def parse_assignments(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return what ``--set`` says.
+    """Return the assignments of ``--set``.
 
-    :raises UsageProblem: when it sets nothing that a record has
+    :raises UsageProblem: when one sets nothing that a record has
     """
     found = []
     for text in texts:

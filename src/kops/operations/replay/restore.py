@@ -1,4 +1,4 @@
-"""The mutation that restores an archive: a replay that reads Parquet, makes its topic, and commits the offsets of groups."""
+"""The mutation that restores an archive: a replay that reads Parquet, creates its topic, and commits the offsets of groups."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Restore(Replay[RestoreArguments]):
     arguments: ClassVar[type[Arguments] | None] = RestoreArguments
 
     def check(self, services: Services, plan: Plan[RestoreArguments]) -> None:
-        """Refuse when the target is another than it was, a group has members, or this was carried out before."""
+        """Refuse when the target has changed, a group has members, or this was carried out before."""
         given = plan.arguments
         resumed = given.resumed
         if given.create and not resumed and services.kafka.topics.existing([given.anchor]):
@@ -48,7 +48,7 @@ class Restore(Replay[RestoreArguments]):
         super().check(services, replace(plan, arguments=replace(given, ranges={})))
 
     def apply(self, services: Services, plan: Plan[RestoreArguments]) -> Iterator[ItemResult]:
-        """Make the topic, send each partition's records, and commit the offsets of groups once all are there."""
+        """Create the topic, send each partition's records, and commit the offsets of groups once all are there."""
         given = plan.arguments
         for item in plan.changes:
             if item.action == "create" and given.create is not None:
@@ -81,7 +81,7 @@ class Restore(Replay[RestoreArguments]):
         return found
 
     def resume(self, services: Services, plan: Plan[RestoreArguments]) -> Plan:
-        """Return the plan for what is left; a topic that was made is not made again."""
+        """Return the plan for what is left; a topic that was created is not created again."""
         there = services.kafka.topics.existing([plan.arguments.anchor])
         left = super().resume(services, _sending(plan))
         before = [item for item in plan.items if item.action == "create" and not there]
@@ -90,7 +90,7 @@ class Restore(Replay[RestoreArguments]):
     def invert(self, services: Services, plan: Plan[RestoreArguments], results: Sequence[ItemResult]) -> Plan:
         """Return the plan that deletes what was sent, where nothing else is.
 
-        :raises Refused: when it cannot be taken out
+        :raises Refused: when it cannot be removed
         """
         records = [result for result in results if isinstance(result.value, dict)]
         back = super().invert(services, plan, records)
@@ -103,7 +103,7 @@ RESTORE = Restore()
 
 
 def _wait_for_leaders(services: Services, targets: Mapping[str, int]) -> None:
-    """Wait until the brokers know who leads a topic that was just made."""
+    """Wait until the brokers know who leads a topic that was just created."""
     places = [TopicPartition(topic, number) for topic, count in targets.items() for number in range(count)]
     deadline = time.monotonic() + SETTLE_SECONDS
     while True:
@@ -122,7 +122,7 @@ def _sending(plan: Plan[RestoreArguments]) -> Plan:
 
 
 def rows_of_archive(work: Work[RestoreArguments], parts: Sequence[PartitionRange]) -> DataFrame:
-    """Return what is sent of an archive, a task a partition, in the order of the offsets."""
+    """Return the rows to send from an archive, one task per partition, in the order of the offsets."""
     from kops.spark.reading.archive import in_parts, read_archive
     from kops.spark.replay.expressions import COLUMNS
 

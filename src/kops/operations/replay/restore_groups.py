@@ -28,7 +28,7 @@ MOVE = "commit"
 def groups_wanted(archive: Archive, patterns: Sequence[str]) -> dict[str, Mapping[int, Committed]]:
     """Return the archived groups that patterns name.
 
-    :raises NotFound: when one names none
+    :raises NotFound: when a pattern matches none
     """
     found: dict[str, Mapping[int, Committed]] = {}
     for pattern in patterns:
@@ -127,7 +127,10 @@ def verified_groups(services: Services, plan: Plan[RestoreArguments], results: S
 
 
 def new_offsets(services: Services, plan: Plan[RestoreArguments], producers: Sequence[int]) -> dict[tuple[int, int], int]:
-    """Return the offset in the target that comes after so many restored records: markers of transactions are between them."""
+    """Return the offset in the target that follows a number of restored records, by partition and number.
+
+    It has to be looked up: markers of transactions are between the records.
+    """
     from kops.spark.driver.failures import explained
     from kops.spark.reading.archive_positions import positions
 

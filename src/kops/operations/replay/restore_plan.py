@@ -96,7 +96,7 @@ def plan_restore(
 
 
 def _creation(services: Services, archive: Archive, target: str) -> NewTopic | None:
-    """Return the topic to be created; None when it is there."""
+    """Return the topic to be created; None when it exists."""
     if services.kafka.topics.existing([target]):
         return None
     request = archive.new_topic(target)
@@ -107,7 +107,7 @@ def _creation(services: Services, archive: Archive, target: str) -> NewTopic | N
 
 
 def _new_targets(created: NewTopic, request: ReplayRequest) -> Targets:
-    """Return a topic that is not there yet as one that is."""
+    """Return a topic that is still to be created as a target."""
     settings = {name: Setting(name, value, "topic") for name, value in created.settings.items()}
     settings.setdefault("cleanup.policy", Setting("cleanup.policy", "delete", "default"))
     ends = {TopicPartition(created.name, number): 0 for number in range(created.partitions or 0)}

@@ -1,4 +1,4 @@
-"""The mutation that replays: send what is left, read it back, take it back where that can be."""
+"""The mutation that replays: sends what is left, reads it back, and undoes it where that is possible."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Replay(Mutation[Given]):
     gone_on_with: ClassVar[str] = "kops replay resume"
 
     def locks(self, plan: Plan[Given]) -> Iterable[str]:
-        """Name the replay: the same one is not run twice at once."""
+        """Lock the replay: the same one is not run twice at once."""
         return [plan.arguments.replay]
 
     def check(self, services: Services, plan: Plan[Given]) -> None:
@@ -62,7 +62,7 @@ class Replay(Mutation[Given]):
         refuse_gone(source, given.source, {part.partition: max(part.start, _reached(done, part.partition, part.start)) for part in left})
 
     def apply(self, services: Services, plan: Plan[Given]) -> Iterator[ItemResult]:
-        """Send each partition's records, as far as they are not sent."""
+        """Send those records of each partition that have not been sent."""
         given = plan.arguments
         done = progress_of(services, given.replay, list(plan.arguments.ranges), stable=False) if given.resumed else {}
         begin_progress(services, plan, [number for number in list(plan.arguments.ranges) if number not in done])
@@ -97,16 +97,16 @@ class Replay(Mutation[Given]):
     def invert(self, services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> Plan:
         """Return the plan that deletes what was sent, where nothing else is.
 
-        :raises Refused: when it cannot be taken out
+        :raises Refused: when it cannot be removed
         """
         return plan_undo(services, plan, results)
 
     def can_be_undone(self, plan: Plan[Given]) -> bool:
-        """Tell whether the targets were empty, and let records be deleted."""
+        """Whether the targets were empty, and let records be deleted."""
         return bool(plan.arguments.own)
 
     def resume(self, services: Services, plan: Plan[Given]) -> Plan:
-        """Return the plan for what is left, from where the records in the target say that it stopped."""
+        """Return the plan for what is left, from where the records in the target show that it stopped."""
         done = progress_of(services, plan.arguments.replay, list(plan.arguments.ranges), stable=False)
         refuse_forgotten(services, plan, done)
         items = tuple(_left(item, done.get(partition_of(item.target).partition)) for item in plan.items)
@@ -117,7 +117,7 @@ class Replay(Mutation[Given]):
         return replace(plan, items=items, summary=summary, arguments=replace(plan.arguments, resumed=True), warnings=())
 
     def messages(self, services: Services, plan: Plan[Given], results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Say what was proven, or how to continue."""
+        """Return what was proven, or how to continue."""
         if any(result.status is not Status.DONE for result in results):
             return ("`kops replay resume ID` continues where it stopped, once the reason is fixed",)
         values = [result.value for result in results if isinstance(result.value, dict)]

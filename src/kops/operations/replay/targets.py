@@ -1,4 +1,4 @@
-"""The topics that records go to: there, large enough, and taking records as they are."""
+"""The topics that records go to: they exist, are large enough, and accept records as they are."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _TIMES, _LARGEST, _POLICY, _RETENTION = "message.timestamp.type", "max.message.b
 
 @dataclass(frozen=True)
 class Targets:
-    """The topics, by name.
+    """The target topics, by name.
 
-    :param counts: partitions of each
+    :param counts: number of partitions of each
     :param ids: topic ids
     :param ends: the end of each partition
     :param own: they have no records yet
@@ -40,7 +40,7 @@ class Targets:
 
     @property
     def largest(self) -> int:
-        """Return the bytes of the largest batch that all of them take; 0 where there are none."""
+        """Bytes of the largest batch that all of them accept; 0 where there are none."""
         return min((int(self.setting(topic, _LARGEST) or 1_048_588) for topic in self.counts), default=0)
 
     @property
@@ -49,12 +49,12 @@ class Targets:
 
     @property
     def compacted(self) -> list[str]:
-        """Return those that keep the last record of a key only."""
+        """The targets whose cleanup policy includes compaction."""
         return [topic for topic in self.counts if "compact" in self.setting(topic, _POLICY)]
 
     @property
     def no_undo(self) -> str:
-        """Return why records that are sent there cannot be undone; empty when they can."""
+        """Why records that are sent there cannot be undone; empty when they can."""
         only_compacted = [topic for topic in self.counts if self.setting(topic, _POLICY) == "compact"]
         if only_compacted:
             return f"{only_compacted[0]} is compacted, and brokers delete no records there"
@@ -67,9 +67,9 @@ class Targets:
 
 
 def targets_of(services: Services, topics: Sequence[str], request: ReplayRequest) -> Targets:
-    """Look at the topics.
+    """Describe the topics as targets.
 
-    :raises Refused: naming all that are not there, or one that would set its own timestamps
+    :raises Refused: naming all that do not exist, or one that would set its own timestamps
     """
     found = services.kafka.topics.existing(topics)
     missing = sorted(set(topics) - set(found))
@@ -100,7 +100,7 @@ def placement(request: ReplayRequest, partitions: int, targets: Targets, *, chan
     """Return how the partition of a record is chosen (``keep``, ``key`` or an expression), and a sentence about it.
 
     :param partitions: of the source
-    :param changed: keys may be others than before
+    :param changed: keys may differ from those before
     """
     counts = set(targets.counts.values())
     fitting = all(count >= partitions for count in counts)

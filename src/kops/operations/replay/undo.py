@@ -1,4 +1,4 @@
-"""Taking a replay back: possible where its records are alone, and said plainly where it is not."""
+"""Undo of a replay: possible where its records are alone, and refused with the reason where they are not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kops.operations.topics.truncate import TruncateTopics, Truncation, below_of
 
 @dataclass(frozen=True)
 class ReplayTruncation(Truncation):
-    """The records of a replay, and whose progress goes with them."""
+    """The records of a replay, and the replay and partitions whose progress is deleted with them."""
 
     replay: str
     partitions: tuple[int, ...]
@@ -38,7 +38,7 @@ class UndoReplay(TruncateTopics[ReplayTruncation]):
     arguments: ClassVar[type[Arguments]] = ReplayTruncation
 
     def apply(self, services: Services, plan: Plan[ReplayTruncation]) -> Iterator[ItemResult]:
-        """Delete the records, then the groups that said how far it came."""
+        """Delete the records, then the groups that recorded its progress."""
         yield from super().apply(services, plan)
         forget_progress(services, plan.arguments.replay, plan.arguments.partitions)
 
@@ -70,14 +70,14 @@ def plan_undo(services: Services, plan: Plan[Given], results: Sequence[ItemResul
             records=ours,
             producers=sorted(producers),
         )
-    back = plan_truncate_at(services, seen.ends)  # what came after it was looked at stays
+    back = plan_truncate_at(services, seen.ends)  # records that arrived after the check stay
     arguments = ReplayTruncation(back.arguments.below, plan.arguments.replay, tuple(partitions))
     summary = f"undo the replay: {back.summary}"
     return replace(back, operation=UndoReplay.name, summary=summary, arguments=arguments, losses=tuple(_losses(seen)))
 
 
 def _losses(seen: TargetContents) -> Iterator[str]:
-    """Yield what goes with the records of the replay: those that others wrote among them, which Kafka cannot keep."""
+    """Yield what is lost with the records of the replay: records of others among them, which Kafka cannot keep."""
     others: dict[str, int] = {}
     for place, found in seen.found.items():
         if found.others:
@@ -87,7 +87,7 @@ def _losses(seen: TargetContents) -> Iterator[str]:
 
 
 def _refuse_other_topics(services: Services, plan: Plan[Given]) -> None:
-    """Refuse when a target was deleted and created again: what is in it now is another's.
+    """Refuse when a target was deleted and created again: its records now are not those of the replay.
 
     :raises StateMoved: naming it
     """

@@ -1,4 +1,4 @@
-"""A replay's plan as the jobs of Spark."""
+"""Spark jobs for the plan of a replay."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROWS: Mapping[type[ReplayArguments], str] = {
     RestoreArguments: "kops.operations.replay.restore:rows_of_archive",
     RedriveArguments: "kops.operations.replay.redrive_letters:rows_of_dead_letters",
 }
-"""The function that makes the rows of a plan that reads something else than a range of a topic, in the order of the offsets."""
+"""The function that makes the rows of a plan whose source is not a range of a topic, in the order of the offsets."""
 
 
 @dataclass
@@ -47,21 +47,21 @@ class Work(Generic[Given]):
 
     @cached_property
     def engine(self) -> Engine:
-        """Return Spark, which begins to start."""
+        """Spark, which starts in the background on first use."""
         return start_engine(self.services, self.arguments.master)
 
     @property
     def makes_rows(self) -> bool:
-        """Tell whether Spark makes rows of the records; else whole batches move."""
+        """Whether Spark makes rows of the records; otherwise whole batches are copied."""
         return self.changes.some or type(self.arguments) in ROWS
 
     @cached_property
     def _progress_folder(self) -> str | None:
-        """Return where tasks of this machine write how many records they have sent; None where they do not."""
+        """The folder where tasks on this machine write how many records they have sent; None where they do not."""
         return folder_of_this_process() if self.arguments.master.startswith("local") and not self.makes_rows else None
 
     def sending(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
-        """Show how many records were sent, while they are.
+        """Show how many records were sent, while they are being sent.
 
         :param ends: of the targets, as they are before
         """
@@ -115,14 +115,14 @@ class Work(Generic[Given]):
         )
 
     def _slots(self, parts: int) -> int:
-        """Return how many tasks run at once; as many as there are where only the cluster knows."""
+        """Return how many tasks run at once; as many as there are parts where only the cluster knows."""
         match = re.fullmatch(r"local(?:\[(\*|\d+)(?:,.*)?\])?", self.arguments.master)
         if not match:
             return parts
         return (os.cpu_count() or 1) if match[1] == "*" else int(match[1] or 1)
 
     def rows(self, parts: Sequence[PartitionRange]) -> DataFrame:
-        """Return the rows to send, a task a part."""
+        """Return the rows to send, one task per part."""
         from kops.spark.reading.batch_source import BatchSource
         from kops.spark.replay.expressions import by_function, changed, decoded, placed, routed
 
@@ -141,13 +141,13 @@ class Work(Generic[Given]):
         return routed(new, topic, partition, given.anchor)
 
     def new_content(self, parts: Sequence[PartitionRange]) -> DataFrame:
-        """Return the offsets of the records to send, and what is new of them, a task a part."""
+        """Return the offsets of the records to send, and their new contents, one task per part."""
         from kops.spark.replay.columns import TYPES, columns_named
 
         changes, (key, value) = self.changes, self._forms
         try:
             return self._new_content(parts, columns_named(changes.expressions(), key, value))
-        except UsageProblem:  # it uses what it does not name
+        except UsageProblem:  # an expression uses columns that it does not name
             return self._new_content(parts, tuple(TYPES))
 
     def _new_content(self, parts: Sequence[PartitionRange], columns: tuple[str, ...]) -> DataFrame:
@@ -199,7 +199,7 @@ class Work(Generic[Given]):
         return outcomes
 
     def _send(self, parts: Sequence[PartitionRange], job: Job) -> list[Outcome]:
-        session = self.engine.session  # has started before anything else imports pyspark
+        session = self.engine.session  # must have started before anything else imports pyspark
         if not self.makes_rows:
             from kops.spark.replay.tasks import copy
 
@@ -224,7 +224,7 @@ def _rows_of(arguments: ReplayArguments) -> Callable[[Work[Any], Sequence[Partit
 def ranges_left(arguments: ReplayArguments, done: Mapping[int, int]) -> list[PartitionRange]:
     """Return the ranges of a plan that are not completely sent.
 
-    :param done: how far each partition is
+    :param done: next offset to send, by partition
     """
     from kops.spark.replay.jobs import PartitionRange
 
