@@ -1,1 +1,1 @@
-"""Archives of topics: their place, their manifest, and reading them back."""
+"""Archives of topics: their location, their manifest, and reading them back."""

@@ -1,4 +1,4 @@
-"""What an archive says of itself, as JSON: the topic, the runs with the offsets that each archived, and where groups were."""
+"""The manifest of an archive, as JSON: the topic, the runs with the offsets that each archived, and the offsets of groups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Run:
     """What one call of `kops replay archive` added.
 
     :param name: of its folder
-    :param ranges: partition -> offsets from, and to before; what of it has no record was aborted, a marker, or compacted away
+    :param ranges: partition -> offsets from, and to (exclusive); offsets without a record were aborted, a marker, or compacted away
     :param contents: partition -> what its files hold (``spark.snapshot.Held``)
     """
 
@@ -31,7 +31,6 @@ class Run:
 
     @property
     def records(self) -> int:
-        """Return how many records it has."""
         return sum(held["records"] for held in self.contents.values())
 
 
@@ -57,7 +56,7 @@ class Archive:
     groups: Mapping[str, Mapping[int, Committed]] = field(default_factory=dict)
 
     def span(self, partition: int) -> tuple[int, int] | None:
-        """Return the offsets of a partition that are archived; None before the first run that looked at it."""
+        """Return the archived range of offsets of a partition; None before the first run that included it."""
         found = [run.ranges[partition] for run in self.runs if partition in run.ranges]
         return (found[0][0], found[-1][1]) if found else None
 
@@ -67,25 +66,23 @@ class Archive:
         return [(one[1], other[0]) for one, other in pairwise(found) if other[0] > one[1]]
 
     def records(self, partition: int) -> int:
-        """Return how many records of a partition it has."""
         return sum(run.contents[partition]["records"] for run in self.runs if partition in run.contents)
 
     @property
     def held_partitions(self) -> list[int]:
-        """Return the partitions with records."""
+        """The partitions with records."""
         return sorted({number for run in self.runs for number in run.contents})
 
     def new_topic(self, name: str) -> NewTopic:
-        """Return the topic as it was, under a name."""
+        """Return the topic as it was archived, with the given name."""
         return NewTopic(name, self.partitions, self.replication_factor, dict(self.settings))
 
     def with_run(self, run: Run | None) -> Archive:
-        """Return it with a run more."""
+        """Return the archive with this run added."""
         return self if run is None else replace(self, runs=(*self.runs, run))
 
 
 def archive_json(archive: Archive) -> dict[str, Any]:
-    """Return an archive as JSON."""
     return {
         "version": VERSION,
         **{name: getattr(archive, name) for name in _TEXTS},
@@ -106,19 +103,18 @@ def archive_json(archive: Archive) -> dict[str, Any]:
 
 
 def held_json(contents: Mapping[int, Any]) -> dict[int, dict[str, int]]:
-    """Return what files hold as JSON."""
     return {number: asdict(held) for number, held in sorted(contents.items())}
 
 
 def held_json_of(contents: Mapping[int, Any]) -> dict[str, Any]:
-    """Return what files hold as JSON: of ``Held``, or of what was read back."""
+    """Return what files hold as JSON, from ``Held`` or from what was read back."""
     plain = {number: held for number, held in contents.items() if isinstance(held, Mapping)}
     counted = held_json({number: held for number, held in contents.items() if number not in plain})
     return {str(number): dict(held) for number, held in sorted({**plain, **counted}.items())}
 
 
 def archive_of_json(body: Mapping[str, Any], path: str) -> Archive:
-    """Read back what ``archive_json`` made.
+    """Read what ``archive_json`` returned.
 
     :raises ConfigError: when it is something else
     """

@@ -1,8 +1,8 @@
-"""Where an archive lies: a folder of this machine, or anything else that Spark reaches by a URI.
+"""Where an archive is stored: a folder on this machine, or anything else that Spark reaches by a URI.
 
-Either way a run that is killed leaves the archive as it was: only what the newest manifest names belongs to it. In a folder of this machine
-that is ``manifest.json``, renamed when it is written; elsewhere Spark writes ``manifests/NUMBER``, a number more each time, which is there
-once its committer has moved it.
+In both cases a run that is killed leaves the archive as it was: only what the newest manifest names belongs to it. In a folder on this
+machine that is ``manifest.json``, renamed after it is written; elsewhere Spark writes ``manifests/NUMBER``, with the next number each
+time, which exists once its committer has moved it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILE, MANIFESTS, RECORDS = "manifest.json", "manifests", "records"
 
 @dataclass(frozen=True)
 class Place:
-    """An archive's place.
+    """The location of an archive.
 
     :param path: absolute, or a URI
     """
@@ -34,16 +34,16 @@ class Place:
 
     @property
     def folder(self) -> Path | None:
-        """Return the folder of this machine; None for a URI."""
+        """The folder on this machine; None for a URI."""
         return None if "://" in self.path else Path(self.path)
 
     @property
     def manifests(self) -> str:
-        """Return where Spark writes manifests."""
+        """Where Spark writes manifests."""
         return f"{self.path}/{MANIFESTS}"
 
     def records(self, run: str) -> str:
-        """Return where the records of a run lie."""
+        """Return where the records of a run are."""
         return f"{self.path}/{RECORDS}/{run}"
 
     def read(self, engine: Engine) -> dict[str, Any] | None:
@@ -61,7 +61,7 @@ class Place:
         return body
 
     def write(self, engine: Engine, body: dict[str, Any]) -> None:
-        """Make a manifest the newest."""
+        """Write a manifest as the newest one."""
         if self.folder:
             _write_local(self.folder, json.dumps(body, indent=2, ensure_ascii=False))
             return
@@ -71,14 +71,14 @@ class Place:
         write_manifest(engine.session, self.manifests, number, json.dumps(body, ensure_ascii=False))
 
     def forget_others(self, runs: Collection[str]) -> None:
-        """Delete what killed runs have left; elsewhere than on this machine it stays, and does not count."""
+        """Delete what killed runs have left; outside this machine it stays, and does not count."""
         left = self.folder / RECORDS if self.folder else None
         for folder in left.iterdir() if left and left.is_dir() else ():
             if folder.name not in runs:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def make(self) -> None:
-        """Make the folder where it is not there, for its owner only: it gets everything that the topic has.
+        """Create the folder if it does not exist, for its owner only: it gets everything that the topic has.
 
         :raises OperationFailed: when that fails
         """
@@ -89,9 +89,9 @@ class Place:
             raise OperationFailed(f"cannot make {self.path}: {error.strerror}", hint="nothing was archived") from error
 
     def make_durable(self, run: str) -> None:
-        """Have a run's files and folders on disk before a manifest names them; elsewhere than on this machine that is the store's matter.
+        """Flush a run's files and folders to disk before a manifest names them; outside this machine the storage is responsible for that.
 
-        :raises OperationFailed: when the disk does not take them
+        :raises OperationFailed: when that fails
         """
         if self.folder is None:
             return
@@ -104,7 +104,7 @@ class Place:
             raise OperationFailed(f"cannot write {top} to disk: {error.strerror}", hint="the archive is as it was") from error
 
     def require_seen(self, engine: Engine, run: str) -> None:
-        """Refuse when Spark's workers wrote where this machine does not see it.
+        """Refuse when Spark's workers wrote to a folder that this machine does not see.
 
         :raises UsageProblem: before the manifest names it
         """
@@ -116,9 +116,9 @@ class Place:
 
 
 def place_of(path: str) -> Place:
-    """Return the place that a path or URI names.
+    """Return the location that a path or URI names.
 
-    :raises UsageProblem: when the folder could not be made
+    :raises UsageProblem: when the folder could not be created
     """
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", path):
         scheme, rest = path.split(":", 1)
@@ -132,9 +132,9 @@ def place_of(path: str) -> Place:
 
 
 def refuse_others(place: Place) -> None:
-    """Refuse to begin an archive in a folder that has something else in it.
+    """Refuse to begin an archive in a folder that has other contents.
 
-    :raises UsageProblem: when it does
+    :raises UsageProblem: when it has
     """
     if place.folder and place.folder.is_dir() and any(each.name != RECORDS for each in place.folder.iterdir()):
         raise UsageProblem(f"{place.folder} has other things in it and no {FILE}", hint="name another folder")
@@ -165,7 +165,7 @@ def _write_local(folder: Path, text: str) -> None:
 
 
 def _newest(engine: Engine, path: str) -> tuple[int, str | None]:
-    session = engine.session  # has started before anything else imports pyspark
+    session = engine.session  # must have started before anything else imports pyspark
     from kops.spark.reading.manifests import newest_manifest
 
     return newest_manifest(session, path)

@@ -1,4 +1,4 @@
-"""An archive opened, read whole, and compared with what its manifest says before anything is made of it."""
+"""Opens an archive, reads it whole, and compares it with its manifest before anything is made of it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def read_archive_of(engine: Engine, place: Place) -> Archive | None:
 
 
 def open_archive(engine: Engine, path: str) -> tuple[Place, Archive]:
-    """Return an archive that is there.
+    """Return an existing archive.
 
-    :raises NotFound: when it is not
+    :raises NotFound: when there is none
     """
     place = place_of(path)
     found = read_archive_of(engine, place)
@@ -40,16 +40,16 @@ def runs_of(archive: Archive) -> list[str]:
 
 
 def paths_of(place: Place, archive: Archive) -> tuple[str, ...]:
-    """Return where the records of an archive are."""
+    """Return the paths of an archive's records."""
     return tuple(place.records(run) for run in runs_of(archive))
 
 
 def rows_compared(engine: Engine, place: Place, archive: Archive) -> DataFrame | None:
     """Read an archive once, and return its rows; None when it has none.
 
-    :raises Refused: when it holds something else than its manifest says
+    :raises Refused: when its contents differ from its manifest
     """
-    session = engine.session  # has started before anything else imports pyspark
+    session = engine.session  # must have started before anything else imports pyspark
     from kops.spark.driver.failures import explained
     from kops.spark.reading.archive import contents_of, read_archive
 

@@ -31,9 +31,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Range:
-    """What of a topic is read.
+    """The part of a topic that is read.
 
-    :param partitions: of the topic in all
+    :param partitions: total number of partitions of the topic
     """
 
     topic: str
@@ -61,7 +61,7 @@ def source_of(services: Services, context: str | None) -> Source:
 
 
 def settings_of(connection: Connection, what: str) -> dict[str, str]:
-    """Return a connection in librdkafka's terms, secrets included, once tasks can make it.
+    """Return a connection in librdkafka's terms, secrets included, after checking that tasks can open it.
 
     :raises Refused: when they cannot
     """
@@ -82,7 +82,7 @@ def settings_of(connection: Connection, what: str) -> dict[str, str]:
 def range_of(
     services: Services, source: Source, text: str, span: str | None = None, *, from_group: str | None = None, until_group: str | None = None
 ) -> Range:
-    """Decide which offsets are read: up to where everything is committed now, and no further.
+    """Decide which offsets are read: at most up to where everything is committed now.
 
     :param text: topic, with or without partitions
     :param span: ``FROM..TO``; ``from_group`` and ``until_group``: the committed offsets of a group in place of either

@@ -34,7 +34,7 @@ def take_archive(
     accept_gap: bool = False,
     master: str | None = None,
 ) -> tuple[Archive, Run | None, tuple[str, ...]]:
-    """Add what is new of a topic to an archive, or begin one.
+    """Add what is new in a topic to an archive, or begin one.
 
     :param span: ``FROM..TO``: no more than that
     :param by: ``day`` or ``hour``; that of the archive when None
@@ -102,7 +102,7 @@ def _current(services: Services, topic: str, before: Archive | None, by: str | N
 def _new_ranges(found: Range, archive: Archive, *, accept_gap: bool) -> tuple[dict[int, tuple[int, int]], list[str]]:
     """Return what is to be archived: from where the archive ends, without gap or overlap.
 
-    :raises Refused: when what comes next is gone, or ``--range`` leaves it out
+    :raises Refused: when the next records are gone, or ``--range`` leaves them out
     """
     ranges, notes = {}, []
     for number, some in sorted(found.ranges.items()):
@@ -128,11 +128,11 @@ def _new_ranges(found: Range, archive: Archive, *, accept_gap: bool) -> tuple[di
 
 
 def _written(engine: Engine, place: Place, archive: Archive, settings: Mapping[str, str], ranges: Mapping[int, tuple[int, int]]) -> Run:
-    """Write a run's records where no manifest names them yet."""
+    """Write a run's records, which no manifest names yet."""
     from kops.spark.driver.failures import explained
     from kops.spark.reading.archive import read_topic, write_archive
 
-    services, session = engine.services, engine.session  # has started before anything else imports pyspark
+    services, session = engine.services, engine.session  # must have started before anything else imports pyspark
     place.forget_others([run.name for run in archive.runs])
     name = f"{services.now():%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
     some = {number: bounds for number, bounds in ranges.items() if bounds[0] < bounds[1]}
@@ -146,12 +146,12 @@ def _written(engine: Engine, place: Place, archive: Archive, settings: Mapping[s
 
 
 def _empty_run(services: Services, ranges: Mapping[int, tuple[int, int]]) -> Run:
-    """Return a run without records: it says where the archive of an empty topic begins."""
+    """Return a run without records: it records where the archive of an empty topic begins."""
     return Run("", time_text(to_milliseconds(services.now())), dict(ranges), {})
 
 
 def _groups_of(services: Services, topic: str) -> tuple[dict[str, dict[int, Committed]], list[str]]:
-    """Return what groups have committed of a topic, and who could not be asked."""
+    """Return what groups have committed for a topic, and the groups whose offsets could not be read."""
     ids = [each.group_id for each in services.kafka.groups.listed() if each.type != "share" and not is_own_group(each.group_id)]
     answers = services.kafka.groups.committed_or_errors(ids) if ids else {}
     errors = [f"group {group}: {answer.message}" for group, answer in answers.items() if isinstance(answer, KopsError)]

@@ -1,4 +1,4 @@
-"""The verbs of ``kops changelog`` with Spark: the same answers for topics that are too big for this process."""
+"""The subcommands of ``kops changelog`` with Spark: the same answers for topics that are too big for this process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Read:
     """Some partitions, as Spark reads them.
 
     :param ranges: up to where it can read: an open transaction ends the reading
-    :param unstable: where one does
+    :param unstable: partitions where an open transaction does so, and its offset
     """
 
     engine: Engine
@@ -44,19 +44,18 @@ class Read:
 
     @property
     def topic_range(self) -> TopicRange:
-        """Return what Spark is asked for."""
+        """The range that Spark reads."""
         from kops.spark.reading.ranges import TopicRange
 
         bounds = {place.partition: (wanted.start, wanted.end) for place, wanted in self.ranges.items()}
         return TopicRange(self.target.topic, bounds, self.target.isolation == "read_committed", headers=True)
 
     def records(self) -> DataFrame:
-        """Return the records."""
         return self.engine.kafka().read(self.topic_range)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Tell how far Spark is, and explain what fails."""
+        """Show Spark's progress, and explain failures."""
         from kops.spark.driver.failures import explained
 
         with explained(f"read {self.target.topic}"), self.engine.reading(self.topic_range):
@@ -64,7 +63,7 @@ class Read:
 
 
 def reading(services: Services, engine: Engine, target: Target, partitions: Sequence[int] | None = None) -> Read:
-    """Return some partitions as Spark is to read them; it would wait in vain for what is not committed."""
+    """Return some partitions as Spark is to read them; it would wait in vain for uncommitted records."""
     ranges = target.ranges_of(partitions)
     services.progress.step(f"reading {target.topic} with Spark")
     if target.isolation != "read_committed":
@@ -79,7 +78,7 @@ def reading(services: Services, engine: Engine, target: Target, partitions: Sequ
 
 @dataclass(frozen=True)
 class BigView:
-    """A compacted view that stays with Spark.
+    """A compacted view that stays in Spark.
 
     :param view: without its records
     :param records: those that are wanted, in log order
@@ -183,7 +182,7 @@ def count_by_spark(read: Read, shape: Shape) -> Stats:
 
 
 def _forms(records: DataFrame, shape: Shape) -> list[Form]:
-    """Return the formats of a changelog with the schemas that its records have, which tasks cannot ask a registry for."""
+    """Return the formats of a changelog with the schemas that its records have, since tasks cannot query a registry."""
     from kops.formats.confluent import Registered
     from kops.spark.stores.changelog import ids_in
 
@@ -196,7 +195,7 @@ def _forms(records: DataFrame, shape: Shape) -> list[Form]:
 def _known(form: Format, ids: Iterable[int]) -> tuple[RegisteredSchema, ...]:
     found = []
     for number in sorted(ids):
-        with suppress(UndecodableRecord):  # the registry has none of that id: its records count as undecodable
+        with suppress(UndecodableRecord):  # the registry does not have that id: its records count as undecodable
             found.append(form.lookup(number))  # type: ignore[attr-defined]  # only formats of a registry have ids
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""Whether a record is of a type of store and of the formats; in a module of its own, since Spark's workers use it too."""
+"""Whether a record fits a type of store and the formats; in a module of its own, since Spark's workers use it too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TIMED = (types.WINDOW, types.JOIN, types.SESSION)
 
 
 def checker(layout: Layout, key_format: Format, value_format: Format, right_format: Format) -> Check:
-    """Return what checks a record."""
+    """Return a function that checks a record."""
 
     def check(key: bytes, value: bytes | None, headers: Headers) -> tuple[str, str] | None:
         part = "key"
@@ -41,27 +41,27 @@ def checker(layout: Layout, key_format: Format, value_format: Format, right_form
 
 
 def checker_named(layout: str, key_format: Form, value_format: Form, right_format: Form) -> Check:
-    """Return what checks a record, by names: so it can be sent to where the records are."""
+    """Return a function that checks a record, from names, so that it can be sent to the tasks."""
     from kops.plugins.loader import format_of
 
     return checker(LAYOUTS[layout], format_of(key_format), format_of(value_format), format_of(right_format))
 
 
 class _Ids:
-    """Stands for a format and keeps the schema ids that it sees."""
+    """Takes the place of a format and keeps the schema ids that it sees."""
 
     def __init__(self) -> None:
         self.seen: set[int] = set()
 
     def decode(self, data: bytes) -> None:
-        """Keep the id in front of some bytes."""
+        """Keep the schema id at the beginning of some bytes."""
         self.seen.add(schema_id(data))
 
 
 def ids_seen(layout: str, registered: Sequence[bool], records: Iterable[tuple[bytes, bytes | None, Headers]]) -> list[set[int]]:
-    """Return the schema ids of a registry in the keys, the values and the right side's values of records.
+    """Return the schema ids in the keys, the values and the right side's values of records.
 
-    :param registered: which of the three are of a registry
+    :param registered: which of the three are in a format with a schema registry
     """
     from kops.plugins.loader import load_format
 
@@ -74,7 +74,7 @@ def ids_seen(layout: str, registered: Sequence[bool], records: Iterable[tuple[by
 
 
 def wrong_sql(layout: Layout, key_format: str, value_format: str, _right_format: str) -> str | None:
-    """Return as Spark SQL whether a record is wrong; None where only :func:`checker` can tell."""
+    """Return a Spark SQL condition that is true if a record is wrong; None where only :func:`checker` can decide."""
     if layout.name not in (types.KEY_VALUE, types.VERSIONED, *_TIMED):
         return None
     key, value = _format_sql(layout.inner_sql(), key_format), _format_sql("value", value_format)

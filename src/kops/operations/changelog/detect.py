@@ -1,4 +1,4 @@
-"""Which type of store a changelog is of: as was named, or as its name, its settings and some of its records look."""
+"""The type of store that a changelog belongs to: as given, or as its name, its settings and some of its records suggest."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from kops.operations.services import Services
 EACH = 100
 """Offsets at the end of a partition that are sampled."""
 PARTITIONS = 4
-"""The longest partitions are sampled."""
+"""How many partitions are sampled, the longest ones."""
 MANY = 50
-"""From this many topics on, one partition each is enough: a list must not take a hundred thousand records."""
+"""From this number of topics on, one partition each is enough: a list must not read a hundred thousand records."""
 _LONGEST_WINDOW = 400 * 86_400_000
 
 
 @dataclass(frozen=True)
 class Detection:
-    """What a changelog is read as.
+    """How a changelog is read.
 
-    :param guess: why
-    :param window_size: in milliseconds, where the values tell it
+    :param guess: the type, and why
+    :param window_size: in milliseconds, where the values show it
     :param sample: the records that were sampled
     """
 
@@ -39,7 +39,7 @@ class Detection:
 
     @property
     def sentence(self) -> str:
-        """Return what to say about it; empty when it was named and nothing speaks against it."""
+        """A sentence about it; empty when the type was given and nothing contradicts it."""
         if self.guess.confidence == NAMED:
             return f"read as {self.layout.name}, as named, although {'; '.join(self.guess.reasons)}" if self.guess.reasons else ""
         others = [each.type for each in self.guess.alternatives if each.type in LAYOUTS]
@@ -50,15 +50,15 @@ class Detection:
 
 
 def detect(services: Services, target: Target, named: str | None) -> Detection:
-    """Return what a changelog is read as.
+    """Return how a changelog is read.
 
-    :param named: the type that was named, one of ``LAYOUTS``
+    :param named: the type that was given, one of ``LAYOUTS``
     """
     return detect_by(target, samples(services, {target.topic: target}).get(target.topic, []), named)
 
 
 def detect_by(target: Target, records: Sequence[Record], named: str | None) -> Detection:
-    """Return what a changelog is read as, by some of its records."""
+    """Return how a changelog is read, by some of its records."""
     settings = {name: setting.value or "" for name, setting in target.settings.items()}
     said = (
         None if named is None else named.removesuffix("-window").removesuffix("-session") if named not in store_types.ALL_TYPES else named
@@ -75,7 +75,7 @@ def detect_by(target: Target, records: Sequence[Record], named: str | None) -> D
 
 
 def samples(services: Services, targets: dict[str, Target]) -> dict[str, list[Record]]:
-    """Return the newest records of some topics, all in one reading."""
+    """Return the newest records of some topics, all read at once."""
     ranges: dict[TopicPartition, OffsetRange] = {}
     partitions = PARTITIONS if len(targets) < MANY else 1
     for target in targets.values():
@@ -83,7 +83,7 @@ def samples(services: Services, targets: dict[str, Target]) -> dict[str, list[Re
         for partition in sorted(logs, key=lambda partition: logs[partition].start - logs[partition].end)[:partitions]:
             ranges[partition] = OffsetRange(max(logs[partition].start, logs[partition].end - EACH), logs[partition].end)
     found: dict[str, list[Record]] = {}
-    # What is not committed yet shows the type too, and is there at once where an open transaction would hide all that follows it.
+    # Uncommitted records show the type too, and can be read at once; an open transaction would hide all that follows it.
     for batch in services.kafka.records.read(ranges, isolation=READ_UNCOMMITTED):
         for record in batch:
             found.setdefault(record.topic, []).append(record)
@@ -91,7 +91,7 @@ def samples(services: Services, targets: dict[str, Target]) -> dict[str, list[Re
 
 
 def _suppressed(records: Sequence[Record]) -> str:
-    """Return what keys a suppressed table has: the record that a value came from lies in its window or session."""
+    """Return the type by the keys of a suppressed table: the record that a value came from is in its window or session."""
     times = [(record.key, time) for record in records if record.key is not None and (time := _time_of(record)) is not None]
     if times and all(_in_session(key, time) for key, time in times):
         return SUPPRESSED_SESSIONS
@@ -127,7 +127,7 @@ def _in_window(key: bytes, time: int) -> bool:
 
 
 def _size_of_suppressed(records: Sequence[Record]) -> int | None:
-    """Return the size of the windows, where each is held back until its end."""
+    """Return the size of the windows, if each is held back until its end."""
     sizes = set()
     for record in records:
         if record.key is not None and record.value is not None:

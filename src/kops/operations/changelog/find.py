@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 def seek(
     target: Target, detected: Detection, typed: str, named: NamedFormats, *, everywhere: bool, windows: Times
 ) -> tuple[KeyQuery, NamedFormats]:
-    """Return what to look for, and the formats that were named or, of the key, seen.
+    """Return what to look for, and the formats that were given or, for the key, detected.
 
-    :param everywhere: in all partitions, not only in that which murmur2 gives
+    :param everywhere: in all partitions, not only in the one that murmur2 gives
     :raises UsageProblem: when the key cannot be written in the format, the format is needed, or there are no windows
     """
     require_times(detected.layout, windows)
@@ -57,7 +57,7 @@ def read_versions(
     """Read a key's partitions and return every record of it.
 
     :param limit: keep this many of each partition, the newest
-    :param engine: Spark; None to read here
+    :param engine: Spark; None to read in this process
     :raises Refused: when they do not fit in memory
     """
     if engine is not None:
@@ -99,7 +99,7 @@ def read_versions(
 
 
 def current(versions: Iterable[Version], layout: Layout, *, now: bool = True) -> list[Record]:
-    """Return what the key holds now: its last record, of each window, side or time that it has; of a versioned store the newest version."""
+    """Return what the key holds now: its last record per window, side or time; in a versioned store the newest version."""
     latest = compacted([[version.record for version in versions]], versions=layout.versions, refuse=lambda _: Refused("unreachable"))
     if layout.versions and now:
         newest: dict[int, Record] = {}
@@ -122,7 +122,7 @@ class Answer:
 def get(target: Target, detected: Detection, query: KeyQuery, versions: Versions, named: NamedFormats, *, skip: bool) -> Answer:
     """Return the live records of a key.
 
-    :raises NotFound: when there is none, saying how far which partitions were read
+    :raises NotFound: when there is none, with the partitions that were read and up to where
     """
     records = current(versions.found, detected.layout)
     live = [record for record in records if record.value is not None]

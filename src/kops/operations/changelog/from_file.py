@@ -1,4 +1,4 @@
-"""What a state file says of a changelog: its type, its formats, the size of its windows."""
+"""What a state file says about a changelog: its type, its formats, the size of its windows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kops.operations.engine.state_files import read_state_file
 
 @dataclass(frozen=True)
 class StoreSpec:
-    """What a state file says.
+    """What a state file says about a store.
 
-    :param window_size: in milliseconds; None for other stores
+    :param window_size: in milliseconds; None for stores without windows
     """
 
     type_name: str
@@ -25,7 +25,7 @@ class StoreSpec:
 
 
 def spec_in(path: str, topic: str) -> StoreSpec:
-    """Return what a state file says of a changelog.
+    """Return what a state file says about a changelog.
 
     :raises ConfigError: when it cannot be read
     :raises UsageProblem: when none of its stores has this changelog

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 FEW = 50_000
-"""Rows take several times the memory of their records, so more of them are made one by one."""
+"""Rows take several times the memory of their records, so if there are more than this, they are made one by one."""
 
 
 @dataclass
 class Inspected:
-    """Rows to go through once, and sentences about them, complete when that is done.
+    """Rows to iterate over once, and sentences about them, complete after that.
 
-    :ivar notes: a sentence each
+    :ivar notes: one sentence each
     """
 
     rows: Iterable[dict[str, Any]]
@@ -36,7 +36,7 @@ class Inspected:
 
     @property
     def all_notes(self) -> list[str]:
-        """Return the sentences, with that about what was passed over."""
+        """The notes, and a sentence about skipped records."""
         return [*self.notes, *([self.skipped.sentence] if self.skipped.sentence else [])]
 
 
@@ -52,11 +52,11 @@ def inspecting(
     skip: bool,
     engine: Engine | None = None,
 ) -> Iterator[Inspected]:
-    """Give the wanted part of the compacted view.
+    """Open the requested part of the compacted view.
 
-    :param skip: pass over what cannot be decoded
-    :param engine: Spark; None to read here
-    :raises UsageProblem: when windows are wanted of a store that has none
+    :param skip: skip what cannot be decoded
+    :param engine: Spark; None to read in this process
+    :raises UsageProblem: when windows are requested of a store that has none
     """
     require_times(detected.layout, wanted.windows)
     if engine is None:
@@ -107,13 +107,13 @@ def _inspected(
         notes.append(f"note: {sentence}")
     skipped = Skipped()
     rows = rows_of(records, shape, skipped, skip=skip)
-    # Where they are few, all are decoded before the first is written, so that an error leaves no half of an answer.
+    # A few rows are all decoded before the first is written, so that an error leaves no partial answer.
     few = isinstance(records, Sequence) and len(records) <= FEW
     return Inspected(list(rows) if few else rows, skipped, notes)
 
 
 def summary(view: View, keys: int, deleted: int, *, shown: bool, limit: int | None) -> str:
-    """Return what was read and what of it is shown, in one sentence.
+    """Return a sentence on what was read and what of it is shown.
 
     :param shown: whether deleted keys are shown
     """

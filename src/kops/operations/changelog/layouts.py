@@ -1,6 +1,6 @@
-"""How a changelog's keys are made, by the type of its store: where in them the application's own key stands, and its window.
+"""The layout of a changelog's keys, by the type of its store: where in them the application's own key is, and its window.
 
-The formats themselves are in ``kops.formats.streams``; here is what reading many records needs of them, in Python and in Spark SQL.
+The formats themselves are in ``kops.formats.streams``; this module has what reading many records needs of them, in Python and in Spark SQL.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Layout:
     :param what: whose keys and values these are, for errors: ``of a window store``
     :param prefix: bytes before the application's key
     :param suffix: bytes after it
-    :param start: where the time of a key stands in it: the window's start, or the record's time in a join; negative from the end
-    :param sized: whether the application's key stands first, behind its own length
-    :param columns: takes a key apart into further columns, given the size of the windows, or None; raises ``UndecodableRecord``
-    :param value: takes a value apart, given its key and headers; raises ``UndecodableRecord``
-    :param versions: whether a key has a version of each timestamp, which later records of other timestamps do not replace
+    :param start: position of the time in a key: the window's start, or the record's time in a join; negative from the end
+    :param sized: whether the application's key comes first, after its own length
+    :param columns: splits a key into further columns, given the size of the windows, or None; raises ``UndecodableRecord``
+    :param value: splits a value, given its key and headers; raises ``UndecodableRecord``
+    :param versions: whether a key has a version per timestamp, which later records with other timestamps do not replace
     """
 
     name: str
@@ -54,11 +54,11 @@ class Layout:
 
     @property
     def needs_size(self) -> bool:
-        """Whether a window's end is known by its size only."""
+        """Whether a window's end is only known from its size."""
         return self.name in (types.WINDOW, SUPPRESSED_WINDOWS)
 
     def inner(self, key: bytes) -> bytes | None:
-        """Return the application's own key, which decides the partition; None of what is too short to be such a key."""
+        """Return the application's own key, which decides the partition; None if the key is too short to have one."""
         if self.sized:
             end = INT + int.from_bytes(key[:INT], "big", signed=True)
             return key[INT:end] if INT <= end <= len(key) else None
@@ -131,7 +131,6 @@ def _numbered(time: int) -> dict[str, Any]:
 
 
 def window_columns(start_ms: int, end_ms: int | None) -> dict[str, Any]:
-    """Return the columns of a window or session."""
     return {
         "window_start": timestamp_text(start_ms),
         "window_start_ms": start_ms,
@@ -158,5 +157,5 @@ LAYOUTS: Mapping[str, Layout] = MappingProxyType(
         )
     }
 )
-"""By the types of stores, as they are named on the command line; what suppress holds back may have windows in its keys or not."""
+"""By type of store, as named on the command line; the keys of what suppress holds back may have windows or not."""
 KEY_VALUE = LAYOUTS[types.KEY_VALUE]

@@ -1,4 +1,4 @@
-"""``changelog list``: an application's changelogs, with what a client can know of how they are kept. Nothing joins a group."""
+"""``changelog list``: an application's changelogs, with what a client can know about how they are kept. Nothing joins a group."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from kops.operations.groups.matching import similar
 from kops.operations.services import Services
 
 OFF, EMPTY, COMPACTED, CLOSED, ACTIVE = "off", "empty", "compacted", "no-sign", "active"
-"""How a topic is cleaned, as far as a client sees it: not by compaction; nothing is there; the first record lies above the log start;
-there are closed segments and the first record is where the log starts; all may lie in the segment that is written to, never cleaned."""
+"""How a topic is cleaned, as far as a client sees it: not by compaction; there are no records; the first record is above the log start;
+there are closed segments and the first record is at the log start; all may be in the active segment, which is never cleaned.
+"""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Rows, one a topic, and sentences about them."""
+    """Rows, one per topic, and sentences about them."""
 
     rows: list[dict[str, Any]]
     notes: list[str]
 
 
 def list_changelogs(services: Services, application: str | None) -> Listing:
-    """Return the internal topics of an application, of all of them when None.
+    """Return the internal topics of an application, or of all applications when None.
 
-    :raises NotFound: when nothing is named as an internal topic of the application
+    :raises NotFound: when no topic is named as an internal topic of the application
     """
     names = [name for name in services.kafka.topics.names() if is_internal_name(name)]
     ids, notes = _group_ids(services)
@@ -59,7 +60,7 @@ def _group_ids(services: Services) -> tuple[list[str], list[str]]:
 
 
 def _owned(application: str, names: Sequence[str], ids: Iterable[str]) -> tuple[dict[str, str | None], list[str]]:
-    """Return the topics of one application, and which others begin with its name."""
+    """Return the topics of one application, and other applications whose names begin with its name."""
     named = [name for name in names if is_named_of(name, application)]
     own = [name for name in named if owner_of(name, {application, *ids}) == application]
     if not own:
@@ -79,11 +80,11 @@ def _owned(application: str, names: Sequence[str], ids: Iterable[str]) -> tuple[
 
 @dataclass(frozen=True)
 class _Facts:
-    """What the cluster says about some topics besides their settings and bounds.
+    """What the cluster reports about some topics besides their settings and bounds.
 
     :param types: store type and confidence by topic
-    :param first: offset of the first record that is still there; None where there is none
-    :param sizes: bytes of the replica that has most, by partition
+    :param first: offset of the first record that still exists; None where there is none
+    :param sizes: bytes of the largest replica, by partition
     """
 
     types: Mapping[str, tuple[str, str, tuple[str, ...]]]

@@ -1,4 +1,4 @@
-"""Records of a changelog as rows: keys taken apart, keys and values decoded in the formats that were named or look right."""
+"""Records of a changelog as rows: keys split into columns, keys and values decoded in the formats that were given or detected."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LAST = ("value", "value_encoding", "headers", "tombstone")
 
 @dataclass(frozen=True)
 class NamedFormats:
-    """How records are to be shown, as named; None where nothing was named."""
+    """How records are to be shown, as given; None where nothing was given."""
 
     key: Format | None = None
     value: Format | None = None
@@ -35,7 +35,7 @@ class Shape:
     """How the records of a changelog become rows.
 
     :param right: format of the values of a join's right side
-    :param window_size: in milliseconds; None when it is not known, and the windows' ends neither
+    :param window_size: in milliseconds; None when neither it nor the ends of the windows are known
     """
 
     layout: Layout
@@ -74,7 +74,7 @@ class Shape:
 
 @contextmanager
 def _at(record: Record, part: str, layout: Layout) -> Iterator[None]:
-    """Say where it was when something of a layout cannot be taken apart."""
+    """Add the record's position to an error when a part of a layout cannot be split."""
     try:
         yield
     except UndecodableRecord as wrong:
@@ -91,10 +91,10 @@ def _at(record: Record, part: str, layout: Layout) -> Iterator[None]:
 
 @dataclass
 class Skipped:
-    """Records that were passed over, counted.
+    """Records that were skipped, counted.
 
-    :ivar shown: rows that were not
-    :ivar first: why the first one was
+    :ivar shown: rows that were not skipped
+    :ivar first: why the first one was skipped
     """
 
     count: int = 0
@@ -103,7 +103,7 @@ class Skipped:
 
     @property
     def sentence(self) -> str:
-        """Return what to say about them; empty when there are none."""
+        """A sentence about them; empty when there are none."""
         if self.first is None:
             return ""
         return f"warning: undecodable and left out: {self.count:,} of {self.count + self.shown:,}; the first: {self.first.message}"
@@ -112,8 +112,8 @@ class Skipped:
 def rows_of(records: Iterable[Record], shape: Shape, skipped: Skipped, *, skip: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the rows of the JSON contract.
 
-    :param skipped: counts those that were passed over
-    :raises UndecodableRecord: naming topic, partition and offset, unless such records are to be passed over
+    :param skipped: counts the skipped records
+    :raises UndecodableRecord: naming topic, partition and offset, unless such records are to be skipped
     """
     for record in records:
         try:
@@ -129,9 +129,9 @@ def rows_of(records: Iterable[Record], shape: Shape, skipped: Skipped, *, skip: 
 
 
 def choose_shape(records: Sequence[Record], detected: Detection, named: NamedFormats) -> tuple[Shape, str]:
-    """Return how to show records, and a sentence about the formats that were not named.
+    """Return how to show records, and a sentence about the formats that were not given.
 
-    A format that was not named is string when all keys or values are readable UTF-8, else bytes.
+    Without a given format, it is string when all keys or values are readable UTF-8, otherwise bytes.
     """
     layout = detected.layout
     key, about_keys = _choose("key", [layout.inner(record.key) for record in records if record.key is not None], named.key)
@@ -150,13 +150,13 @@ def choose_shape(records: Sequence[Record], detected: Detection, named: NamedFor
 def key_bytes(form: Format, typed: str) -> bytes:
     """Return the bytes of a key as it is typed.
 
-    :raises UsageProblem: when it is not of the format
+    :raises UsageProblem: when it is not in the format
     """
     return form.encode(form.parse(typed)) or b""
 
 
 def key_format(keys: Iterable[bytes | None]) -> tuple[Format, str]:
-    """Return the format that keys look as if they were of, and a sentence about it."""
+    """Return the format that keys appear to have, and a sentence about it."""
     return _choose("key", keys, None)
 
 

@@ -1,4 +1,4 @@
-"""``changelog stats``: every record is read and counted. Memory: a few numbers for each key."""
+"""``changelog stats``: every record is read and counted. Memory: a few numbers per key."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from kops.operations.engine.spark import Engine
 
 KEY_OVERHEAD = 300
-"""Bytes that a key takes here beside itself, in CPython."""
+"""Bytes that a key takes in memory besides itself, in CPython."""
 
 
 @dataclass
 class _Tally:
-    """What was seen of a partition so far.
+    """What was counted in a partition so far.
 
     :param last: for each key the offset of its last record and the bytes of its value, -1 for a tombstone
-    :param bad: the first that are undecodable
+    :param bad: the first undecodable records
     """
 
     records: int = 0
@@ -49,7 +49,7 @@ class _Tally:
 def count(services: Services, target: Target, shape: Shape, engine: Engine | None = None) -> Stats:
     """Read the chosen partitions and count.
 
-    :param engine: Spark; None to count here
+    :param engine: Spark; None to count in this process
     :raises Refused: when their keys do not fit in memory
     """
     if engine is not None:
@@ -79,7 +79,7 @@ def count(services: Services, target: Target, shape: Shape, engine: Engine | Non
 
 
 def _count_batch(batch: Iterable[Record], tallies: Mapping[int, _Tally], check: Check, *, versions: bool) -> int:
-    """Count some records; return how many bytes more are held."""
+    """Count some records; return how many more bytes are held."""
     more = 0
     for record in batch:
         tally, key, value, timestamp = tallies[record.partition], record.key, record.value, record.timestamp
@@ -144,7 +144,7 @@ def _too_much(target: Target, keys: int) -> Refused:
 
 
 def shape_for(detected: Detection, named: NamedFormats) -> tuple[Shape, str]:
-    """Return the formats that records are checked with: those that were named, or that the sample looks to be of, and a sentence."""
+    """Return the formats that records are checked with, those given or those that the sample suggests, and a sentence."""
     shape, sentence = choose_shape(detected.sample, detected, named)
     return shape, sentence.replace("shown as", "taken as")
 
@@ -165,7 +165,7 @@ def body_of(target: Target, detected: Detection, shape: Shape, stats: Stats) -> 
 
 
 def notes_of(target: Target, detected: Detection, stats: Stats) -> list[str]:
-    """Return what the numbers say, a sentence each."""
+    """Return what the numbers show, one sentence each."""
     found = of_settings(target, detected.layout)
     counts = total(stats.partitions.values())
     if counts.wrong_partition:

@@ -1,4 +1,4 @@
-"""Which changelog is meant, and how far it goes now."""
+"""Which changelog is meant, and where it ends now."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kops.operations.services import Services
 
 @dataclass(frozen=True)
 class Target:
-    """A changelog topic, frozen: what is written after it was looked up does not count.
+    """A changelog topic, frozen: records written after it was looked up do not count.
 
-    :param partitions: that the topic has
+    :param partitions: number of partitions of the topic
     :param ranges: the whole log of every partition
-    :param chosen: the partitions that are wanted
+    :param chosen: the requested partitions
     :param isolation: ``read_committed`` leaves out aborted and open transactions
     """
 
@@ -37,7 +37,7 @@ class Target:
 
     @property
     def offsets(self) -> int:
-        """Return how many offsets the chosen partitions have: an upper bound of the records."""
+        """How many offsets the chosen partitions have: an upper bound for the records."""
         return sum(found.end - found.start for found in self.ranges_of().values())
 
     def setting(self, name: str) -> str:
@@ -65,7 +65,10 @@ def find_target(services: Services, selection: Selection, *, isolation: str) -> 
 
 
 def _described(services: Services, name: str) -> Topic:
-    """Return a topic; where there is none, but an application of that name, say which stores it has."""
+    """Return a topic.
+
+    :raises NotFound: when there is none; if an application has that name, with the stores that it has
+    """
     try:
         return services.kafka.topics.describe([name])[name]
     except NotFound as missing:
@@ -91,7 +94,7 @@ def changelog_topic(services: Services, application: str, store: str) -> str:
 
 
 def frozen(services: Services, topics: Iterable[str], *, isolation: str = "read_committed") -> dict[str, Target]:
-    """Return topics whole, with their settings and bounds as they are now; what was deleted meanwhile is left out."""
+    """Return whole topics, with their settings and bounds as they are now; those deleted meanwhile are left out."""
     settings = services.kafka.topics.settings(topics, missing_ok=True)
     described = services.kafka.topics.existing(settings)
     partitions = [TopicPartition(name, part.partition) for name, topic in described.items() for part in topic.partitions]

@@ -1,4 +1,4 @@
-"""What the values of a changelog hold beside the application's own bytes, by the type of its store."""
+"""What the values of a changelog hold besides the application's own bytes, by the type of its store."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kops.formats.streams.writing import Headers
 
 @dataclass(frozen=True)
 class Value:
-    """A value taken apart.
+    """A value split into its parts.
 
     :param data: the application's own bytes, of which there may be several, or none
-    :param facts: what is shown in place of them, where the value has none of them
+    :param facts: what is shown in their place, where the value has none of them
     :param also: further bytes in the format of the value, by column
     :param columns: further columns
     :param right: whether the bytes are in the format of the right side of a join
@@ -31,7 +31,7 @@ class Value:
 
     @property
     def samples(self) -> tuple[bytes, ...]:
-        """Return the application's own bytes."""
+        """The application's own bytes."""
         return self.data if isinstance(self.data, tuple) else () if self.data is None else (self.data,)
 
 
@@ -47,7 +47,7 @@ def of_outer_join(key: bytes, value: bytes, _headers: Headers) -> Value:
 
 
 def of_suppress(_key: bytes, value: bytes, headers: Headers) -> Value:
-    """Return a change that waits to be passed on."""
+    """Return a change that waits to be emitted."""
     change = suppression.decode(value, headers)
     columns = {
         "buffer_time": timestamp_text(change.buffer_time_ms),

@@ -15,9 +15,9 @@ from kops.operations.changelog.target import Target
 from kops.operations.services import Services
 
 MOST_BYTES = 1 << 30
-"""What the last records may take in memory before kops refuses to continue without Spark."""
+"""Memory that the last records may take before kops refuses to continue without Spark."""
 OVERHEAD = 500
-"""Bytes that a record takes beside its key and value, in CPython."""
+"""Bytes that a record takes besides its key and value, in CPython."""
 ADVISABLE = 3_000_000
 """From this many offsets on Spark is recommended: counting a million records takes this process 6 s of CPU, and Spark 6 s to start."""
 
@@ -27,7 +27,7 @@ class RowFilter:
     """Which rows of a changelog are wanted.
 
     :param key: the application's own key, as bytes
-    :param windows: times at which their windows begin; of a join, the records' own times
+    :param windows: times at which their windows begin; in a join, the records' own times
     :param times: timestamps of their records
     """
 
@@ -37,7 +37,7 @@ class RowFilter:
     tombstones: bool = False
 
     def fits_key(self, layout: Layout) -> Callable[[bytes], bool]:
-        """Return whether a changelog's key is wanted, whatever its record says."""
+        """Return a function: whether a changelog's key is wanted, whatever its record holds."""
         key, windows = self.key, self.windows
         if windows == Times():
             return (lambda _data: True) if key is None else (lambda data: layout.inner(data) == key)
@@ -45,7 +45,7 @@ class RowFilter:
 
     @property
     def is_all(self) -> bool:
-        """Whether every key is wanted, so that nothing but deleted keys is left out."""
+        """Whether every key is wanted, so that only deleted keys are left out."""
         return self.key is None and self.windows == Times() and self.times == Times()
 
 
@@ -68,12 +68,12 @@ class View:
 
     @property
     def tombstones(self) -> int:
-        """Return the number of deleted keys that the log still mentions."""
+        """The number of deleted keys that the log still has a tombstone for."""
         return sum(record.value is None for record in self.latest)
 
 
 class Version(NamedTuple):
-    """A record of the key, and how many offsets between the previous one and it no longer have a record."""
+    """A record of the key, and how many offsets between it and the previous one no longer have a record."""
 
     record: Record
     missing_before: int
@@ -95,12 +95,12 @@ class Versions:
 
 @dataclass(frozen=True)
 class KeyQuery:
-    """One key, and where it is looked for.
+    """One key, and where it is looked up.
 
     :param key: the application's own key, as bytes
     :param shown: as it was typed
-    :param partitions: in which it is looked for
-    :param chosen: whether they were named, and not computed from the key
+    :param partitions: in which it is looked up
+    :param chosen: whether they were given, and not computed from the key
     """
 
     key: bytes
@@ -135,7 +135,7 @@ def read_view(services: Services, target: Target, layout: Layout, wanted: RowFil
 def compacted(batches: Iterable[Iterable[Record]], *, versions: bool, refuse: Callable[[int], Refused]) -> tuple[Record, ...]:
     """Return what log compaction would leave, in log order.
 
-    :param versions: keep the last record of every version of a key: of every timestamp
+    :param versions: keep the last record of every version of a key: one per timestamp
     :param refuse: makes the error for too many keys
     """
     latest: dict[Any, Record] = {}
@@ -152,7 +152,7 @@ def compacted(batches: Iterable[Iterable[Record]], *, versions: bool, refuse: Ca
 
 
 def require_times(layout: Layout, windows: Times) -> None:
-    """Check that keys have the times that are asked for.
+    """Check that keys have the requested kind of times.
 
     :raises UsageProblem: when they have none
     """

@@ -1,4 +1,4 @@
-"""What the reader of a changelog should know about it, a sentence each."""
+"""What the reader of a changelog should know about it, one sentence each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def warnings_of(view: View) -> list[str]:
 
 
 def of_settings(target: Target, layout: Layout) -> list[str]:
-    """Return what a topic's settings say about what is shown of it."""
+    """Return what a topic's settings mean for what is shown of it."""
     policy, topic = target.setting("cleanup.policy"), target.topic
     found = []
     if "compact" not in policy and layout.name != types.JOIN:
@@ -43,7 +43,7 @@ def of_settings(target: Target, layout: Layout) -> list[str]:
 
 
 def misplaced(latest: Sequence[Record], layout: Layout, partitions: int) -> int:
-    """Return how many live keys lie in a partition that Kafka's default partitioner would not give to the application's key."""
+    """Return how many live keys are in another partition than Kafka's default partitioner gives to the application's key."""
     return elsewhere(
         (
             (inner, record.partition)

@@ -1,1 +1,1 @@
-"""What state, changelogs and replays are computed with: Spark, started for a connection; state files; waiting for stable offsets."""
+"""The means to compute state, changelogs and replays: Spark, started for a connection; state files; waiting for stable offsets."""

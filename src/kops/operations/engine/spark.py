@@ -1,4 +1,4 @@
-"""Spark for a connection: started while the cluster is asked, with progress while it works."""
+"""Spark for a connection: started while the cluster is queried, with progress while it works."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
 
 def folder_of_this_process() -> str:
-    """Return a folder that is gone when this process has ended."""
+    """Return a temporary folder that is deleted when this process ends."""
     folder = tempfile.mkdtemp(prefix="kops-read-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -43,10 +43,10 @@ def folder_of_this_process() -> str:
 
 @dataclass
 class Engine:
-    """A Spark session that is starting, and what jobs need of the connection.
+    """A Spark session that is starting, and what jobs need from the connection.
 
     :param master: Spark's master
-    :param archives: what is read of archives, by topic
+    :param archives: what is read from archives, by topic
     """
 
     services: Services
@@ -58,7 +58,7 @@ class Engine:
 
     @property
     def session(self) -> SparkSession:
-        """Return the session, waiting for it."""
+        """The session; waits until it has started."""
         if self._starting.is_starting:
             self.services.progress.step("starting Spark")
         return self._starting.get()
@@ -69,7 +69,7 @@ class Engine:
         return self.master.startswith("local")
 
     def cancel_jobs(self) -> None:
-        """End all jobs of the session that run now, where it can be asked to."""
+        """Cancel all running jobs of the session, where it supports that."""
         with contextlib.suppress(Exception):
             if self.master.startswith("sc://"):
                 self.session.interruptAll()
@@ -77,7 +77,7 @@ class Engine:
                 self.session.sparkContext.cancelAllJobs()
 
     def kafka(self) -> KafkaSource:
-        """Return the source for this connection; its settings carry everything in themselves when tasks run elsewhere."""
+        """Return the source for this connection; its settings are self-contained when tasks run elsewhere."""
         from kops.config.java import java_settings, java_system_properties
         from kops.spark.driver.session import set_system_properties
         from kops.spark.reading.source import KafkaSource
@@ -91,17 +91,17 @@ class Engine:
         return KafkaSource(self.session, settings, self._batches(), self.archives)
 
     def in_kafka(self, wanted: TopicRange) -> TopicRange:
-        """Return what of a range is not read of an archive."""
+        """Return the part of a range that is not read from an archive."""
         return self.archives[wanted.topic].divided(wanted)[1] if wanted.topic in self.archives else wanted
 
     def seen(self, topic: str, partition: int, start: int, end: int) -> InputSeen | None:
-        """Return what tasks noted of a range that they read as whole batches, or a scan of it; None where nothing did."""
+        """Return what tasks recorded about a range that they read as whole batches, or a scan of it; None where nothing did."""
         from kops.spark.reading.input_seen import seen_of
 
         return seen_of(self._told, topic, partition, start, end) or self._scanned.get((topic, partition, start, end))
 
     def scan(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> None:
-        """Look for gaps in what no task has read as whole batches, where that can be done here."""
+        """Look for gaps in what no task has read as whole batches, if this machine can do it."""
         from kops.spark.reading.input_scan import scan
 
         batches = self._batches()
@@ -113,7 +113,7 @@ class Engine:
                 self._scanned[(topic, number, *unseen[number])] = found
 
     def _batches(self) -> BatchSource | None:
-        """Return what reads whole record batches: on this machine, over a connection that its tasks can make."""
+        """Return what reads whole record batches: on this machine, over a connection that its tasks can open."""
         from kops.config.librdkafka import librdkafka_settings
         from kops.gateways.wire.connections import can_connect
         from kops.spark.reading.batch_source import BatchSource
@@ -122,7 +122,7 @@ class Engine:
         return BatchSource(self.session, settings, self._told) if self.is_local and can_connect(settings) else None
 
     def reading(self, *ranges: TopicRange) -> AbstractContextManager[None]:
-        """Tell how many records were read, while something reads them."""
+        """Show how many records were read, while something reads them."""
         from kops.spark.driver.watch import records_read, records_reported, watching
 
         total = sum(wanted.records for wanted in ranges)
@@ -130,7 +130,7 @@ class Engine:
         return watching(self.services.progress, lambda: by_spark() + records_reported(self._told) - told_before, total, "records")
 
     def writing(self, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
-        """Tell how many records the log has more than before, while something writes."""
+        """Show how many more records the log has than before, while something writes."""
         return writing(self.services, ends, total)
 
 
@@ -144,7 +144,7 @@ def _keep_token(connection: Connection, directory: Path) -> None:
 
 
 def writing(services: Services, ends: Mapping[TopicPartition, int], total: int) -> AbstractContextManager[None]:
-    """Tell how many records partitions have more than before, while something writes."""
+    """Show how many more records partitions have than before, while something writes."""
     from kops.spark.driver.watch import watching
 
     def written() -> int:
@@ -198,7 +198,7 @@ def start_engine(services: Services, master: str | None = None) -> Engine:
 
 
 def _with_system_properties(connection: Connection) -> dict[str, str]:
-    """Return Spark's settings of a context, with what the executors' JVMs need to log in."""
+    """Return a context's Spark settings, with what the executors' JVMs need to log in."""
     from kops.config.java import java_settings, java_system_properties
 
     options = [f"-D{key}={value}" for key, value in java_system_properties(java_settings(connection)).items()]
@@ -207,7 +207,7 @@ def _with_system_properties(connection: Connection) -> dict[str, str]:
 
 
 def new_stage(services: Services, application: str) -> str:
-    """Return the place of a new stage: a path, or a URI below the context's staging folder."""
+    """Return the location of a new stage: a path, or a URI below the context's staging folder."""
     name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(services.now().timestamp()))}-{application}-{uuid.uuid4().hex[:6]}"
     shared = services.connection.spark.staging_directory
     if shared:
@@ -219,7 +219,7 @@ def new_stage(services: Services, application: str) -> str:
 
 
 def drop_stage(path: str) -> None:
-    """Delete a stage on this machine; one elsewhere is left to those who own the place."""
+    """Delete a stage on this machine; one elsewhere is left to the owners of that storage."""
     if "://" not in path:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -239,7 +239,7 @@ def _forget_old(services: Services, folder: Path) -> None:
 def _needed_stages(services: Services) -> set[str] | None:
     """Return the stages of entries that are not finished: they hold what was deleted, or is to be written.
 
-    :returns: None where an entry cannot be read: any stage may be its
+    :returns: None where an entry cannot be read: it may need any stage
     """
     from kops.operations.protocol.journal import EntryStatus, Journal
 

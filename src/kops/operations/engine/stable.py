@@ -1,4 +1,4 @@
-"""Waits until what was written can be read by those who read only what is committed."""
+"""Waits until what was written is visible to ``read_committed`` consumers."""
 
 from __future__ import annotations
 

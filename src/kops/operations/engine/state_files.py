@@ -72,7 +72,7 @@ def _refuse_broken_formats(path: str, stores: Sequence[Store]) -> None:
 
 
 def _with_reducer(store: Store, path: str) -> Store:
-    """Replace the name of a reducer by what executors import, once it is known to be there."""
+    """Replace the name of a reducer by the reference that executors import, after checking that it exists."""
     if store.aggregate.kind != "reducer":
         return store
     from kops.core.statefile.reducers import load_reducer
@@ -88,7 +88,7 @@ def _with_reducer(store: Store, path: str) -> Store:
 
 
 def _beside(reference: str, path: str) -> str:
-    """Return a reducer with the source of its module where that stands beside the state file; one that is installed wins."""
+    """Return a reducer with its module's source if that is next to the state file; an installed module takes precedence."""
     from importlib.util import find_spec
 
     from kops.core.statefile.reducers import Carried

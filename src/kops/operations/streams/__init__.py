@@ -1,1 +1,1 @@
-"""Kafka Streams applications: found, looked at, and reset."""
+"""Kafka Streams applications: found, inspected, and reset."""

@@ -30,8 +30,8 @@ DRAFTED_TYPES = (WINDOW, SESSION, VERSIONED)
 def draft_state_file(services: Services, name: str, topology: Topology | None) -> Draft:
     """Return a draft of an application's state file. Nothing is changed, and nothing joins its group.
 
-    :param topology: what ``Topology.describe()`` says; without it the group and the topics tell less
-    :raises NotFound: when there is no such application, or nothing is known of its stores
+    :param topology: as printed by ``Topology.describe()``; without it the group and the topics show less
+    :raises NotFound: when there is no such application, or nothing is known about its stores
     """
     look = inspect_application(services, name, topology)
     found = traces(topology) if topology is not None else _by_topics(look)
@@ -49,7 +49,7 @@ def _tables_of(found: Iterable[Trace]) -> list[str]:
 
 
 def _by_topics(look: Inspection) -> dict[str, Trace]:
-    """Return what the group's own topology, or its topics alone, tell of the stores: where they come from, not what is done."""
+    """Return what the group's own topology, or its topics alone, show about the stores: their input, but not their computation."""
     found: dict[str, Trace] = {}
     parts = {part.subtopology: part for part in look.application.parts}
     for store in look.stores:
@@ -57,7 +57,7 @@ def _by_topics(look: Inspection) -> dict[str, Trace]:
             continue
         part = parts.get(store.subtopology or "")
         topics = _upstream(look, part) if part else look.input_topics
-        named = f"{look.application.application}-{store.store}{REPARTITION}"  # as a new key before an unnamed groupBy has it
+        named = f"{look.application.application}-{store.store}{REPARTITION}"  # the name of the repartition topic of a new key before an unnamed groupBy
         repartition = part.repartition_topics[0] if part and part.repartition_topics else named if named in look.partitions else None
         writer = Node(PROCESSOR, "a processor that is not known", stores=(store.store,))
         found[store.store] = Trace(store.store, OTHER, writer, tuple(topics), repartition=repartition, known=False)
@@ -65,7 +65,7 @@ def _by_topics(look: Inspection) -> dict[str, Trace]:
 
 
 def _upstream(look: Inspection, part: Part) -> Sequence[str]:
-    """Return the topics from outside that a sub-topology reads, itself or through those that write its repartition topics."""
+    """Return the external topics that a sub-topology reads, directly or through those that write its repartition topics."""
     topics = list(part.source_topics)
     for other in look.application.parts:
         if other is not part and set(other.repartition_sinks) & set(part.repartition_topics):
@@ -74,7 +74,7 @@ def _upstream(look: Inspection, part: Part) -> Sequence[str]:
 
 
 def _facts(services: Services, look: Inspection, found: Iterable[Trace], hidden: Iterable[Trace]) -> Facts:
-    """Look at the newest records of the changelogs and of the input topics, all in one reading."""
+    """Sample the newest records of the changelogs and of the input topics, all read at once."""
     name = look.application.application
     changelogs = {f"{name}-{trace.store}{CHANGELOG}": trace.store for trace in found}
     topics = {topic for trace in (*found, *hidden) for topic in trace.topics}
@@ -88,7 +88,10 @@ def _facts(services: Services, look: Inspection, found: Iterable[Trace], hidden:
 
 
 def _transactions(changelogs: Iterable[Target], records: Mapping[str, Sequence[Record]]) -> bool | None:
-    """Whether changelogs end in the marks of transactions: the last offset of a log, which compaction leaves, has no record."""
+    """Whether changelogs end in transaction markers: then the last offset of a log, which compaction leaves, has no record.
+
+    None where no record was found.
+    """
     found = None
     for target in changelogs:
         last: dict[int, int] = {}
@@ -128,7 +131,7 @@ def _reasons(detected: Detection, kind: str) -> tuple[str, ...]:
 
 
 def _keys(kind: str, records: Sequence[Record]) -> tuple[list[bytes], list[int]]:
-    """Return the application's own keys, without what stands for a window, and where windows start."""
+    """Return the application's own keys, without their window parts, and the starts of the windows."""
     keys, starts = [], []
     for record in records:
         if record.key is None:
@@ -155,7 +158,7 @@ def _number(target: Target, name: str) -> int | None:
 def only_stores(draft: Draft, stores: Sequence[str]) -> Draft:
     """Return the draft of some stores only; all when none is named.
 
-    :raises UsageProblem: for one that is not there
+    :raises UsageProblem: for a store that does not exist
     """
     if not stores:
         return draft

@@ -17,15 +17,15 @@ from kops.operations.groups.matching import find_group, similar
 from kops.operations.services import Services
 
 ASSIGNOR = "stream"
-"""The protocol of a classic group whose members are Kafka Streams' (``StreamsPartitionAssignor``)."""
+"""The protocol of a classic group whose members are Kafka Streams instances (``StreamsPartitionAssignor``)."""
 GONE = "GONE"
 """The state of an application without a group, of which only topics are left."""
 
 
 def read_application(services: Services, group_id: str) -> Application | None:
-    """Return a group as the records of its coordinator tell it; None when there are none.
+    """Return a group from the records of its coordinator; None when there are none.
 
-    The whole partition of ``__consumer_offsets`` is read that holds the group.
+    Reads the whole partition of ``__consumer_offsets`` that holds the group.
 
     :raises NotFound: when the cluster has no such topic that this user can see
     """
@@ -56,7 +56,7 @@ class FoundApplication:
 
 
 def find_applications(services: Services) -> tuple[list[FoundApplication], list[str]]:
-    """Return every application, by name, and internal topics that no application is there for.
+    """Return all applications, by name, and internal topics without an application.
 
     :raises KopsError: when groups or topics cannot be listed
     """
@@ -80,7 +80,7 @@ def find_applications(services: Services) -> tuple[list[FoundApplication], list[
 
 
 def _known_by(services: Services, groups: Iterable[Group], internal: Sequence[str]) -> dict[str, str]:
-    """Return what shows of each group that it is an application's."""
+    """Return for each group that is an application's what shows that it is."""
     known: dict[str, str] = {}
     alive: list[str] = []
     empty: list[str] = []
@@ -103,7 +103,7 @@ def _known_by(services: Services, groups: Iterable[Group], internal: Sequence[st
 
 
 def described(services: Services, groups: Sequence[Group]) -> dict[str, Application]:
-    """Return applications with what their groups tell; what cannot be read is reported in them, not raised.
+    """Return applications with what their groups report; errors are stored in them, not raised.
 
     :raises Unreachable: when no broker answers
     """

@@ -1,4 +1,4 @@
-"""One application: its sub-topologies, topics, stores, and who holds what."""
+"""One application: its sub-topologies, topics, stores, and the instances that hold them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from kops.operations.streams.find import find_application
 
 @dataclass(frozen=True)
 class Inspection:
-    """An application as it was seen.
+    """An application as it was found.
 
-    :param topology: the description that was given; None without one
-    :param partitions: of every topic of the cluster
+    :param topology: the given description; None without one
+    :param partitions: number of partitions of every topic of the cluster
     :param internal: its internal topics that exist
-    :param by_name: those of them that are its own by nothing but their name
-    :param doubts: those by name that look like another application's
-    :param others: topics named as its internal ones which its topology does not have
-    :param input_topics: that it reads from outside
+    :param by_name: those of them that are attributed to it by their name only
+    :param doubts: those attributed by name that appear to be another application's
+    :param others: topics named like its internal ones that its topology does not have
+    :param input_topics: external topics that it reads
     :param output_topics: None when they are unknown
-    :param notes: what to know, a sentence each
+    :param notes: what to know, one sentence each
     """
 
     application: Application
@@ -47,7 +47,7 @@ class Inspection:
 
 
 def read_topology(path: str) -> Topology:
-    """Read a file with what ``Topology.describe()`` printed.
+    """Read a file with the output of ``Topology.describe()``.
 
     :raises ConfigError: when it cannot be read, or holds no topology
     """
@@ -58,9 +58,9 @@ def read_topology(path: str) -> Topology:
 
 
 def inspect_application(services: Services, name: str, topology: Topology | None = None) -> Inspection:
-    """Look at one application. Nothing joins its group.
+    """Inspect one application. Nothing joins its group.
 
-    :param topology: what ``Topology.describe()`` says
+    :param topology: as printed by ``Topology.describe()``
     :raises NotFound: when there is no such application
     :raises Refused: when the group is not of Kafka Streams
     """
@@ -94,7 +94,7 @@ def inspect_application(services: Services, name: str, topology: Topology | None
 
 
 def _unlike_streams(application: Application, internal: Sequence[str], committed: Mapping[TopicPartition, Committed]) -> list[str]:
-    """Say so when nothing shows that this is a Kafka Streams application."""
+    """Return a note if nothing shows that this is a Kafka Streams application."""
     if application.members or application.parts or internal or application.protocol == STREAMS:
         return []
     if any(is_streams_metadata(one.metadata) for one in committed.values()):
@@ -121,7 +121,7 @@ def _internal(
 
 
 def _inputs(application: Application, topology: Topology | None, committed: Mapping[TopicPartition, Committed]) -> tuple[str, ...]:
-    """Return the topics from outside: what sub-topologies read, and what is committed, which patterns and stopped members leave."""
+    """Return the external topics: those that sub-topologies read, and committed ones, which cover patterns and stopped members."""
     read = {topic for part in application.parts for topic in part.source_topics}
     stored = {partition.topic for partition in committed}
     if topology is not None and not any(part.patterns for part in application.parts):

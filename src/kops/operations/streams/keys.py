@@ -1,4 +1,4 @@
-"""Which partition, and which instance, answers for a key."""
+"""Which partition, and which instance, has a key."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kops.operations.streams.inspection import Inspection
 
 
 def key_rows(look: Inspection, key: bytes, shown: str, stores: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Return for each store where a key lives, as ``KafkaStreams#queryMetadataForKey`` answers it.
+    """Return for each store where a key is, as ``KafkaStreams#queryMetadataForKey`` does.
 
-    :param key: as the store's serde writes it; of windows and sessions the record's own key
+    :param key: as the store's serde writes it; for windows and sessions the record's own key
     :param shown: the key as it was given
-    :param stores: of these only; all when empty
+    :param stores: only these; all when empty
     :raises NotFound: for a store that the application does not have
     :raises OperationFailed: when no store of it is known
     """
@@ -87,7 +87,7 @@ def _instance(instance: Instance) -> dict[str, Any]:
 
 
 def key_table(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the answers as rows for people."""
+    """Return the answers as rows for the table output."""
     return [
         {**row, "active": _text(row["active"]) if row["active"] else None, "standby": [_text(one) for one in row["standby"]] or None}
         for row in rows

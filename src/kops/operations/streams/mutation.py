@@ -25,7 +25,7 @@ class Reset(Mutation):
     name: ClassVar[str] = NAME
 
     def locks(self, plan: Plan) -> Iterable[str]:
-        """Name the group."""
+        """Lock the group."""
         return (plan.arguments["application"],)
 
     def check(self, services: Services, plan: Plan) -> None:
@@ -34,7 +34,7 @@ class Reset(Mutation):
         CHANGE_TOPICS.check(services, _topics(plan))
 
     def apply(self, services: Services, plan: Plan) -> Iterator[ItemResult]:
-        """Commit, then delete; where an offset could not be committed, nothing is deleted."""
+        """Commit, then delete; if an offset could not be committed, nothing is deleted."""
         failed = False
         for result in MOVE.apply(services, _offsets(plan)):
             failed = failed or result.status is not Status.DONE
@@ -47,7 +47,7 @@ class Reset(Mutation):
             yield from CHANGE_TOPICS.apply(services, topics)
 
     def verify(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
-        """Read the offsets back, and see that the topics are gone."""
+        """Read the offsets back, and check that the topics are gone."""
         topics = set(plan.arguments["topics"])
         moved = MOVE.verify(services, _offsets(plan), [result for result in results if result.target not in topics])
         deleted = [result for result in results if result.target in topics]
@@ -57,11 +57,11 @@ class Reset(Mutation):
         return (*moved, *settled(lambda: _forgotten(services, plan.arguments["application"], gone)))
 
     def can_be_undone(self, plan: Plan) -> bool:
-        """Whether it moved offsets: those can be moved back, and deleted topics cannot."""
+        """Whether it moved offsets: those can be moved back, and deleted topics cannot be restored."""
         return bool(_offsets(plan).changes)
 
     def invert(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> Plan:
-        """Return the plan that moves the input back; the state that was deleted does not come back."""
+        """Return the plan that moves the input back; the deleted state is not restored."""
         topics = plan.arguments["topics"]
         gone = [result.target for result in results if result.target in topics and result.status is Status.DONE]
         if not _offsets(plan).changes:
@@ -77,13 +77,13 @@ class Reset(Mutation):
         return replace(back, warnings=(what, *back.warnings))
 
     def resume(self, services: Services, plan: Plan) -> Plan:
-        """Return the plan for the offsets that are still where they were, and the topics that are still there."""
+        """Return the plan for the offsets that have not moved, and the topics that still exist."""
         offsets = MOVE.resume(services, _offsets(plan)) if plan.arguments["offsets"]["write"] else _offsets(plan)
         rest = compose(plan.arguments["application"], offsets, CHANGE_TOPICS.resume(services, _topics(plan)), verb="finish resetting")
         return replace(rest, notes=plan.notes, warnings=plan.warnings)
 
     def messages(self, services: Services, plan: Plan, results: Sequence[ItemResult]) -> tuple[str, ...]:  # noqa: ARG002 - the contract
-        """Say what is left to do by hand, and what undo cannot do."""
+        """Return what is left to do by hand, and what undo cannot do."""
         topics = set(plan.arguments["topics"])
         if not any(result.target in topics and result.status is Status.DONE for result in results):
             return ()
@@ -96,8 +96,8 @@ class Reset(Mutation):
 def _forgotten(services: Services, name: str, results: Sequence[ItemResult]) -> tuple[ItemResult, ...]:
     """Return the results of deleted topics; failed where the group still has commits on one.
 
-    The coordinator forgets them soon after the topic. Before that, an application that recreates its repartition topic would read
-    it from there, and pass over what lies before.
+    The coordinator deletes them soon after the topic. Before that, an application that recreates its repartition topic would read
+    it from there, and skip what lies before.
     """
     left = {partition.topic for partition in services.kafka.groups.committed([name])[name]}
     checked = []

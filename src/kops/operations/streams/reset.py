@@ -1,6 +1,6 @@
-"""``kops streams reset``: an application back to where it has processed nothing, as a plan.
+"""``kops streams reset``: the plan that returns an application to where it has processed nothing.
 
-What Apache's ``kafka-streams-application-reset`` does (``StreamsResetter``): offsets of input topics moved, internal topics deleted.
+Like Apache's ``kafka-streams-application-reset`` (``StreamsResetter``), it moves offsets of input topics and deletes internal topics.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NAME = "streams.reset"
 
 @dataclass(frozen=True)
 class ResetOptions:
-    """What a reset is to touch.
+    """What a reset may change.
 
     :param input_topics: whose offsets move, ``orders`` or ``orders:0,3-5``; all that the application reads when empty
     :param internal_topics: to be deleted; all of its own when empty
@@ -52,10 +52,10 @@ class ResetOptions:
 def plan_reset(services: Services, name: str, choice: Choice, wanted: ResetOptions, topology: Topology | None = None) -> Plan:
     """Return the plan that resets an application.
 
-    :param choice: where its input topics go
-    :param topology: what ``Topology.describe()`` says
+    :param choice: where its input topics are moved to
+    :param topology: as printed by ``Topology.describe()``
     :raises GroupActive: while an instance runs
-    :raises Refused: when a topic does not exist, and when one by its name may be another application's
+    :raises Refused: when a topic does not exist, and when one that is its own by name may be another application's
     :raises NotFound: when there is no such application
     """
     ran = find_application(services, name).instances
@@ -74,9 +74,9 @@ def plan_reset(services: Services, name: str, choice: Choice, wanted: ResetOptio
 
 
 def compose(name: str, offsets: Plan[OneMove], topics: Plan, *, items: Sequence[Item] = (), verb: str = "reset") -> Plan:
-    """Return one plan of one that moves offsets and one that deletes topics.
+    """Combine a plan that moves offsets and one that deletes topics.
 
-    The offsets come first: the broker refuses them to a group that somebody has joined, so that nothing is deleted then.
+    The offsets come first: if a member has joined the group, the broker refuses them, and nothing is deleted.
     """
     deleted = len(topics.changes)
     done = [f"move {places(_moved(offsets))}"] if offsets.has_changes else []
@@ -121,14 +121,14 @@ def _plan_offsets(services: Services, look: Inspection, group: Group | None, cho
 
 
 def input_topics(look: Inspection) -> tuple[str, ...]:
-    """Return the topics whose offsets the application commits; a global store's has none."""
+    """Return the topics whose offsets the application commits; it commits none for a global store's topic."""
     global_ones = {topic for part in look.application.parts if part.is_global for topic in part.source_topics}
     others = {topic for part in look.application.parts if not part.is_global for topic in part.source_topics}
     return tuple(topic for topic in look.input_topics if topic not in global_ones - others)
 
 
 def _refuse_foreign(look: Inspection, chosen: Iterable[Selection]) -> None:
-    """Refuse topics that the application is known not to read; where not all of its topology is known, any may be one."""
+    """Refuse topics that the application is known not to read; if its topology is not fully known, it may read any topic."""
     foreign = [one.topic for one in chosen if look.application.complete and one.topic not in look.input_topics]
     has_patterns = any(part.patterns for part in look.application.parts)
     if foreign and not has_patterns:
@@ -145,7 +145,7 @@ def _of_file(services: Services, name: str, path: Path, selections: Sequence[Sel
 
 
 def _without_stream_time(plan: Plan[OneMove], current: Mapping[TopicPartition, Committed]) -> Plan[OneMove]:
-    """Return a plan of offsets that drops what Kafka Streams stored with them: with the stores, stream time starts over."""
+    """Return a plan of offsets without the metadata that Kafka Streams stored with them: with the stores, stream time starts over."""
     write = {at: one and replace(one, metadata="") for at, one in plan.arguments.write.items()}
     fresh = replace(plan, arguments=plan.arguments.with_commits(write, plan.arguments.prior))
     staying = {str(partition): Committed(before.offset) for partition, before in current.items()}
@@ -155,9 +155,9 @@ def _without_stream_time(plan: Plan[OneMove], current: Mapping[TopicPartition, C
 def with_metadata(
     plan: Plan[OneMove], wanted: Mapping[str, Committed], current: Mapping[TopicPartition, Committed], reason: str
 ) -> Plan[OneMove]:
-    """Return a plan of offsets that also writes the metadata of those that stay where they are, where it differs.
+    """Return a plan of offsets that also writes the metadata of offsets that do not move, where it differs.
 
-    :param wanted: by target what to commit; targets that are not items of the plan are passed over
+    :param wanted: what to commit, by target; targets that are not items of the plan are ignored
     """
     write, prior, guard = dict(plan.arguments.write), dict(plan.arguments.prior), dict(plan.guard["committed"])
     items = []
@@ -207,7 +207,7 @@ def _left_alone(look: Inspection, deleted: Sequence[str]) -> tuple[Item, ...]:
 
 
 def split_topics(values: Iterable[str]) -> tuple[str, ...]:
-    """Return topics as Apache's tool takes them, several in one value: ``orders,payments`` and ``orders:0,1`` both.
+    """Split topics as Apache's tool does, several in one value: both ``orders,payments`` and ``orders:0,1``.
 
     :raises UsageProblem: for an empty one
     """
@@ -216,7 +216,7 @@ def split_topics(values: Iterable[str]) -> tuple[str, ...]:
         for word in value.split(","):
             numbers = word.replace("-", "")
             if found and ":" in found[-1] and numbers.isdigit():
-                found[-1] += f",{word}"  # `orders:0,1`: a further partition of the topic before it
+                found[-1] += f",{word}"  # `orders:0,1`: another partition of the topic before it
             elif not word.strip():
                 raise UsageProblem(f"{value!r} names an empty topic", hint="write them like orders,payments or orders:0,3-5")
             else:

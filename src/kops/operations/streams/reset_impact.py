@@ -1,4 +1,4 @@
-"""What a reset does beyond the application: who reads its outputs, what is lost, what every instance still has on its disk."""
+"""What a reset affects beyond the application: readers of its outputs, what is lost, what every instance still has on its disk."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from kops.operations.topics.impact import Readers, group_names, readers_of
 def reset_impact(services: Services, look: Inspection, plan: Plan, outputs: Sequence[str], hosts: Sequence[str]) -> dict[str, Any]:
     """Return the warnings and notes of a reset, to be put into its plan.
 
-    :param outputs: topics that the application writes, as the person says
-    :param hosts: the instances that ran when kops looked first
+    :param outputs: topics that the application writes, as given by the operator
+    :param hosts: the instances that ran when kops first checked
     """
     if not plan.has_changes:
         return {"notes": tuple(look.notes)}
@@ -43,12 +43,12 @@ def reset_impact(services: Services, look: Inspection, plan: Plan, outputs: Sequ
 
 
 def _goes_back(item: Item) -> bool:
-    """Whether records are processed again: a partition without a commit may have been, before its commit expired."""
+    """Whether records may be processed again; a partition without a commit may have had one that expired."""
     return isinstance(item.after, int) and (item.before is None or item.after < item.before)
 
 
 def _lost(name: str, deleted: Sequence[Any]) -> list[str]:
-    """Say which stores are lost."""
+    """Return a sentence on the stores that are lost."""
     stores = [(store, item.before["records"]) for item in deleted if (store := store_of(item.target, name))]
     if not stores:
         return []
@@ -57,7 +57,7 @@ def _lost(name: str, deleted: Sequence[Any]) -> list[str]:
 
 
 def _unprocessed(services: Services, look: Inspection, deleted: Sequence[Any]) -> list[str]:
-    """Say how many records of repartition topics were not processed."""
+    """Return how many records of repartition topics were not processed, one sentence per topic."""
     topics = {item.target for item in deleted if not item.target.endswith(CHANGELOG)}
     partitions = [TopicPartition(topic, number) for topic in sorted(topics) for number in range(look.partitions[topic])]
     counts: dict[str, int] = {}
@@ -74,7 +74,7 @@ def _unprocessed(services: Services, look: Inspection, deleted: Sequence[Any]) -
 
 
 def _trimmed(services: Services, plan: Plan) -> list[str]:
-    """Say which input does not go back to its beginning."""
+    """Return the input topics that cannot go back to their beginning, one sentence each."""
     moved = {}
     for item in plan.changes:
         topic, colon, number = item.target.rpartition(":")
@@ -92,7 +92,7 @@ def _trimmed(services: Services, plan: Plan) -> list[str]:
 
 
 def _emitted(look: Inspection, written: Sequence[str], readers: Readers) -> list[str]:
-    """Say what is sent again, and to whom."""
+    """Return what is sent again, and to whom."""
     if not written:
         if look.topology is not None and not look.topology.chooses_topics:
             return []

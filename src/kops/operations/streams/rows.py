@@ -56,7 +56,7 @@ def look_json(look: Inspection) -> dict[str, Any]:
 
 
 def look_notes(look: Inspection) -> list[str]:
-    """Return what the reader of a look should know."""
+    """Return what the reader of an inspection should know."""
     application, notes = look.application, []
     notes += [f"{doubt.topic} may be of {doubt.other}, whose group is gone: it {doubt.reason}" for doubt in look.doubts]
     if look.others:
@@ -85,7 +85,7 @@ def unassigned_tasks(look: Inspection, part: Part) -> list[Task]:
 
 
 def part_table(look: Inspection) -> list[dict[str, Any]]:
-    """Return the sub-topologies as rows for people."""
+    """Return the sub-topologies as rows for the table output."""
     stores: dict[str, list[str]] = {}
     for store in look.stores:
         stores.setdefault(store.subtopology or "", []).append(store.store)
@@ -102,13 +102,13 @@ def part_table(look: Inspection) -> list[dict[str, Any]]:
 
 
 def _short(look: Inspection, topics: Iterable[str]) -> list[str]:
-    """Return internal topics without the application in front, as it stands above."""
+    """Return the names of internal topics without the application's prefix, which is shown above."""
     prefix = look.application.application
     return [topic.removeprefix(prefix) for topic in topics]
 
 
 def instance_table(look: Inspection) -> list[dict[str, Any]]:
-    """Return the instances as rows for people."""
+    """Return the instances as rows for the table output."""
     return [
         {
             "instance": instance.label,
@@ -121,12 +121,12 @@ def instance_table(look: Inspection) -> list[dict[str, Any]]:
 
 
 def store_table(look: Inspection) -> list[dict[str, Any]]:
-    """Return the stores as rows for people."""
+    """Return the stores as rows for the table output."""
     return [{**_store_json(store), "part": store.subtopology or "/".join(store.candidates) or None} for store in look.stores]
 
 
 def tasks_text(tasks: Sequence[Task]) -> str | None:
-    """Return tasks as people write them: ``0_0-2,5 1_3``."""
+    """Return tasks in short form: ``0_0-2,5 1_3``."""
     by_part: dict[str, list[int]] = {}
     for task in tasks:
         by_part.setdefault(task.subtopology, []).append(task.partition)
