@@ -40,7 +40,6 @@ def runs_of(archive: Archive) -> list[str]:
 
 
 def paths_of(place: Place, archive: Archive) -> tuple[str, ...]:
-    """Return the paths of an archive's records."""
     return tuple(place.records(run) for run in runs_of(archive))
 
 

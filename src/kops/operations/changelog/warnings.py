@@ -72,7 +72,6 @@ def elsewhere(placed: Iterable[tuple[bytes, int]], partitions: int) -> int:
 
 
 def misplaced_note(count: int, keys: int) -> str:
-    """Return the sentence about keys in wrong partitions."""
     return (
         f"keys in another partition than murmur2 of the key gives: {count:,} of {keys:,}; "
         "normal where the input has its own partitioner or its key was changed without a repartition, wrong otherwise"

@@ -177,7 +177,6 @@ def done_json(known: Mapping[int, Done]) -> dict[str, Any]:
 
 
 def _prefix(services: Services, topic: str) -> str:
-    """Return the prefix of the keys of a dead-letter topic."""
     found = services.kafka.topics.existing([topic])
     if topic not in found:
         raise NotFound(no_topics([topic]), hint="`kops topics list` shows those that exist")

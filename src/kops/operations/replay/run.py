@@ -102,7 +102,7 @@ class Replay(Mutation[Given]):
         return plan_undo(services, plan, results)
 
     def can_be_undone(self, plan: Plan[Given]) -> bool:
-        """Whether the targets were empty, and let records be deleted."""
+        """Whether the targets were empty before, and allow records to be deleted."""
         return bool(plan.arguments.own)
 
     def resume(self, services: Services, plan: Plan[Given]) -> Plan:

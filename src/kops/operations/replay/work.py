@@ -89,7 +89,6 @@ class Work(Generic[Given]):
         return settings_of(source_of(self.services, self.arguments.source_context).connection, "source")
 
     def job(self, parts: int) -> Job:
-        """Return the job for a number of partitions."""
         from kops.spark.replay.jobs import Job
         from kops.spark.replay.slices import Destinations
 

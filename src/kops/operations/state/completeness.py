@@ -30,7 +30,6 @@ class Uncovered:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no records at all."""
         return len(self.emptied) == self.partitions
 
     @property

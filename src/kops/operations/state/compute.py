@@ -115,7 +115,6 @@ class Computed:
 
     @property
     def changelog_is_empty(self) -> bool:
-        """Whether the changelog has no records at all."""
         return all(bound.log_start_offset == bound.log_end_offset for bound in self.facts.changelog_bounds.values())
 
     @property
@@ -209,7 +208,6 @@ def compute_stores(
 
 
 def job_of(state_file: StateFile, facts: StoreFacts, cut: InputOffsets, *, skip_undecodable: bool) -> Job:
-    """Return Spark's job for a store."""
     from kops.spark.job import Job
     from kops.spark.reading.ranges import TopicRange
 

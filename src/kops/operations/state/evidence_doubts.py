@@ -65,7 +65,7 @@ def is_late(store: Store, noted: Mapping[str, int]) -> bool:
 
 
 def _closes_ms(window: Windows) -> int:
-    """How far past what expires with a window the stream time has to be for the window to close."""
+    """Return how far stream time is past a window's start, or a session's end, when that closes; retention counts from there too."""
     return window.close_ms if window.kind == SESSION else window.size_ms + window.grace_ms
 
 

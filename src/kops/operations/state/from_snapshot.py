@@ -75,7 +75,6 @@ class Base:
         )
 
     def path(self, store: Store) -> str:
-        """Return the path of a store's rows."""
         return str(store_folder(self.folder, self.store(store)))
 
 

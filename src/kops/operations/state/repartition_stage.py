@@ -64,7 +64,6 @@ class Moved:
 
     @property
     def write(self) -> StoreWrite:
-        """What the plan writes."""
         return StoreWrite(
             changelog=self.store.changelog,
             stage=self.stage,

@@ -65,7 +65,6 @@ class Replacement:
 
     @property
     def write(self) -> StoreWrite:
-        """What the plan writes."""
         return StoreWrite(
             changelog=self.found.facts.store.changelog,
             stage=self.stage,

@@ -151,7 +151,6 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def store_folder(path: Path, store: SnapshotStore) -> Path:
-    """Return the folder of a store's Parquet files."""
     return path / STORES / store.name
 
 

@@ -57,7 +57,7 @@ def _by_topics(look: Inspection) -> dict[str, Trace]:
             continue
         part = parts.get(store.subtopology or "")
         topics = _upstream(look, part) if part else look.input_topics
-        named = f"{look.application.application}-{store.store}{REPARTITION}"  # the name of the repartition topic of a new key before an unnamed groupBy
+        named = f"{look.application.application}-{store.store}{REPARTITION}"  # as for a new key before an unnamed groupBy
         repartition = part.repartition_topics[0] if part and part.repartition_topics else named if named in look.partitions else None
         writer = Node(PROCESSOR, "a processor that is not known", stores=(store.store,))
         found[store.store] = Trace(store.store, OTHER, writer, tuple(topics), repartition=repartition, known=False)

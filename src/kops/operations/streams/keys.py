@@ -87,7 +87,6 @@ def _instance(instance: Instance) -> dict[str, Any]:
 
 
 def key_table(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the answers as rows for the table output."""
     return [
         {**row, "active": _text(row["active"]) if row["active"] else None, "standby": [_text(one) for one in row["standby"]] or None}
         for row in rows

@@ -14,7 +14,6 @@ from kops.operations.streams.inspection import Inspection
 
 
 def found_row(found: FoundApplication) -> dict[str, Any]:
-    """Return an application as a row of the list."""
     application = found.application
     stores = [store for topic in found.topics if (store := store_of(topic, application.application))]
     return {
@@ -30,7 +29,6 @@ def found_row(found: FoundApplication) -> dict[str, Any]:
 
 
 def look_json(look: Inspection) -> dict[str, Any]:
-    """Return an application as one object."""
     application = look.application
     return {
         "application": application.application,
@@ -85,7 +83,6 @@ def unassigned_tasks(look: Inspection, part: Part) -> list[Task]:
 
 
 def part_table(look: Inspection) -> list[dict[str, Any]]:
-    """Return the sub-topologies as rows for the table output."""
     stores: dict[str, list[str]] = {}
     for store in look.stores:
         stores.setdefault(store.subtopology or "", []).append(store.store)
@@ -108,7 +105,6 @@ def _short(look: Inspection, topics: Iterable[str]) -> list[str]:
 
 
 def instance_table(look: Inspection) -> list[dict[str, Any]]:
-    """Return the instances as rows for the table output."""
     return [
         {
             "instance": instance.label,
@@ -121,7 +117,6 @@ def instance_table(look: Inspection) -> list[dict[str, Any]]:
 
 
 def store_table(look: Inspection) -> list[dict[str, Any]]:
-    """Return the stores as rows for the table output."""
     return [{**_store_json(store), "part": store.subtopology or "/".join(store.candidates) or None} for store in look.stores]
 
 
